@@ -18,21 +18,33 @@ const services = [
   'daemon/services/intake',
   'daemon/services/quarantine',
 ];
-const serviceRules = Object.fromEntries(services.map(folder => [folder, ['shared', ...services]]));
+const amongServices = (...folders: string[]): string[] => [
+  'shared',
+  'daemon/services',
+  ...folders.map(name => `daemon/services/${name}`),
+];
 
 /** Each folder with the folders it may import; its own files are always allowed. */
 const mayImport: Record<string, string[]> = {
   shared: [],
   'daemon/store/sqlite': ['shared', ...services],
-  ...serviceRules,
+  // The ports are in words of the services.
+  'daemon/services': amongServices('access', 'audit', 'cluster', 'quarantine'),
+  'daemon/services/access': amongServices('cluster', 'domains'),
+  'daemon/services/audit': amongServices('access', 'quarantine'),
+  'daemon/services/cluster': amongServices('access', 'domains', 'quarantine'),
+  'daemon/services/domains': amongServices('access', 'cluster', 'intake'),
+  'daemon/services/events': amongServices('access', 'domains'),
+  'daemon/services/intake': amongServices('domains', 'quarantine'),
+  'daemon/services/quarantine': amongServices('access', 'intake'),
   'daemon/replication': ['shared', ...services],
-  'daemon/mail': ['shared', ...services, 'daemon/mail/gateway'],
-  'daemon/mail/backend': ['shared', ...services, 'daemon/mail', 'daemon/mail/gateway'],
+  'daemon/mail': ['shared', ...services],
+  'daemon/mail/backend': ['shared', ...services, 'daemon/mail'],
   'daemon/mail/gateway': ['shared', ...services, 'daemon/mail', 'daemon/mail/backend'],
-  'daemon/mail/milter': ['shared', ...services, 'daemon/mail', 'daemon/mail/gateway'],
+  'daemon/mail/milter': ['shared', ...services, 'daemon/mail'],
   'daemon/mail/scan': ['shared', ...services],
   'daemon/mail/sign': ['shared', ...services],
-  'daemon/mail/socketmap': ['shared', ...services, 'daemon/mail', 'daemon/mail/gateway'],
+  'daemon/mail/socketmap': ['shared', ...services, 'daemon/mail', 'daemon/mail/backend'],
   'daemon/hold': ['shared', ...services, 'daemon/hold/spool'],
   'daemon/hold/spool': ['shared', ...services, 'daemon/hold'],
   'daemon/hold/postfix': ['shared', ...services, 'daemon/hold'],
@@ -141,6 +153,10 @@ const keptIn: Record<string, string[]> = {
   // Both programs read their arguments with it.
   commander: ['daemon/main.ts', 'daemon/commands', 'cli', 'man'],
   got: ['cli/client'],
+  // mfctl has one client. In the daemon each of several folders serves or asks for itself.
+  'node:http': ['cli/client', 'daemon', 'shared'],
+  'node:https': ['cli/client', 'daemon'],
+  'node:tls': ['cli/client', 'daemon'],
   'cli-table3': ['cli/output'],
   ink: ['cli/dashboard'],
   react: ['cli/dashboard'],
@@ -162,9 +178,7 @@ const importPattern = /^\s*(?:import|export)\b[^'";]*?\bfrom\s*'([^']+)'|^\s*imp
 const importsOf = (path: string, text: string): Source['imports'] => {
   const specifiers = [...text.matchAll(importPattern)].map(([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? '');
   const local = specifiers.filter(name => name.startsWith('.')).map(name => join(dirname(path), name));
-  const packages = specifiers
-    .filter(name => !name.startsWith('.') && !name.startsWith('node:'))
-    .map(name => /^(@[^/]+\/[^/]+|[^/]+)/.exec(name)?.[0] ?? name);
+  const packages = specifiers.filter(name => !name.startsWith('.')).map(name => /^(@[^/]+\/[^/]+|[^/]+)/.exec(name)?.[0] ?? name);
   return {local, packages};
 };
 
@@ -179,6 +193,9 @@ const sourcesIn = async (...folders: string[]): Promise<Source[]> => {
     }
   return sources;
 };
+
+/** Without comments and texts. */
+const code = (text: string): string => text.replace(/\/\*[\s\S]*?\*\/|\/\/.*|'[^'\n]*'|`[^`\n]*`/g, '');
 
 const product = await sourcesIn('shared', 'daemon', 'cli', 'man');
 const folders = Object.keys(mayImport).toSorted((a, b) => b.length - a.length);
@@ -237,6 +254,26 @@ test('a package is known where it belongs only', t => {
   );
 
   t.deepEqual(wrong, []);
+});
+
+test('members of libraries that have no documentation are used in one file each', t => {
+  const using = product.filter(({text}) => /\._[a-z]|\{_[a-z]\w*:/i.test(code(text)));
+
+  t.deepEqual(using.map(({path}) => path).toSorted(), [
+    'daemon/http/matched-route.ts',
+    'daemon/mail/backend/command-connection.ts',
+    'daemon/mail/gateway/gateway-server.ts',
+  ]);
+});
+
+test('records of the configuration are written by apply, derived again by rebuild, and dropped by repair', t => {
+  t.deepEqual(
+    product
+      .filter(({text}) => /\brecords\.(?:save|drop)\(/.test(text))
+      .map(({path}) => path)
+      .toSorted(),
+    ['daemon/commands/repair.ts', 'daemon/replication/apply.ts', 'daemon/replication/rebuild.ts'],
+  );
 });
 
 test('no file imports itself over others', t => {

@@ -1,6 +1,7 @@
 import type {Middleware} from 'koa';
 import type {Logger} from 'pino';
 import type {RequestState} from './api/state.ts';
+import {matchedRoute} from './matched-route.ts';
 import type {Metrics} from './metrics.ts';
 import {remoteAddressOf} from './remote-address.ts';
 
@@ -11,12 +12,11 @@ export const observe =
     const startedAt = performance.now();
     ctx.res.once('close', () => {
       const seconds = (performance.now() - startedAt) / 1000;
-      const route = (ctx as {_matchedRoute?: unknown})._matchedRoute;
       // An event stream stays open for hours, which is not the time of the answer.
       if (ctx.type !== 'text/event-stream')
         metrics.httpRequest({
           method: knownMethods.includes(ctx.method) ? ctx.method : 'other',
-          route: typeof route === 'string' ? route : 'unmatched',
+          route: matchedRoute(ctx) ?? 'unmatched',
           status: ctx.status,
           seconds,
         });

@@ -3,8 +3,8 @@
 import {Fault} from '../../shared/fault.ts';
 import type {Judgement, Ownership, ReceivedMail} from '../services/intake/mail.ts';
 import type {SmtpReply} from '../services/intake/mail-ports.ts';
-import {replyToStorageError} from './gateway/message-intake.ts';
 import type {IntakePort, Verdict} from './intake-port.ts';
+import {replyToStorageError} from './message-intake.ts';
 import {isPermanent, replies} from './smtp-reply.ts';
 
 /** The reply to the client, and the facts for the log. */

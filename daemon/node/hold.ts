@@ -11,7 +11,7 @@ import type {Metrics} from '../http/metrics.ts';
 import {createBackendFailures} from '../mail/backend/backend-failures.ts';
 import {createBackendPool} from '../mail/backend/backend-pool.ts';
 import {createDeliver} from '../mail/backend/deliver.ts';
-import {clusterKeyword} from '../mail/gateway/cluster-keyword.ts';
+import {clusterKeyword} from '../mail/cluster-keyword.ts';
 import {createDkimSigner} from '../mail/sign/dkim.ts';
 import {traceHeader} from '../mail/trace-header.ts';
 import type {DomainDirectory} from '../services/domains/domain-directory.ts';

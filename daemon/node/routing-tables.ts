@@ -1,7 +1,7 @@
 // Lookup tables for Postfix, wired to the services of a node; nothing opens if they are not configured.
 import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
-import {createRecipientCheck} from '../mail/gateway/recipient-check.ts';
+import {createRecipientCheck} from '../mail/backend/recipient-check.ts';
 import {type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
 import {createRoutingTables} from '../mail/socketmap/routing-tables.ts';
 import {startSocketmapServer} from '../mail/socketmap/socketmap-server.ts';

@@ -4,7 +4,7 @@ import {createHash} from 'node:crypto';
 import {createServer, type ServerResponse} from 'node:http';
 import test, {type ExecutionContext} from 'ava';
 import {dkimVerify} from 'mailauth/lib/dkim/verify.js';
-import {testString} from '../../daemon/mail/gateway/content-check.ts';
+import {testString} from '../../daemon/mail/content-check.ts';
 import {formatLocalAddress} from '../../daemon/mail/local-listener.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {programsMissing} from '../helpers/installed.ts';

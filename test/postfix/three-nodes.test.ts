@@ -1,6 +1,6 @@
 // Three nodes of one cluster, each beside a Postfix of its own: what these hold is one quarantine.
 import test from 'ava';
-import {testString} from '../../daemon/mail/gateway/content-check.ts';
+import {testString} from '../../daemon/mail/content-check.ts';
 import type {BulkResult, HeldMail, MailReference} from '../../shared/held-mail.ts';
 import {type Cluster, type ClusterNode, startCluster, type ThreeNodes} from '../helpers/cluster.ts';
 import type {Owner} from '../helpers/daemon.ts';

@@ -4,7 +4,7 @@ import {connect} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import {testString} from '../../daemon/mail/gateway/content-check.ts';
+import {testString} from '../../daemon/mail/content-check.ts';
 import {startFirst} from '../helpers/daemon.ts';
 import {startMailNode} from '../helpers/mail-node.ts';
 import {connectPeer, replyText} from '../helpers/milter.ts';

@@ -2,6 +2,7 @@
 // failed request, has the headers `Deprecation` (RFC 9745) and `Sunset` (RFC 8594), and `X-Deprecated` names the parts.
 import type {Middleware} from 'koa';
 import {groupBy} from '../../../shared/group-by.ts';
+import {matchedRoute} from '../matched-route.ts';
 import type {Metrics} from '../metrics.ts';
 import type {DeprecatedPart, DeprecatedUse} from './deprecations.ts';
 import type {RequestState} from './state.ts';
@@ -24,9 +25,8 @@ export const announceDeprecations = ({deprecations, prefix, metrics}: Needs): Mi
     try {
       await next();
     } finally {
-      const {_matchedRoute: route} = ctx as {_matchedRoute?: unknown};
       const method = ctx.method === 'HEAD' ? 'GET' : ctx.method;
-      const used = (byRoute.get(`${method} ${String(route)}`) ?? []).filter(({part}) => isUsed(part, ctx));
+      const used = (byRoute.get(`${method} ${matchedRoute(ctx)}`) ?? []).filter(({part}) => isUsed(part, ctx));
       const {Link, ...headers} = deprecationHeaders(used);
       ctx.set(headers);
       if (Link !== undefined) ctx.append('Link', Link);

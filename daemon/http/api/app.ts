@@ -17,6 +17,7 @@ import type {Domains} from '../../services/domains/domains.ts';
 import type {Events} from '../../services/events/events.ts';
 import type {Quarantine} from '../../services/quarantine/quarantine.ts';
 import {answerErrors} from '../answer.ts';
+import {setMatchedRoute} from '../matched-route.ts';
 import type {Metrics} from '../metrics.ts';
 import {observe} from '../observe.ts';
 import {announceDeprecations} from './announce-deprecations.ts';
@@ -94,7 +95,7 @@ const describeInterface: Middleware<RequestState> = async (ctx, next) => {
   if (description === undefined) return next();
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD')
     throw new Fault('method_not_allowed', `${ctx.method} is not possible here`, {allow: ['GET', 'HEAD']});
-  Object.assign(ctx, {_matchedRoute: ctx.path});
+  setMatchedRoute(ctx, ctx.path);
   ctx.set('Content-Type', 'application/yaml; charset=utf-8');
   ctx.body = description;
 };

@@ -5,7 +5,7 @@
 import type {Readable} from 'node:stream';
 import SmtpConnection from 'nodemailer/lib/smtp-connection';
 import type {Route, SmtpReply} from '../../services/intake/mail-ports.ts';
-import {hasKeyword} from '../gateway/cluster-keyword.ts';
+import {hasKeyword} from '../cluster-keyword.ts';
 import {parseReply} from '../smtp-reply.ts';
 
 /**

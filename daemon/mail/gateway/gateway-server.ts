@@ -1,11 +1,12 @@
-// Extension of smtp-server where it has no hooks: enhanced status codes, the end of a transaction, admission of clients.
+// Extension of smtp-server where it has no hooks: enhanced status codes, the end of a transaction, admission of clients, an
+// additional EHLO keyword. It overrides members that are not documented; package.json names the exact version, and the tests of the
+// gateway fail if another one changes them.
 
 import type {Socket} from 'node:net';
 import {SMTPServer, type SMTPServerOptions, type SMTPServerSession} from 'smtp-server';
-import type {SMTPConnection} from 'smtp-server/lib/smtp-connection.js';
+import {SMTPConnection} from 'smtp-server/lib/smtp-connection.js';
 import {plainAddress} from '../../../shared/host-port.ts';
 import type {SmtpReply} from '../../services/intake/mail-ports.ts';
-import {KeywordConnection} from '../backend/keyword-connection.ts';
 import {hasEnhancedCode, replies} from '../smtp-reply.ts';
 
 export interface GatewayHooks {
@@ -86,7 +87,7 @@ type ConnectionOptions = NonNullable<ConstructorParameters<typeof SMTPConnection
     onGone(): void;
   };
 
-class GatewayConnection extends KeywordConnection {
+class GatewayConnection extends SMTPConnection {
   readonly #server: GatewayServer;
   readonly #options: ConnectionOptions;
   #errors = 0;
@@ -97,9 +98,15 @@ class GatewayConnection extends KeywordConnection {
     this.#options = options;
   }
 
-  /** smtp-server adds an enhanced status code to every text, even when the text has a better one. */
+  /**
+   * smtp-server adds an enhanced status code to every text, even when the text has a better one. The answer to EHLO is the only one
+   * that it sends as a list of lines, which is where the keyword goes.
+   */
   override send(code: number, data?: string | string[] | null, context?: string | false): void {
-    super.send(code, data, typeof data === 'string' && hasEnhancedCode(data) ? false : context);
+    const {keyword} = this.#options;
+    const isEhlo = code === 250 && Array.isArray(data);
+    const text = isEhlo && keyword !== undefined ? [...data, keyword] : data;
+    super.send(code, text, typeof text === 'string' && hasEnhancedCode(text) ? false : context);
     if (code < 500) return;
     this.#errors += 1;
     if (this.#errors === maxErrors) super.send(replies.tooManyErrors.code, replies.tooManyErrors.text, false);

@@ -13,8 +13,8 @@ import type {BackendTransaction} from '../backend/backend-transaction.ts';
 import type {IntakePort} from '../intake-port.ts';
 import {type Decision, decide, queuedAs, verdictOf} from '../mail-decision.ts';
 import {logDecision, type MailLog} from '../mail-log.ts';
+import type {MessageIntake} from '../message-intake.ts';
 import {isPositive, outcomeOf, passedOn, replies} from '../smtp-reply.ts';
-import type {MessageIntake} from './message-intake.ts';
 
 export interface MailTransactionNeeds {
   intake: IntakePort;

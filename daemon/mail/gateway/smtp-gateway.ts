@@ -12,12 +12,12 @@ import type {EnvelopeStart} from '../backend/backend-connection.ts';
 import type {BackendPool} from '../backend/backend-pool.ts';
 import type {IntakePort} from '../intake-port.ts';
 import type {MailLog} from '../mail-log.ts';
+import {createMessageIntake} from '../message-intake.ts';
 import {isPositive, replies} from '../smtp-reply.ts';
 import {type ClientLimitNeeds, createClientLimits} from './client-limits.ts';
 import type {ClientNames} from './client-names.ts';
 import {GatewayServer} from './gateway-server.ts';
 import {createMailTransaction, type MailTransaction} from './mail-transaction.ts';
-import {createMessageIntake} from './message-intake.ts';
 
 interface TlsPair {
   key: string | Buffer;

@@ -1,6 +1,6 @@
 // Milter session on a socket: reads commands, keeps content, judges mails, writes answers.
 import type {Socket} from 'node:net';
-import type {MessageIntake} from '../gateway/message-intake.ts';
+import type {MessageIntake} from '../message-intake.ts';
 import {createCommandReader, encodeReplies, MilterError} from './milter-codec.ts';
 import {drained, type MilterContent, startMilterContent} from './milter-content.ts';
 import type {EnvelopeNeeds} from './milter-envelope.ts';

@@ -1,6 +1,6 @@
 // Content of one mail while it arrives: takes pieces, and passes them to a message intake as a stream.
 import {PassThrough, type Writable} from 'node:stream';
-import type {MessageIntake, Taken} from '../gateway/message-intake.ts';
+import type {MessageIntake, Taken} from '../message-intake.ts';
 
 export interface MilterContent {
   /** Resolves when the buffer has space for more. */

@@ -1,8 +1,8 @@
 // Milter listener: judges mail for a Postfix.
 import type {Socket} from 'node:net';
 import {setTimeout as delay} from 'node:timers/promises';
-import {createMessageIntake} from '../gateway/message-intake.ts';
 import {type LocalAddress, listenLocal} from '../local-listener.ts';
+import {createMessageIntake} from '../message-intake.ts';
 import {type ConnectionNeeds, type MilterConnection, serveMilterConnection} from './milter-connection.ts';
 
 export interface MilterServerNeeds extends Omit<ConnectionNeeds, 'messages' | 'newContentName'> {

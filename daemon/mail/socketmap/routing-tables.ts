@@ -5,7 +5,7 @@ import {canonicalDomain} from '../../../shared/domain-name.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
 import {hasInstruction, owningDomain, parseMailAddress} from '../../../shared/mail-address.ts';
 import type {Route} from '../../services/intake/mail-ports.ts';
-import type {RecipientCheck} from '../gateway/recipient-check.ts';
+import type {RecipientCheck} from '../backend/recipient-check.ts';
 import type {TableAnswer} from './socketmap-server.ts';
 
 interface Needs {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import type {RecipientAnswer} from '../../../../daemon/mail/gateway/recipient-check.ts';
+import type {RecipientAnswer} from '../../../../daemon/mail/backend/recipient-check.ts';
 import {createRoutingTables, tableNames} from '../../../../daemon/mail/socketmap/routing-tables.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import {parseHostPort} from '../../../../shared/host-port.ts';

@@ -2,8 +2,8 @@
 
 import {formatHostPort} from '../../../shared/host-port.ts';
 import type {Route, SmtpReply} from '../../services/intake/mail-ports.ts';
-import type {BackendPool} from '../backend/backend-pool.ts';
 import {isPositive} from '../smtp-reply.ts';
+import type {BackendPool} from './backend-pool.ts';
 
 export interface RecipientAnswer {
   verdict: 'known' | 'unknown' | 'unclear';

@@ -3,8 +3,8 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {buffer} from 'node:stream/consumers';
 import test, {type ExecutionContext} from 'ava';
-import {createMessageIntake, replyToStorageError} from '../../../../daemon/mail/gateway/message-intake.ts';
-import {chunksOf} from '../../../helpers/received-mail.ts';
+import {createMessageIntake, replyToStorageError} from '../../../daemon/mail/message-intake.ts';
+import {chunksOf} from '../../helpers/received-mail.ts';
 
 const open = async (t: ExecutionContext, limits: {maxSizeBytes?: number; maxMemoryBytes?: number} = {}) => {
   const tmpDir = await mkdtemp(join(tmpdir(), 'mfd-intake-'));

@@ -1,7 +1,7 @@
 import {X509Certificate} from 'node:crypto';
 import test from 'ava';
-import {clusterKeyword, hasKeyword} from '../../../../daemon/mail/gateway/cluster-keyword.ts';
-import {selfSigned} from '../../../helpers/certificate.ts';
+import {clusterKeyword, hasKeyword} from '../../../daemon/mail/cluster-keyword.ts';
+import {selfSigned} from '../../helpers/certificate.ts';
 
 test('a cluster has one keyword, which is valid in EHLO and says nothing of the fingerprint', async t => {
   const [one, other] = await Promise.all([selfSigned('one'), selfSigned('other')]);

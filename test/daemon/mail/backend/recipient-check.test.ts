@@ -1,6 +1,6 @@
 import test, {type ExecutionContext} from 'ava';
 import {createBackendPool} from '../../../../daemon/mail/backend/backend-pool.ts';
-import {createRecipientCheck} from '../../../../daemon/mail/gateway/recipient-check.ts';
+import {createRecipientCheck} from '../../../../daemon/mail/backend/recipient-check.ts';
 import {closedPort} from '../../../helpers/ports.ts';
 import {type SinkOptions, startSmtpSink} from '../../../helpers/smtp-sink.ts';
 

@@ -4,10 +4,10 @@ import {createReadStream} from 'node:fs';
 import {type FileHandle, open, unlink} from 'node:fs/promises';
 import {join} from 'node:path';
 import {Readable} from 'node:stream';
-import type {HeaderField, MailContent} from '../../services/intake/mail.ts';
-import type {SmtpReply} from '../../services/intake/mail-ports.ts';
-import {replies} from '../smtp-reply.ts';
+import type {HeaderField, MailContent} from '../services/intake/mail.ts';
+import type {SmtpReply} from '../services/intake/mail-ports.ts';
 import {createContentChecker} from './content-check.ts';
+import {replies} from './smtp-reply.ts';
 
 export interface MessageIntakeNeeds {
   /** A folder on a disk that may become full. Each file is removed when its content is discarded. */

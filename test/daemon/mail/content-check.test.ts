@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {type ContentReport, createContentChecker, testString} from '../../../../daemon/mail/gateway/content-check.ts';
-import {chunksOf, sample} from '../../../helpers/received-mail.ts';
+import {type ContentReport, createContentChecker, testString} from '../../../daemon/mail/content-check.ts';
+import {chunksOf, sample} from '../../helpers/received-mail.ts';
 
 const check = (bytes: Buffer | string, chunkBytes = 1 << 20): ContentReport => {
   const checker = createContentChecker();
