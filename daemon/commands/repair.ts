@@ -13,10 +13,11 @@ import {createConfiguration} from '../replication/configuration.ts';
 import {findDamagedRecords} from '../replication/record-check.ts';
 import {createReplication} from '../replication/replication.ts';
 import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeStore} from '../services/node-store.ts';
 import type {RecordKey} from '../services/records.ts';
 import {acquireLock} from '../store/sqlite/database.ts';
 import {copyReadableRows} from '../store/sqlite/readable-rows.ts';
-import {openSqliteStore, type SqliteStore} from '../store/sqlite/store.ts';
+import {openSqliteStore} from '../store/sqlite/store.ts';
 import {findLostCommits, type LostCommits} from '../store/sqlite/wal-file.ts';
 
 /** Reports each step and each loss in a line. */
@@ -70,7 +71,7 @@ const cutLog = async ({database}: DataFolder, {atByte, isCopied}: LostCommits, n
 };
 
 /** Opens the database, or a new one with its readable part. */
-const openOrRebuild = async (folder: DataFolder, note: (line: string) => void): Promise<SqliteStore> => {
+const openOrRebuild = async (folder: DataFolder, note: (line: string) => void): Promise<NodeStore> => {
   const before = await openSqliteStore(folder.database).catch(() => undefined);
   const problem = before ? await before.findDamage().catch(String) : 'it cannot be opened';
   if (before && problem === undefined) return before;
@@ -93,7 +94,7 @@ const openOrRebuild = async (folder: DataFolder, note: (line: string) => void): 
 };
 
 /** The identity from the database, or else from the certificate. */
-const requireIdentity = async (folder: DataFolder, store: SqliteStore): Promise<NodeIdentity> => {
+const requireIdentity = async (folder: DataFolder, store: NodeStore): Promise<NodeIdentity> => {
   const known = await readIdentity(store, folder.database).catch(() => undefined);
   if (known) return known;
   const {subjectAltName} = new X509Certificate(await readFile(folder.nodeCert));
@@ -103,7 +104,7 @@ const requireIdentity = async (folder: DataFolder, store: SqliteStore): Promise<
   return certified;
 };
 
-const repairContents = async (folder: DataFolder, store: SqliteStore, note: (line: string) => void): Promise<void> => {
+const repairContents = async (folder: DataFolder, store: NodeStore, note: (line: string) => void): Promise<void> => {
   const {nodeId, nodeNo} = await requireIdentity(folder, store);
   const damaged = await findDamagedRecords(store.records);
   await store.transaction(async tx => {

@@ -6,8 +6,9 @@ import type {Config} from '../config/schema.ts';
 import {createReserveFile, type ReserveFile} from '../hold/reserve-file.ts';
 import {reconcile} from '../hold/spool/reconcile.ts';
 import {createSpool, type Spool} from '../hold/spool/spool.ts';
+import type {NodeStore} from '../services/node-store.ts';
 import {acquireLock, isDiskFull} from '../store/sqlite/database.ts';
-import {openSqliteStore, type SqliteStore} from '../store/sqlite/store.ts';
+import {openSqliteStore} from '../store/sqlite/store.ts';
 import {findLostCommits} from '../store/sqlite/wal-file.ts';
 import type {Closers} from './closers.ts';
 import {CommandError} from './command-error.ts';
@@ -17,7 +18,7 @@ import {readIdentity} from './identity.ts';
 export interface Storage {
   nodeId: string;
   nodeNo: number;
-  store: SqliteStore;
+  store: NodeStore;
   spool: Spool & {tmpDir: string};
   reserveFile: ReserveFile;
 }
@@ -68,7 +69,7 @@ const requireWholeLog = async ({database, root}: DataFolder): Promise<void> => {
   );
 };
 
-const requireWholeDatabase = async ({database: path, root}: DataFolder, store: SqliteStore): Promise<void> => {
+const requireWholeDatabase = async ({database: path, root}: DataFolder, store: NodeStore): Promise<void> => {
   const problem = await store.findDamage();
   if (problem === undefined) return;
   throw new CommandError(
@@ -77,7 +78,7 @@ const requireWholeDatabase = async ({database: path, root}: DataFolder, store: S
 };
 
 /** If the spool is not mounted, all mails would be marked as lost. */
-const requireSpool = async (folder: DataFolder, store: SqliteStore): Promise<void> => {
+const requireSpool = async (folder: DataFolder, store: NodeStore): Promise<void> => {
   const held = join(folder.spool, 'held');
   if (await stat(held).catch(() => undefined)) return;
   const count = await store.hold.countHeldBy('spool');

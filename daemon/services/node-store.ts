@@ -1,5 +1,5 @@
 // Ports to the store of a single node: what replication and the spool need from it, in addition to what the services need.
-import type {ConfigReads, Store, StoreTransaction} from './ports.ts';
+import type {ConfigReads, HeldQuery, Store, StoreTransaction} from './ports.ts';
 import type {HeldState, SpoolOverview} from './quarantine/stored-mail.ts';
 import type {Kind, Readable, RecordDigest, RecordKey, StoredRecord} from './records.ts';
 
@@ -122,10 +122,10 @@ export interface SpoolRowReads {
 }
 
 export interface SpoolRows extends SpoolRowReads {
-  /** Drops a row with arbitrary content; call `recount` afterwards, as the totals may include it. */
+  /** Drops a row with arbitrary content; call `rebuildCounts` afterwards, as the totals may include it. */
   drop(queueId: string): Promise<void>;
   /** Recalculates the totals of held mail, after rows were changed without updating the totals. */
-  recount(): Promise<void>;
+  rebuildCounts(): Promise<void>;
 }
 
 interface NodeReads {
@@ -149,4 +149,11 @@ export interface NodeStore extends Store, NodeReads {
   transaction<T>(work: (tx: NodeTransaction) => Promise<T>): Promise<T>;
   /** Runs `read` on one snapshot of the store: its queries do not see what is committed meanwhile. */
   atOneMoment<T>(read: (reads: NodeReads & {config: ConfigReads}) => Promise<T>): Promise<T>;
+  /** `nodeId` is the node of all mails in this store. */
+  heldQuery(nodeId: string): HeldQuery;
+  /** The error that a read or write met on damaged data; undefined if there was none. */
+  damage(): string | undefined;
+  /** Looks for damage in all data, which takes a while; the first error, undefined if there is none. */
+  findDamage(): Promise<string | undefined>;
+  close(): Promise<void>;
 }

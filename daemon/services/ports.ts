@@ -121,7 +121,7 @@ export interface HoldReads {
   /** The mails that exist, in no particular order. */
   findAll(queueIds: readonly string[]): Promise<StoredHeldMail[]>;
   /** Mails with an unfinished action. */
-  listClaimed(keeper: HoldBackendName): Promise<string[]>;
+  listClaimed(backend: HoldBackendName): Promise<string[]>;
   /**
    * Held mail of one reason that arrived before `before`, oldest first. Excludes mail that mfd has not scored: an administrator or a
    * rule of Postfix put it on hold, and it stays there until an administrator decides.
@@ -129,10 +129,10 @@ export interface HoldReads {
   listArrivedBefore(reason: Reason, before: string, limit: number): Promise<string[]>;
   /** The totals of held mail by domain and reason. */
   counts(): Promise<HeldCount[]>;
-  countHeldBy(keeper: HoldBackendName): Promise<number>;
+  countHeldBy(backend: HoldBackendName): Promise<number>;
 }
 
-/** The rows of held mail. The bytes are in the body store. */
+/** The rows of held mail. The keeper of each mail has its bytes (`../hold/hold-backend.ts`). */
 export interface HoldStore extends HoldReads {
   /** Adds mails to the queue. A mail that has a row already is not changed. */
   insert(mails: readonly NewHeldMail[]): Promise<void>;

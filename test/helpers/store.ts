@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {type Configuration, createConfiguration} from '../../daemon/replication/configuration.ts';
 import type {NodeStore} from '../../daemon/services/node-store.ts';
 import {type Database, openDatabase} from '../../daemon/store/sqlite/database.ts';
-import {createSqliteStore, type SqliteStore} from '../../daemon/store/sqlite/store.ts';
+import {createSqliteStore} from '../../daemon/store/sqlite/store.ts';
 
 export interface Teardown {
   teardown(close: () => Promise<void>): void;
@@ -18,7 +18,7 @@ export const testFolder = async (t: Teardown): Promise<string> => {
 };
 
 /** With the handles of the database, for what no port does, such as damage. */
-export type TestStore = SqliteStore & Pick<Database, 'read' | 'write'>;
+export type TestStore = NodeStore & Pick<Database, 'read' | 'write'>;
 
 const withHandles = (database: Database): TestStore => ({
   ...createSqliteStore(database),

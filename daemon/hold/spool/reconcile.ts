@@ -67,7 +67,7 @@ export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
     }
   }
   if (found !== held) await findLost(needs, isRemade, report);
-  if (report.remade.length > 0) await store.transaction(async tx => tx.spooled.recount());
+  if (report.remade.length > 0) await store.transaction(async tx => tx.spooled.rebuildCounts());
   return report;
 };
 

@@ -34,5 +34,5 @@ export const spoolRowReads = (db: Db): SpoolRowReads => ({
 export const spoolRows = (tx: Db): SpoolRows => ({
   ...spoolRowReads(tx),
   drop: async queueId => void (await query(tx, 'DELETE FROM held_mail WHERE queue_id = ?', [queueId])),
-  recount: async () => rebuildHeldCounts(tx),
+  rebuildCounts: async () => rebuildHeldCounts(tx),
 });

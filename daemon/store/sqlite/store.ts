@@ -1,6 +1,6 @@
 // Implementation of the store ports with SQLite: one database file for one node.
 import type {NodeStore, NodeTransaction} from '../../services/node-store.ts';
-import type {AuditReads, HeldQuery} from '../../services/ports.ts';
+import type {AuditReads} from '../../services/ports.ts';
 import {appliedReads, appliedStore} from './applied.ts';
 import {appendAudit, listAudit, positionInAudit, sampleAudit} from './audit.ts';
 import {configReads} from './config-reads.ts';
@@ -15,17 +15,7 @@ import {outboxReads, outboxStore} from './outbox.ts';
 import {spoolRowReads, spoolRows} from './spooled-mail.ts';
 import {trustReads, trustStore} from './trust.ts';
 
-export interface SqliteStore extends NodeStore {
-  /** The error of SQLite when it met a damaged page; undefined if there was none. */
-  damage(): string | undefined;
-  /** The first error of an integrity check, in the words of SQLite; the check takes a while. */
-  findDamage(): Promise<string | undefined>;
-  /** `nodeId` is the node of all mails in this database. */
-  heldQuery(nodeId: string): HeldQuery;
-  close(): Promise<void>;
-}
-
-export const createSqliteStore = (database: Database): SqliteStore => ({
+export const createSqliteStore = (database: Database): NodeStore => ({
   ...readsOf(database.read),
   transaction: async work => database.transaction(async tx => work(transactionOf(tx))),
   atOneMoment: async read => database.read.transaction(async tx => read(readsOf(tx))),
@@ -36,7 +26,7 @@ export const createSqliteStore = (database: Database): SqliteStore => ({
 });
 
 /** Opens the store, and creates or migrates the database where needed. */
-export const openSqliteStore = async (filename: string): Promise<SqliteStore> => createSqliteStore(await openDatabase(filename));
+export const openSqliteStore = async (filename: string): Promise<NodeStore> => createSqliteStore(await openDatabase(filename));
 
 const auditReads = (db: Db): AuditReads => ({
   list: async (filter, page) => listAudit(db, filter, page),
