@@ -1,4 +1,5 @@
 // Domain as `domain export` writes it and `domain apply` reads it: its settings, without ids and times.
+import {ascending} from '../../shared/ascending.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
 
@@ -49,6 +50,4 @@ const sortKey = ({match, header, pattern, action, score, comment}: FilterRule): 
 
 /** In a stable order: it means nothing to the node, but must not change between two exports. */
 export const sortedRules = (filters: readonly FilterRule[]): FilterRule[] =>
-  filters.map(ruleOf).sort((a, b) => compare(sortKey(a), sortKey(b)));
-
-const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+  filters.map(ruleOf).sort((a, b) => ascending(sortKey(a), sortKey(b)));

@@ -1,6 +1,7 @@
 import {randomUUID} from 'node:crypto';
 import {type FileHandle, open, realpath, rename, rm} from 'node:fs/promises';
 import {dirname} from 'node:path';
+import {syncFolder} from '../../shared/sync-folder.ts';
 
 /** Readers see the old text or the new one, also after a power cut. A symbolic link is kept. Mode 0600. */
 export const writeAtomically = async (file: string, text: string): Promise<void> => {
@@ -20,16 +21,6 @@ export const writeAtomically = async (file: string, text: string): Promise<void>
 export const writeDurably = async (handle: FileHandle, text: string): Promise<void> => {
   try {
     await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-};
-
-/** A rename is durable only once its folder is. */
-export const syncFolder = async (folder: string): Promise<void> => {
-  const handle = await open(folder, 'r');
-  try {
     await handle.sync();
   } finally {
     await handle.close();

@@ -1,6 +1,7 @@
 import {open, rm} from 'node:fs/promises';
 import {dirname} from 'node:path';
-import {syncFolder, writeDurably} from './atomic-file.ts';
+import {syncFolder} from '../../shared/sync-folder.ts';
+import {writeDurably} from './atomic-file.ts';
 
 export interface NewFile {
   /** Resolves once the text is on stable storage. */

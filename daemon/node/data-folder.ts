@@ -1,6 +1,7 @@
 // Paths of a node's files below its data directory.
-import {open} from 'node:fs/promises';
+
 import {dirname, join} from 'node:path';
+import {syncFolder} from '../../shared/sync-folder.ts';
 
 export interface DataFolder {
   root: string;
@@ -39,13 +40,4 @@ export const syncFolders = async ({root, tls}: DataFolder): Promise<void> => {
   for (const path of [tls, root]) await syncFolder(path);
   // The parent may belong to another user and be unreadable.
   await syncFolder(dirname(root)).catch(() => {});
-};
-
-const syncFolder = async (path: string): Promise<void> => {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 };

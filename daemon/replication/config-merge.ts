@@ -1,5 +1,6 @@
 // Merge of two histories of one record: pure, commutative, associative and idempotent.
 
+import {ascending} from '../../shared/ascending.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 import type {Kind, Stamp, StampedFields} from '../services/records.ts';
 import {haveRightValues} from './record-values.ts';
@@ -95,7 +96,7 @@ export const claimsIn = (records: (RecordState & {id: number})[]): Claim[] =>
 export const conflictsIn = (claims: Claim[]): Set<number> => {
   const conflicts = new Set<number>();
   const holders: Claim[] = [];
-  for (const claim of claims.toSorted((a, b) => compare(a.created, b.created) || a.id - b.id)) {
+  for (const claim of claims.toSorted((a, b) => ascending(a.created, b.created) || a.id - b.id)) {
     const isTaken = holders.some(({deleted}) => deleted === null || deleted > claim.created);
     if (isTaken) conflicts.add(claim.id);
     else holders.push(claim);
@@ -112,13 +113,13 @@ type Write = [Json, Stamp];
 const laterWrite = (a: Write, b: Write, isEarliestWins: boolean): Write => {
   const early = isEarliestWins ? byEarliest(a[0], b[0]) : 0;
   if (early !== 0) return early < 0 ? a : b;
-  const order = compare(a[1], b[1]) || compare(JSON.stringify(a[0]), JSON.stringify(b[0]));
+  const order = ascending(a[1], b[1]) || ascending(JSON.stringify(a[0]), JSON.stringify(b[0]));
   return order >= 0 ? a : b;
 };
 
 /** An earlier time before a later one, and any time before null or another value that a peer may have sent. */
 const byEarliest = (a: Json, b: Json): number => {
-  if (typeof a === 'string' && typeof b === 'string') return compare(a, b);
+  if (typeof a === 'string' && typeof b === 'string') return ascending(a, b);
   return Number(typeof b === 'string') - Number(typeof a === 'string');
 };
 
@@ -126,5 +127,3 @@ const earlierOf = (a: Stamp | null, b: Stamp | null): Stamp | null => {
   if (a === null || b === null) return a ?? b;
   return a < b ? a : b;
 };
-
-const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));

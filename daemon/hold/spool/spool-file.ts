@@ -68,13 +68,3 @@ const headLine = (json: Uint8Array): Buffer => Buffer.from(`${magic} ${json.leng
 const trailer = (sha256: string): Buffer => Buffer.from(`sha256:${sha256}\n`);
 
 export const sha256Of = (bytes: Uint8Array): string => hash('sha256', bytes, 'hex');
-
-/** Resolves once changes to the names in the folder are on stable storage. */
-export const syncFolder = async (path: string): Promise<void> => {
-  const folder = await open(path, 'r');
-  try {
-    await fsync(folder);
-  } finally {
-    close(folder);
-  }
-};

@@ -1,5 +1,6 @@
 // Spool: one file for each held mail, with a header block that describes the mail, and its bytes, each with a checksum. The index
 // can be rebuilt from the files alone.
+
 import {createHash} from 'node:crypto';
 import {createReadStream} from 'node:fs';
 import {type FileHandle, mkdir, open, opendir, readdir, rm, unlink} from 'node:fs/promises';
@@ -7,9 +8,10 @@ import {join} from 'node:path';
 import {Readable} from 'node:stream';
 import {Fault} from '../../../shared/fault.ts';
 import {queueIdPattern} from '../../../shared/fields.ts';
+import {syncFolder} from '../../../shared/sync-folder.ts';
 import {crashPoint} from '../../services/crash-point.ts';
 import type {HeldMailFacts, MailContent} from '../../services/intake/mail.ts';
-import {magic, maxFactsBytes, rename, sha256Of, syncFolder, trailerBytes, writeSpoolFile} from './spool-file.ts';
+import {magic, maxFactsBytes, rename, sha256Of, trailerBytes, writeSpoolFile} from './spool-file.ts';
 
 /** Shorter files are read at once: opening them again costs more than reading them. */
 const wholeFileBytes = 64 * 1024;

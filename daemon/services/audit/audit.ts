@@ -1,5 +1,6 @@
 // Audit logs of all nodes, merged into one list. Each node stores the log of its own actions.
 
+import {ascending} from '../../../shared/ascending.ts';
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
 import type {AuditQuery, Page} from '../../../shared/hold-filter.ts';
 import type {Actor} from '../access/actor.ts';
@@ -48,6 +49,4 @@ export const createAuditLog = ({store, nodeId}: {store: Pick<Store, 'audit'>; no
 });
 
 const newestFirst = (a: AuditCursor, b: AuditCursor): number =>
-  compare(b.at, a.at) || compare(a.node_id, b.node_id) || b.seq - a.seq;
-
-const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+  ascending(b.at, a.at) || ascending(a.node_id, b.node_id) || b.seq - a.seq;

@@ -1,5 +1,6 @@
 // Quarantine of the whole cluster: merges the lists of all hold queues, and routes actions to the node that owns the mail.
 
+import {ascending} from '../../../shared/ascending.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {
   ActionOutcome,
@@ -131,9 +132,7 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
 };
 
 const byDomain = (a: SummaryGroup, b: SummaryGroup): number =>
-  compare(a.domain, b.domain) || compare(a.reason, b.reason) || compare(a.node_id, b.node_id);
+  ascending(a.domain, b.domain) || ascending(a.reason, b.reason) || ascending(a.node_id, b.node_id);
 
 const newestFirst = (a: HoldCursor, b: HoldCursor): number =>
-  compare(b.arrived_at, a.arrived_at) || compare(a.node_id, b.node_id) || compare(a.queue_id, b.queue_id);
-
-const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+  ascending(b.arrived_at, a.arrived_at) || ascending(a.node_id, b.node_id) || ascending(a.queue_id, b.queue_id);

@@ -1,4 +1,5 @@
 // Audit entries of all nodes: the newest, and older ones as far as the user has scrolled. Plain data.
+import {ascending} from '../../../../shared/ascending.ts';
 import type {AuditEntry} from '../../../../shared/audit-entry.ts';
 import {hasWords, isOneOf, type ListQuery} from '../../list/list-query.ts';
 import {createTailReducer, emptyTail, type Tail} from '../../list/tail.ts';
@@ -37,9 +38,7 @@ export type AuditEvent =
 export const auditLimit = 5000;
 
 /** Newest first; entries of the same time by node, and there the later one first, as in the API. */
-const compare = (a: AuditRow, b: AuditRow): number => byText(b.at, a.at) || byText(a.node_id, b.node_id) || b.seq - a.seq;
-
-const byText = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+const compare = (a: AuditRow, b: AuditRow): number => ascending(b.at, a.at) || ascending(a.node_id, b.node_id) || b.seq - a.seq;
 
 export const auditTerms = ['action', 'key', 'node', 'since', 'result'] as const;
 

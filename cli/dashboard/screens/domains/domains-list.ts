@@ -1,4 +1,5 @@
 // List of domains; on a wide screen, with the settings of the one under the cursor beside it.
+import {ascending} from '../../../../shared/ascending.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import {briefTimeText, countText, firstOf, timeText} from '../../../output/cell-text.ts';
 import type {Banner, List, Order} from '../../list/list.ts';
@@ -71,17 +72,15 @@ const textsOf = ({name, direction, active, backend_servers, tenant_id, dkim_acti
   tenant_id === null ? '' : `tenant:${tenant_id}`,
 ];
 
-const byText = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
-
 const order = (name: string, compare: Order<DomainRow>['compare']): Order<DomainRow> => ({
   name,
-  compare: (a, b) => compare(a, b) || byText(a.name, b.name),
+  compare: (a, b) => compare(a, b) || ascending(a.name, b.name),
 });
 
 const orders = [
   order('name', () => 0),
   order('held mail', (a, b) => (b.held ?? 0) - (a.held ?? 0)),
-  order('last change', (a, b) => byText(b.updated_at, a.updated_at)),
+  order('last change', (a, b) => ascending(b.updated_at, a.updated_at)),
   order('threshold', (a, b) => a.quarantine_threshold - b.quarantine_threshold),
 ];
 

@@ -1,4 +1,5 @@
 // Orders of held mail. The API lists by time; any other order needs all mails.
+import {ascending} from '../../../../shared/ascending.ts';
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 
@@ -34,8 +35,6 @@ const keyOf: Record<MailOrder, (mail: HeldMail) => string | number> = {
 export const sortMails = (mails: readonly HeldMail[], order: MailOrder): HeldMail[] => {
   const distinct = new Map(mails.map(mail => [mailId(mail), mail]));
   const keyed = [...distinct].map(([id, mail]) => ({id, mail, key: keyOf[order](mail)}));
-  keyed.sort((a, b) => compare(a.key, b.key) || compare(b.mail.arrived_at, a.mail.arrived_at) || compare(a.id, b.id));
+  keyed.sort((a, b) => ascending(a.key, b.key) || ascending(b.mail.arrived_at, a.mail.arrived_at) || ascending(a.id, b.id));
   return keyed.map(({mail}) => mail);
 };
-
-const compare = <T extends string | number>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);
