@@ -1,4 +1,4 @@
-// A build takes nothing away from programs that start, or have started, while it is made.
+// Safety of a build for programs that start, or have started, while it runs: it takes away no file that they need.
 import {cp, mkdir, readdir, readFile, symlink, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
@@ -9,7 +9,7 @@ import {testFolder} from './helpers/store.ts';
 
 const root = join(import.meta.dirname, '..');
 
-/** This repository, built nowhere yet, with a copy of what a test changes. */
+/** A copy of this repository that was never built, with the files that a test changes. */
 const arrange = async (t: ExecutionContext) => {
   const folder = await testFolder(t);
   for (const name of ['bin', 'cli', 'daemon', 'shared', 'package.json'])
@@ -62,11 +62,11 @@ test('programs that start while others are built, or were started before, find w
   );
   const second = await build();
   const [secondLoader, secondDist] = [await loaderOf(), await dist()];
-  // As mfctl does it that was started before that build.
+  // As a mfctl does that was started before that build.
   const load = `require(${JSON.stringify(file(`dist/${oldLoader}`))}).startDashboard(null).catch(error => console.log(error.name))`;
   const loaded = await run('-e', [load]);
   await edit('package.json', '"version": "1.5.1"', '"version": "2.6.2"');
-  // As long as it was, which is all that V8 asks of a source that it has compiled.
+  // The length stays the same, and V8 checks only the length of a source that it has compiled.
   await edit('cli/program.ts', 'Manage a cluster', 'MANAGE A CLUSTER');
   const third = await build();
   isOver = true;

@@ -1,13 +1,16 @@
-// No test takes it for granted that an optional program is there: `npm test` passes with any of them missing.
+// Optional programs: `npm test` passes with any of them missing, as no test assumes that one is installed.
 import {readdir, readFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import test from 'ava';
 import {isInstalled, programsMissing} from './helpers/installed.ts';
 
-/** What a Linux with Node has: a shell and the core utilities. */
+/** Programs of every Linux with Node: a shell and the core utilities. */
 const everywhere = new Set(['sh', '/bin/sh', '/bin/true', 'cat', 'chgrp', 'chown', 'cp', 'id', 'mkfifo', 'truncate']);
 
-/** Modules that run an optional program for others, and how those ask whether they can. The last five find out by trying. */
+/**
+ * Modules that run an optional program for tests, and their functions that tell whether it is available. The last five find out
+ * by trying.
+ */
 const asked: Record<string, string> = {
   'test/helpers/postfix.ts': 'postfixMissing',
   'test/helpers/promtool.ts': 'hasPromtool',
@@ -32,7 +35,7 @@ const sources = async (): Promise<Map<string, string>> => {
   return new Map(await Promise.all(files.map(async file => [file, await readFile(file, 'utf8')] as const)));
 };
 
-/** Programs that a module starts, where it names them in the call. */
+/** Programs that a module starts, where the call names them. */
 const programsIn = (text: string): string[] => {
   if (!text.includes("from 'node:child_process'")) return [];
   const aliases = [...text.matchAll(/const (\w+) = promisify\(execFile\)/g)].map(([, name]) => name);
@@ -46,7 +49,7 @@ const asksFor = (text: string, program: string): boolean =>
 
 const isFault = (text: string): boolean => / = \{\n {2}name: '/.test(text) && text.includes(': Fault = {');
 
-/** Modules of the tests that this one is made of; what a fault needs, the fault itself has to ask for. */
+/** Test modules that this one imports; a fault itself has to check for the programs that it needs. */
 const partsOf = (file: string, texts: Map<string, string>, seen = new Set<string>()): Set<string> => {
   for (const [, path = ''] of (texts.get(file) ?? '').matchAll(/^(?:import|export) (?!type\b)[^;]*? from '(\.[^']+)'/gm)) {
     const part = join(dirname(file), path);

@@ -1,4 +1,4 @@
-// The pages say what the programs are, and every formatter reads them without a complaint.
+// Manual pages: they describe the programs completely, and every formatter reads them without a warning.
 import {spawnSync} from 'node:child_process';
 import {readdir, readFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -13,13 +13,13 @@ import {plain, syntax, verbatim} from '../man/roff.ts';
 import {allCommands, commandLine, mfctlCommands} from './helpers/cli/command-tree.ts';
 import {isInstalled} from './helpers/installed.ts';
 
-/** A page as it is read. */
+/** A page as its reader sees it. */
 const rendered = async (name: string): Promise<string> =>
   isInstalled('mandoc')
     ? spawnSync('mandoc', ['-Tutf8', '-Owidth=200', pagePath(name)], {encoding: 'utf8'}).stdout.replace(/.\x08/g, '')
     : withoutEscapes(await readFile(pagePath(name), 'utf8'));
 
-/** Where no formatter is installed: near enough to look for words in. */
+/** A rough version for machines without a formatter: good enough for a search for words. */
 const withoutEscapes = (source: string): string =>
   source
     .replace(/\\f[BIR]/g, '')
@@ -30,14 +30,14 @@ const withoutEscapes = (source: string): string =>
     .replace(/^\.SS /gm, '   ')
     .replace(/^\.SH /gm, '');
 
-/** Headings of the second kind with what stands below them. */
+/** Headings of the second level with the text below them. */
 const partsOf = (text: string): {heading: string; body: string}[] =>
   text
     .split(/^(?= {0,3}\S)/m)
     .filter(part => part.startsWith('   '))
     .map(part => ({heading: part.split('\n', 1)[0]?.trim() ?? '', body: part.slice(part.indexOf('\n'))}));
 
-/** What the page says about a command; of a program that is all of it. */
+/** The page's text about a command; for a program this is the whole page. */
 const said = (text: string, command: Command): string | undefined =>
   command.parent ? partsOf(text).find(({heading}) => `${heading} `.startsWith(`${commandLine(command)} `))?.body : text;
 

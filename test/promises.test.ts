@@ -1,4 +1,4 @@
-// The promises of daemon/hold/DESIGN.md name the tests behind them: those are there.
+// Promises in daemon/hold/DESIGN.md: the tests that they name exist.
 import {access, readFile} from 'node:fs/promises';
 import test from 'ava';
 import {faults} from './fault/faults.ts';

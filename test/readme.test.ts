@@ -1,4 +1,5 @@
-// The README is a door, and the pages behind it are whole: every link leads somewhere, every page says what is in it.
+// Documentation: the README as an entry point and the pages behind it. Every link leads to an existing target, and every table of
+// contents is complete.
 import {existsSync} from 'node:fs';
 import {readdir, readFile} from 'node:fs/promises';
 import {dirname, join, normalize} from 'node:path';
@@ -17,7 +18,7 @@ const readPage = async (path: string): Promise<Page> => pages.get(path) ?? parse
 const operations = await readFile('docs/operations.md', 'utf8');
 const rows = operations.split('\n').filter(line => line.startsWith('| `'));
 
-/** `a.b`, or `.b` in a row that begins with another key of the same section. */
+/** Finds `a.b`, or `.b` in a row that begins with another key of the same section. */
 const isInTable = (path: string[]): boolean => {
   const [last = '', section = ''] = [path.at(-1), path.slice(0, -1).join('.')];
   return rows.some(
@@ -34,7 +35,7 @@ test('docs/operations.md names every configuration key', t => {
   );
 });
 
-/** Undefined for a link that leads somewhere. */
+/** Undefined for a link with an existing target. */
 const problemOf = async (from: string, target: string): Promise<string | undefined> => {
   const [path = '', anchor] = target.split('#');
   const to = path === '' ? from : normalize(join(dirname(from), path));
@@ -67,7 +68,7 @@ test('a link to a heading that is not there would be noticed', async t => {
   ]);
 });
 
-/** What a table of contents should say: all headings below the title, in their order. */
+/** The expected table of contents: all headings below the title, in their order. */
 const contentsOf = ({headings}: Page): {text: string; target: string}[] =>
   headings.filter(({level}) => level > 1).map(({text, anchor}: Heading) => ({text, target: `#${anchor}`}));
 

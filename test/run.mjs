@@ -1,5 +1,5 @@
-// Test runner: bundles the tests of a room, or those that are named, and runs them with AVA. Translating the modules of each test
-// file when it starts took longer than the tests.
+// Test runner: bundles the tests of a room (a group of folders), or named ones, and runs them with AVA. Translating the modules
+// of each test file when it starts took longer than the tests.
 //
 //   node test/run.mjs ROOM|FOLDER|FILE... [-- OPTIONS OF AVA]
 import {execFile, spawn} from 'node:child_process';
@@ -35,7 +35,7 @@ const filesOf = name => {
   return [...room.folders.flatMap(folder => testsIn(join('test', folder))), ...(name === 'unit' ? testsIn('test', false) : [])];
 };
 
-/** A bundled module stands elsewhere, and finds its files from where its source is. */
+/** A bundled module is in another folder, and finds its files by the path of its source. */
 const atHome = {
   name: 'at-home',
   setup: ({onLoad}) =>
@@ -67,7 +67,7 @@ const bundle = async (files, outdir) =>
     plugins: [atHome],
   });
 
-/** See test/helpers/prepared-node.ts. Its ports are never listened on. */
+/** See test/helpers/prepared-node.ts. No program ever listens on these ports. */
 const prepareNode = async folder => {
   const listens = ['api', 'cluster', 'metrics', 'smtp'].flatMap((name, i) => [`--${name}-listen`, `127.0.0.1:6500${i}`]);
   const env = {...process.env, XDG_CONFIG_HOME: join(folder, 'config')};

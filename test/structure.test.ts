@@ -1,4 +1,4 @@
-// Who may import whom, as data. Types count: what is imported for its type alone has to be understood all the same.
+// Import rules of the folders, as data. Types count: the reader must understand an imported type, too.
 import {readdir, readFile} from 'node:fs/promises';
 import {dirname, join, relative} from 'node:path';
 import {fileURLToPath} from 'node:url';
@@ -136,11 +136,11 @@ const mayImport: Record<string, string[]> = {
     'cli/key',
     'cli/quarantine',
   ],
-  // Writes the manual from what both programs say of themselves, and is part of neither.
+  // Generates the manual from the help of both programs, and is part of neither.
   man: ['shared', 'cli', 'cli/command-line', 'cli/help', 'daemon', 'daemon/config', 'daemon/node'],
 };
 
-/** Packages that only these folders, and those in them, may know. */
+/** Packages that only these folders and their subfolders may import. */
 const keptIn: Record<string, string[]> = {
   knex: ['daemon/store/sqlite'],
   sqlite3: ['daemon/store/sqlite'],
@@ -150,7 +150,7 @@ const keptIn: Record<string, string[]> = {
   'smtp-server': ['daemon/mail'],
   nodemailer: ['daemon/mail'],
   '@peculiar/x509': ['daemon/cluster'],
-  // Both programs read their arguments with it.
+  // Both programs parse their arguments with it.
   commander: ['daemon/main.ts', 'daemon/commands', 'cli', 'man'],
   got: ['cli/client'],
   // mfctl has one client. In the daemon each of several folders serves or asks for itself.
@@ -162,14 +162,14 @@ const keptIn: Record<string, string[]> = {
   react: ['cli/dashboard'],
 };
 
-/** Of a file. Functions are counted by Biome (biome.json): not those of tests, where one title may need a long story. */
+/** The limit for a file. Biome limits functions (biome.json), except in tests, where one title may need a long story. */
 const maxLines = 250;
 
 interface Source {
   /** Relative to the root, with slashes. */
   path: string;
   text: string;
-  /** Of files here: their path. Of packages: their name. */
+  /** Paths of imported files; names of imported packages. */
   imports: {local: string[]; packages: string[]};
 }
 

@@ -1,4 +1,4 @@
-// The line between nodes has to fail in exactly the way a test asked for, or the tests on top of it say nothing.
+// Tests of the TCP proxy between nodes: it must fail in exactly the requested way, or the tests that use it prove nothing.
 import {once} from 'node:events';
 import {type AddressInfo, connect, createServer, type Socket} from 'node:net';
 import {setTimeout as delay} from 'node:timers/promises';

@@ -34,7 +34,7 @@ export const actions: Bench = {
 };
 
 const bulkSize = 1000;
-/** One takes a tenth of a second, less than a collection of garbage: a round is the median of some. */
+/** One discard takes a tenth of a second, less than a garbage collection, so a round is the median of some. */
 const discards = 3;
 const raw = `From: <ada@example.net>\r\nTo: <ben@example.com>\r\nSubject: Offer\r\nMessage-Id: <offer@example.net>\r\nDate: Sun, 1 Mar 2026 12:00:00 +0000\r\n\r\n${`${'x'.repeat(76)}\r\n`.repeat(128)}`;
 
@@ -131,14 +131,14 @@ const releasesASecond = async ({hold, mails}: Stock, count: number): Promise<num
     return untilDelivered(hold.sink, 1, async () => hold.releaseOne(mail));
   });
 
-/** Mails a second, by the median of some acts on `mails` each, one after the other. `act` resolves with milliseconds. */
+/** Mails per second: the median of several acts on `mails` each, one after the other. `act` resolves with milliseconds. */
 const speedOf = async (acts: number, mails: number, act: () => Promise<number>): Promise<number> => {
   const times: number[] = [];
   for (let n = 0; n < acts; n += 1) times.push(await act());
   return perSecond(mails, quantilesOf(times).p50);
 };
 
-/** Until the sink has had as many more as are acted on, and whoever was asked has answered. */
+/** Milliseconds until the sink has received this many more mails and the request has been answered. */
 const untilDelivered = async (sink: CountingSink, count: number, act: () => Promise<void>): Promise<number> => {
   const wanted = sink.delivered() + count;
   return timed(async () => Promise.all([act(), sink.reached(wanted)]));

@@ -6,7 +6,7 @@ import {quantilesOf} from './quantiles.ts';
 
 export const releaseToCompare: Release = releases[0] as Release;
 
-/** Why the release cannot be built here; undefined where it can. */
+/** The reason why the release cannot be built here; undefined where it can. */
 export const releaseToCompareMissing = (): string | undefined => releaseMissing(releaseToCompare);
 
 export interface Pair<T> {
@@ -21,7 +21,7 @@ interface Compared {
   text(value: number): string;
 }
 
-/** The median of the ratios of five alternated runs. */
+/** Reports the median of the ratios of five alternated runs. */
 export const compareWithRelease = async (
   {isQuick, report, say}: BenchContext,
   row: string,

@@ -1,6 +1,6 @@
-// Two or more things measured in turn, so that what the machine does meanwhile meets all of them.
+// Measurements that alternate between two or more works, so that other activity of the machine affects all of them.
 
-/** Milliseconds. */
+/** Resolves with milliseconds. */
 export const timed = async (work: () => Promise<unknown>): Promise<number> => {
   const startedAt = performance.now();
   await work();
@@ -9,11 +9,11 @@ export const timed = async (work: () => Promise<unknown>): Promise<number> => {
 
 export interface Rounds {
   rounds: number;
-  /** Before anything counts. */
+  /** Rounds before the measurement begins. */
   warmUps?: number;
 }
 
-/** What each of `works` gave in each round. */
+/** The result of each of `works` in each round. */
 export const alternate = async <Name extends string>(
   works: Record<Name, () => Promise<number>>,
   {rounds, warmUps = 1}: Rounds,

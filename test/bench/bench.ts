@@ -1,13 +1,13 @@
-// What a measurement is: rows of a table, each a ratio to an anchor of the same run, or a figure in its own unit.
+// Definition of a measurement: rows of a table, each a ratio to an anchor of the same run, or a figure in its own unit.
 import type {Owner} from '../helpers/daemon.ts';
 
 export type Bound = {atMost: number} | {atLeast: number};
 
 export interface Row {
-  /** What it is called on the command line. */
+  /** The name on the command line. */
   name: string;
   title: string;
-  /** What it is held against; empty for a bound in its own unit. */
+  /** The reference for the comparison; empty for a bound in its own unit. */
   anchor: string;
   wanted: Bound;
   /** `×` for a ratio to the anchor. */
@@ -15,30 +15,30 @@ export interface Row {
 }
 
 export type Measured =
-  /** `own` and `anchor` say what was measured, with units: `2.1 ms`. */
+  /** `own` and `anchor` are the measured values with units: `2.1 ms`. */
   | {value: number; own: string; anchor?: string}
-  /** Why it could not be measured: the row counts as missed. */
+  /** The reason why it could not be measured: the row counts as missed. */
   | {missing: string};
 
 export interface BenchContext {
-  /** Fewer rounds and smaller stores: says how it goes, not how it is. */
+  /** Fewer rounds and smaller stores: shows a rough trend, not a reliable value. */
   isQuick: boolean;
-  /** What a bench starts ends with it. */
+  /** Resources that a bench starts are closed with it. */
   owner: Owner;
-  /** Rows that nobody asked for need not be measured. */
+  /** Rows that were not requested need not be measured. */
   isWanted(row: string): boolean;
   report(row: string, measured: Measured): void;
-  /** A line for whoever waits, on stderr. */
+  /** Prints a progress line on stderr. */
   say(line: string): void;
 }
 
-/** Rows that are measured on the same nodes. */
+/** A group of rows that are measured on the same nodes. */
 export interface Bench {
   name: string;
   rows: readonly Row[];
-  /** Seconds that a whole run takes, about. */
+  /** Approximate duration of a whole run in seconds. */
   seconds: number;
-  /** Measured only when it is named: what is not held against a promise. */
+  /** Measured only when it is named: its rows have no promised bound. */
   isExtra?: boolean;
   run(context: BenchContext): Promise<void>;
 }

@@ -30,7 +30,7 @@ export const changes: Bench = {
 };
 
 const quiet = {log: {level: 'warn'}};
-/** The first key's limit is for people. */
+/** Replaces the first key, whose rate limit is made for people. */
 const tirelessKey = {name: 'bench', scope: 'full-admin', rate_limit_per_minute: 1_000_000};
 
 type Call = (method: string, path: string, body?: object) => Promise<ApiAnswer>;
@@ -40,7 +40,7 @@ interface Caller {
   call: Call;
 }
 
-/** `with`: a node that has the key already. */
+/** `key`: a key that the node already has; a new one when left out. */
 const callerOf = async ({owner}: BenchContext, node: TestNode, key?: string): Promise<Caller & {key: string}> => {
   const agent = new Agent({keepAlive: true, ca: await readFile(node.ca_file, 'utf8')});
   owner.teardown(() => agent.destroy());
@@ -53,7 +53,7 @@ const callerOf = async ({owner}: BenchContext, node: TestNode, key?: string): Pr
   return {node, call, key: made};
 };
 
-/** Asked every other millisecond: without a pause the asking would be all that is measured. */
+/** Polls every other millisecond: without a pause the polling itself would dominate the measurement. */
 const until = async (isSeen: () => Promise<boolean>): Promise<void> => {
   while (!(await isSeen())) await delay(1);
 };

@@ -1,4 +1,4 @@
-// How long a person waits for mfctl that has not been read yet: against a Node that does nothing.
+// Start time of mfctl when its files are not cached yet, compared with a Node that does nothing.
 import {spawnSync} from 'node:child_process';
 import {join} from 'node:path';
 import {startNode} from '../helpers/node.ts';
@@ -31,7 +31,7 @@ export const coldBench: Bench = {
           throw new Error(`${command} ${args.join(' ')}: ${status} ${stdout} ${stderr}`);
       });
 
-    // All of them as they are typed: found in the PATH, and mfctl by its first line.
+    // All commands are run as typed: found in the PATH, and mfctl by its first line.
     const times = await alternate(
       {
         node: work('node', ['-e', '0'], /^$/),

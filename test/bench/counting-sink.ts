@@ -1,4 +1,4 @@
-// A mail server that takes everything at once and counts: whoever delivers to it is all that is measured.
+// A mail server that accepts everything at once and counts, so that only the sending side is measured.
 import {once} from 'node:events';
 import {type AddressInfo, createServer, type Socket} from 'node:net';
 import type {HostPort} from '../../shared/host-port.ts';
@@ -6,9 +6,9 @@ import type {Owner} from '../helpers/daemon.ts';
 
 export interface CountingSink {
   server: HostPort;
-  /** How many mails it has had. */
+  /** Number of mails received. */
   delivered(): number;
-  /** Resolves once it has had so many. */
+  /** Resolves once it has received this number of mails. */
   reached(count: number): Promise<void>;
 }
 
@@ -63,7 +63,7 @@ const listen = (socket: Socket, take: () => void): void => {
   socket.on('data', (chunk: Buffer) => {
     buffered += chunk.toString('latin1');
     while (read());
-    // Of a mail only what may be the beginning of its end is of interest.
+    // Within a mail only the possible beginning of its end matters.
     if (isData) buffered = buffered.slice(-endOfMail.length);
   });
 };

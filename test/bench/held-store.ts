@@ -1,13 +1,13 @@
-// A store of held mails as a gateway gathers them, for measuring lists of up to a million: put straight into the database of a
-// running node, as the bytes play no part in a list. A few thousand mails are made here, SQL multiplies them.
+// A store of held mails with a realistic mix, for measuring lists of up to a million: inserted directly into the database of a
+// running node, as a list does not read the mails' bytes. A few thousand mails are generated here, and SQL multiplies them.
 
 import {foldSubject} from '../../daemon/store/sqlite/held-mail.ts';
 import type {TestStore} from '../helpers/store.ts';
 
 const shapes = 5000;
-const replicationWaitMs = 28 * 24 * 3600 * 1000;
+const spanMs = 28 * 24 * 3600 * 1000;
 
-/** Of mail number n; `#` in a text stands for n, `~` for one of 20,000 servers. */
+/** The fields of mail number n; `#` in a text stands for n, `~` for one of 20,000 servers. */
 interface Shape {
   domain: string;
   domain_id: number;
@@ -19,7 +19,7 @@ interface Shape {
   size_bytes: number;
 }
 
-/** The same numbers at every run. */
+/** The same numbers in every run. */
 const createRandom = (seed: number) => {
   let state = seed;
   return () => {
@@ -28,7 +28,7 @@ const createRandom = (seed: number) => {
   };
 };
 
-/** With how many of a hundred mails each comes. */
+/** The share of each subject in percent. */
 const subjects: [percent: number, subject: string][] = [
   [22, 'Special offer # for you and everybody you know'],
   [8, 'Your invoice # is overdue'],
@@ -102,17 +102,17 @@ const rowOf = ({recipients, ...shape}: Shape, id: number) => ({
   folded_subject: foldSubject(shape.subject),
 });
 
-/** Numbers `from` to `to`, newest first, of which this database gets every `of`-th; over four weeks where all are a million. */
+/** Numbers `from` to `to`, newest first. This database gets every `of`-th of them. A million mails cover four weeks. */
 export interface Filling {
   from: number;
   to: number;
   share: number;
   of: number;
-  /** When mail number 0 arrived. */
+  /** Arrival time of mail number 0. */
   newestMs: number;
 }
 
-/** As SQL writes it too. */
+/** SQL generates the same ids. */
 export const queueIdOf = (n: number): string => `bench${String(n).padStart(9, '0')}`;
 
 const perTransaction = 20_000;
@@ -124,7 +124,7 @@ export const fillStore = async ({write}: TestStore, {from, to, share, of, newest
     JSON.stringify(rows),
   ]);
   await write.raw('CREATE INDEX IF NOT EXISTS temp.shape_id ON shape (id)');
-  // Built at the end, as the database would take half an hour to put a million rows into ten of them one by one.
+  // Created at the end, as the database would need half an hour to insert a million rows into ten indexes one by one.
   const indexes: {name: string; sql: string}[] = await write.raw(
     "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'held_mail' AND sql IS NOT NULL",
   );
@@ -134,7 +134,7 @@ export const fillStore = async ({write}: TestStore, {from, to, share, of, newest
     await write.transaction(async tx => {
       const last = start + (Math.min(perTransaction, Math.ceil((to - start) / of)) - 1) * of;
       const ids = [start, last].map(queueIdOf);
-      await tx.raw(mailsSql, [start, of, last, newestMs / 1000, replicationWaitMs / 1e9]);
+      await tx.raw(mailsSql, [start, of, last, newestMs / 1000, spanMs / 1e9]);
       await tx.raw(recipientsSql, ids);
       await tx.raw(countsSql, ids);
     });

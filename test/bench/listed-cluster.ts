@@ -10,9 +10,9 @@ import {createLister, type Lister} from './lister.ts';
 
 export interface ListedCluster {
   nodes: ClusterNode[];
-  /** Of each node, one. */
+  /** One lister for each node. */
   listers: Lister[];
-  /** Held on all nodes together. */
+  /** Number of mails held on all nodes together. */
   size: number;
 }
 
@@ -25,13 +25,13 @@ export const startListedCluster = async (owner: Owner, {size, newestMs}: ListedO
   const cluster = await startCluster(owner, {isProxied: false, config: {log: {level: 'warn'}}});
   const nodes = Object.values(cluster.nodes);
   const [first] = nodes as [ClusterNode];
-  // The first key's limit is for people, not for asking without a pause.
+  // The rate limit of the first key is made for people, not for continuous requests.
   const {key} = await first.createKey('full-admin', {rate_limit_per_minute: 1_000_000});
   await cluster.converged();
   await Promise.all(
     nodes.map(async ({data}, share) => {
       const store = await openTestStore(join(data, 'mfd.db'));
-      // Filled by this process, beside the node: nothing of it has to outlive a power cut.
+      // Filled by this process, beside the node: the data need not survive a power cut.
       await store.write.raw('PRAGMA synchronous = OFF');
       await store.write.raw('PRAGMA cache_size = -300000');
       await fillStore(store, {from: 0, to: size, share, of: nodes.length, newestMs});

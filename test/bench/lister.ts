@@ -1,4 +1,5 @@
-// Asks for a list over one kept-alive HTTPS connection per question under way, and reads the answer's bytes without looking into them.
+// A client that requests lists over one kept-alive HTTPS connection per concurrent request, and does not parse the bytes of the
+// answer.
 import {type Agent, request} from 'node:https';
 
 interface Listed {
@@ -6,7 +7,7 @@ interface Listed {
   body: Buffer;
 }
 
-/** Rejects for every answer that is not whole. */
+/** Rejects for every incomplete answer. */
 export type Lister = (query?: string) => Promise<Listed>;
 
 export interface ListerNeeds {

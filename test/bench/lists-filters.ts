@@ -1,5 +1,5 @@
-// Each filter of the list, with values that match much and values that match little, and other values at every question where people
-// would ask for others: nothing that was looked up for the last one can be all that is measured.
+// Benchmarks of each list filter, with values that match many mails and values that match few. Where people would vary the
+// values, each request has another one, so that cached lookups alone are not measured.
 import {alternate, timed} from './alternate.ts';
 import type {BenchContext} from './bench.ts';
 import type {ListedCluster} from './listed-cluster.ts';
@@ -14,7 +14,7 @@ type QueryOf = (round: number) => Record<string, string | number>;
 const ago = (ms: number): string => new Date(Date.now() - ms).toISOString();
 const oneOf = (values: string[], round: number): string => values[round % values.length] ?? '';
 
-/** See `held-store.ts` for what there is. */
+/** See `held-store.ts` for the stored mails. */
 const filters: Record<string, QueryOf> = {
   'no filter': () => ({}),
   'domain, a quarter': () => ({domain: 'd0.example'}),

@@ -1,4 +1,4 @@
-// How long a list takes, and how many a cluster gives, whatever is held and whatever is asked for.
+// Response time of a list, and lists per second of a cluster, for large stores and for all kinds of queries.
 import {alternate, timed} from './alternate.ts';
 import {heldInPostfixMissing, startHeldInPostfix} from './anchors/held-in-postfix.ts';
 import type {Bench, BenchContext} from './bench.ts';
@@ -51,7 +51,7 @@ export const lists: Bench = {
 const listerOf = ({listers}: {listers: Lister[]}): Lister => listers[0] as Lister;
 const ms = (value: number): string => `${value.toFixed(2)} ms`;
 
-/** V8 compiles what it sees often: a node that has answered a few thousand lists takes two thirds of the time for one. */
+/** V8 optimises code that runs often: after a few thousand lists a node needs two thirds of the time for one. */
 const warm = async ({listers}: ListedCluster, isQuick: boolean): Promise<unknown> => listsASecond(listers, isQuick ? 1 : 6);
 
 const measureList = async ({isQuick, owner, report}: BenchContext, small: ListedCluster): Promise<void> => {
@@ -72,7 +72,7 @@ const measureList = async ({isQuick, owner, report}: BenchContext, small: Listed
   report('list', missing === undefined ? {value: own / anchor, own: ms(own), anchor: ms(anchor)} : {missing});
 };
 
-/** Each client stays with one node. */
+/** Each client uses one node only. */
 const listsASecond = async (listers: Lister[], seconds: number): Promise<number> => {
   let count = 0;
   const startedAt = performance.now();
@@ -105,7 +105,7 @@ const measureOffset = async ({isQuick, report}: BenchContext, large: ListedClust
   const list = listerOf(large);
   const deep = large.size / 10;
   const times: number[] = [];
-  // Never twice the same page.
+  // Every request reads another page.
   for (let round = -5; round < (isQuick ? 20 : 60); round += 1) {
     const took = await timed(async () => list(`limit=100&offset=${deep + (round + 5) * 100}`));
     if (round >= 0) times.push(took);

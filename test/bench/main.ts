@@ -24,7 +24,7 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-// With it Node reads a file of certificates at every start, which is not what is measured.
+// With this variable, Node reads a file of certificates at every start, which is not part of the measurement.
 delete process.env.NODE_EXTRA_CA_CERTS;
 const results: Result[] = [];
 for (const bench of benches) {

@@ -1,4 +1,4 @@
-// What a node takes that has nothing to do, and what a full hold queue adds to it.
+// Memory of an idle node, and the additional memory for a full hold queue.
 import {closeSync, openSync} from 'node:fs';
 import {cp, mkdir, readFile, rm} from 'node:fs/promises';
 import {request} from 'node:https';
@@ -36,7 +36,7 @@ export const memoryBench: Bench = {
   async run({isQuick, owner, isWanted, report, say}: BenchContext) {
     const node = await startNode(owner);
     await node.stop();
-    // V8 gives back what a start took once it has seen nothing happen for a while.
+    // V8 frees the memory of the start after an idle period.
     const idleMs = isQuick ? 3000 : 25_000;
     const inData = (name: string) => join(node.data, name);
     const ask = async (url: string) => {
@@ -82,10 +82,10 @@ export const memoryBench: Bench = {
   },
 };
 
-/** Rows and files: a start finds each mail of the index in the spool. What is in the files it does not read. */
+/** Rows and files: at a start the node looks for the file of each mail in the index, and does not read it. */
 const fill = async (data: string, count: number): Promise<void> => {
   const store = await openTestStore(join(data, 'mfd.db'));
-  // Nothing of it has to outlive a power cut.
+  // The data need not survive a power cut.
   await store.write.raw('PRAGMA synchronous = OFF');
   await store.write.raw('PRAGMA cache_size = -300000');
   await fillStore(store, {from: 0, to: count, share: 0, of: 1, newestMs: Date.now()});
@@ -95,7 +95,7 @@ const fill = async (data: string, count: number): Promise<void> => {
   for (let at = 0; at < count; at += 1) closeSync(openSync(join(folder, queueIdOf(at)), 'w', 0o600));
 };
 
-/** All that is in memory of it, parts that it shares with other processes of the same program included. */
+/** Its resident memory, including parts shared with other processes of the same program. */
 const residentMiB = async (pid: number): Promise<number> => {
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Number(kib) / 1024;

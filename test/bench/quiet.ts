@@ -1,11 +1,11 @@
-// CPU time of programs that have nothing to do: a node of three, and a dashboard that is left open beside them.
+// CPU time of idle programs: a node of three, and an open dashboard beside them.
 import {readFile} from 'node:fs/promises';
 import {setTimeout as delay} from 'node:timers/promises';
 import {startCluster} from '../helpers/cluster.ts';
 import {isTmuxInstalled, startDashboard} from '../helpers/terminal.ts';
 import type {Bench} from './bench.ts';
 
-/** Of a node outside of tests. */
+/** The default of a node outside of tests. */
 const defaultHeartbeatSeconds = 10;
 
 export const quiet: Bench = {
@@ -29,7 +29,7 @@ export const quiet: Bench = {
     });
     const nodes = Object.values(cluster.nodes);
     await cluster.converged();
-    // V8 and the first heartbeats have their say before anything counts.
+    // The measurement begins after V8's optimisations and the first heartbeats.
     await delay(isQuick ? 3000 : 20_000);
     if (isWanted('idle-node')) {
       const shares = await sharesOf(

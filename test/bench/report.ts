@@ -1,4 +1,4 @@
-// The table of a run, and what it comes to.
+// The result table of a benchmark run, and its summary.
 import {columns} from '../helpers/columns.ts';
 import {type Bound, isMet, type Measured, type Row} from './bench.ts';
 
@@ -29,5 +29,5 @@ const cellsOf = ({row, measured}: Result): string[] => {
 const boundText = (bound: Bound, unit: string): string =>
   'atMost' in bound ? `≤ ${figure(bound.atMost)} ${unit}` : `≥ ${figure(bound.atLeast)} ${unit}`;
 
-/** Three digits that count. */
+/** Three significant digits. */
 const figure = (value: number): string => (value === 0 ? '0' : String(Number(value.toPrecision(3))));

@@ -1,4 +1,4 @@
-// A server as a child process whose log goes to a file: a pipe would have to be read by whoever measures.
+// A server as a child process whose log goes to a file: the measuring process would have to read a pipe.
 import {spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {open} from 'node:fs/promises';
@@ -9,9 +9,9 @@ import {cleanEnvironment, mfdFile} from '../helpers/program.ts';
 
 export interface ServerProcess {
   pid: number;
-  /** What it printed once it was ready. */
+  /** The line that it printed when it was ready. */
   ready: string;
-  /** Kills it and waits. */
+  /** Kills it and waits for its end. */
   end(): Promise<void>;
 }
 
@@ -35,6 +35,6 @@ export const startServerProcess = async (
   throw new Error(`${args.join(' ')} ended, see ${log}`);
 };
 
-/** The daemon of a node that has been made, and does not run yet. */
+/** Starts the daemon of a node that has been created and is not running. */
 export const startNodeProcess = async (owner: Owner, data: string, log: string): Promise<ServerProcess> =>
   startServerProcess(owner, [mfdFile, 'start', '--data', data], {log, isReady: /^mfd ready /});

@@ -1,11 +1,11 @@
-// The process behind startSmtpLoad: bare sockets, commands made once, replies looked at no further than needed.
+// The process behind startSmtpLoad: bare sockets, precomputed commands, and replies parsed only as far as necessary.
 import {connect} from 'node:net';
 import type {LoadOrder, LoadResult} from './smtp-load.ts';
 import {mailTo} from './smtp-mail.ts';
 
 interface Step {
   bytes: Buffer;
-  /** What the reply is to begin with. */
+  /** The expected beginning of the reply. */
   code: string;
 }
 
@@ -19,7 +19,7 @@ const mailSteps = ({to, sizeBytes}: LoadOrder): Step[] => [
   {bytes: Buffer.concat([mailTo(to, sizeBytes), Buffer.from('.\r\n')]), code: '250'},
 ];
 
-/** The mails of one order, given out one by one. */
+/** The mails of one order, handed out one by one. */
 const createSupply = ({count, perSecond}: LoadOrder) => {
   const startedAt = performance.now();
   let begun = 0;
@@ -41,7 +41,7 @@ interface Run {
   order: LoadOrder;
   supply: ReturnType<typeof createSupply>;
   steps: Step[];
-  /** Whoever waits until the next mail is due. */
+  /** Sessions that wait until the next mail is due. */
   waiting: (() => void)[];
   accepted(): void;
   failed(failure: string): void;

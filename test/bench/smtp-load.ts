@@ -1,5 +1,5 @@
-// Clients for measuring: a process of their own, so that they take no turn of the event loop from what is measured. They wait for
-// each reply and send no two commands together.
+// SMTP load clients in a process of their own, so that they do not use the event loop of the measured program. They wait for each
+// reply and do not pipeline commands.
 import {type ChildProcess, fork} from 'node:child_process';
 import {once} from 'node:events';
 import {fileURLToPath} from 'node:url';
@@ -7,12 +7,12 @@ import type {Owner} from '../helpers/daemon.ts';
 
 export interface LoadOrder {
   port: number;
-  /** Mails in all. */
+  /** Total number of mails. */
   count: number;
-  /** How many are connected at a time. */
+  /** Number of concurrent connections. */
   clients: number;
   mailsPerSession: number;
-  /** Sent evenly over the time, whatever the server takes; as fast as it takes them when left out. */
+  /** Sent evenly over time, whatever the server accepts; as fast as the server accepts them when left out. */
   perSecond?: number;
   to: string;
   sizeBytes: number;
@@ -21,12 +21,12 @@ export interface LoadOrder {
 export interface LoadResult {
   seconds: number;
   accepted: number;
-  /** The first reply that was not what was to come. */
+  /** The first unexpected reply. */
   failure?: string;
 }
 
 export interface SmtpLoad {
-  /** Mails a second. Rejects when one of them was not taken. */
+  /** Mails per second. Rejects when a mail was not accepted. */
   rate(order: LoadOrder): Promise<number>;
   run(order: LoadOrder): Promise<LoadResult>;
 }
@@ -50,7 +50,7 @@ export const startSmtpLoad = (owner: Owner): SmtpLoad => {
   };
 };
 
-/** A mail server that takes everything and keeps nothing, as a process of its own. Resolves with its port. */
+/** A mail server that accepts everything and stores nothing, as a process of its own. Resolves with its port. */
 export const startBareBackend = async (owner: Owner): Promise<number> => {
   const child = startChild(owner, './anchors/bare-backend-main.ts');
   const [port] = (await once(child, 'message')) as [number];

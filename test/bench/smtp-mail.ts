@@ -1,8 +1,8 @@
-// The mail that all clients send.
+// The mail that all load clients send.
 
 const line = 'The quick brown fox jumps over the lazy dog, and goes home by the same road.\r\n';
 
-/** Of about `sizeBytes`, with no line that begins with a dot. */
+/** A mail of about `sizeBytes`, without a line that begins with a dot. */
 export const mailTo = (to: string, sizeBytes: number): Buffer => {
   const head = [
     'From: Ada <ada@example.net>',

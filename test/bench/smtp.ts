@@ -1,4 +1,4 @@
-// Mail that comes in over SMTP: held, relayed, and scored by Rspamd, beside version 0.4.
+// Benchmarks of mail over SMTP: held, relayed, and scored by Rspamd, beside version 0.4.
 import {holdAll, relayAll} from '../helpers/mail-node.ts';
 import {startNode} from '../helpers/node.ts';
 import {buildRelease} from '../helpers/released-build.ts';
@@ -47,7 +47,7 @@ export const smtp: Bench = {
 interface Stage {
   context: BenchContext;
   load: SmtpLoad;
-  /** `host:port` of a mail server that takes everything. */
+  /** `host:port` of a mail server that accepts everything. */
   backend: string;
   /** The mfd of the release. */
   release: string;

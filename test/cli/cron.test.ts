@@ -1,4 +1,4 @@
-// The line of docs/mfctl.md that puts the configuration into version control, as cron would run it.
+// The crontab line of docs/mfctl.md that puts the configuration under version control, run as cron would.
 import {mkdir, readFile, symlink} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import test from 'ava';

@@ -1,4 +1,4 @@
-// Answers that are made to do harm: none may stop the program with a stack, make it eat memory, or reach the terminal raw.
+// Hostile answers: none may end the program with a stack trace, use up memory, or reach the terminal raw.
 import type {ServerResponse} from 'node:http';
 import test from 'ava';
 import {answerFailure} from '../../cli/client/request-failure.ts';
@@ -21,7 +21,7 @@ test('an error whose members are of the wrong kind is shown as far as possible',
     }
 });
 
-/** Until nobody listens any more. */
+/** Writes until the connection is closed. */
 const endless = (response: ServerResponse): void => {
   const chunk = Buffer.alloc(1024 * 1024, ' ');
   const more = (): void => {

@@ -180,7 +180,7 @@ const nouns = {
 
 type Run = (argv: string[], options?: FakeTerminalOptions) => Promise<{code: number; stdout: string; stderr: string}>;
 
-/** What is cut or coloured for a terminal is shown on two of them, the rest to a pipe. */
+/** Output that is cut or coloured for a terminal is shown in two widths, and in a pipe for the other formats. */
 const sessions = async (run: Run, command: string[]): Promise<string> => {
   const shown: string[] = [];
   for (const columns of [undefined, 80, 40])

@@ -1,4 +1,4 @@
-// What starting mfctl costs is what it reads.
+// Cost of starting mfctl: the files that it reads.
 import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';

@@ -1,4 +1,4 @@
-// Nodes for which the outboxes of the others are not enough: away too long, or gone back in time.
+// Nodes that cannot catch up from the outboxes of the others: away too long, or restored from a backup.
 import {cp, rm} from 'node:fs/promises';
 import test, {type ExecutionContext} from 'ava';
 import type {ClusterNode} from '../helpers/cluster.ts';

@@ -1,4 +1,4 @@
-// A node that was taken over, with its own certificate: how far the others believe what it says.
+// A compromised node with its own certificate: limits of what the others accept from it.
 
 import test from 'ava';
 import {formatStamp} from '../../daemon/replication/clock.ts';
@@ -10,7 +10,7 @@ import {callPeer, nodeCredentials} from '../helpers/peer-call.ts';
 
 const isolated = {isProxied: false, config: {cluster: {drift_after: 1}}} as const;
 
-/** What a node answers its peers when it is well, apart from `said`. */
+/** The heartbeat of a healthy node, except for the fields in `said`. */
 const heartbeatOf = (node: ClusterNode, nodeNo: number, said: object) => ({
   node_id: node.node_id,
   node_no: nodeNo,
@@ -153,7 +153,7 @@ test.serial(
       ),
     };
     const {asked} = await startFalsePeer(t, gamma, {
-      // More of alpha's events than there are: alpha takes everything that gamma has.
+      // More of alpha's events than exist: alpha then applies all records of gamma.
       heartbeat: () => heartbeatOf(gamma, 3, {applied: {1: (applied[1] ?? 0) + 3}}),
       events: () => ({applied: (applied[1] ?? 0) + 3}),
       records: () => ({applied, records: [...moved, planted], next: null}),

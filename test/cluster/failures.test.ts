@@ -1,4 +1,4 @@
-// Nodes that die and lines that lose things, while changes are on their way.
+// Nodes that die and connections that lose data while changes are replicated.
 import test from 'ava';
 import type {ClusterNode} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
@@ -9,7 +9,7 @@ const arrange = useCluster();
 const backlogOf = async (node: ClusterNode, of: ClusterNode): Promise<number> =>
   (await node.status()).peers.find(({node_id}) => node_id === of.node_id)?.outbox_backlog_to_us ?? 0;
 
-/** `count` changes of one domain after each other; resolves with what the last one set. */
+/** Makes `count` changes of one domain one after the other; resolves with the last value. */
 const changeOften = async (node: ClusterNode, id: number, count: number): Promise<string> => {
   let tenant_id = '';
   for (let n = 1; n <= count; n += 1) {
@@ -56,7 +56,7 @@ test.serial('a node that is killed, and killed again while it catches up, has ev
   for (let round = 1; round <= 3; round += 1) {
     await gamma.start();
     const before = await eventually(async () => (await behind()) || undefined);
-    // The first time before anything has come, then each time after one more batch.
+    // The first kill happens before any event has arrived, each later one after another batch.
     const left = round === 1 ? before : await eventually(async () => isBetween(await behind(), 0, before));
     t.log(`killed with ${left} of 300 events to come`);
     await gamma.stop('SIGKILL');
@@ -72,7 +72,7 @@ test.serial('a node that is killed, and killed again while it catches up, has ev
 const isBetween = (value: number, least: number, most: number): number | undefined =>
   value > least && value < most ? value : undefined;
 
-/** `count` changes of some 6 KB each; resolves with what the last one set. */
+/** Makes `count` changes of about 6 KB each; resolves with the last value. */
 const changeMuch = async (node: ClusterNode, id: number, count: number): Promise<string[]> => {
   let backend_servers: string[] = [];
   for (let n = 1; n <= count; n += 1) {

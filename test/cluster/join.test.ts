@@ -1,4 +1,4 @@
-// Joining, as operators and as strangers try it.
+// Joins by operators and by strangers.
 import type {ChildProcess} from 'node:child_process';
 import {once} from 'node:events';
 import {mkdir, readdir, readFile, rm, writeFile} from 'node:fs/promises';
@@ -144,7 +144,7 @@ test.serial('a token past its time is told to be that, although its certificate 
   const node = await startNode(t);
   const token = await makeToken(node, {expires_in_s: 60});
   await node.stop();
-  // Only the table knows when: a minute is too long for a test.
+  // The expiry is set in the table: a minute is too long for a test.
   const {openTestStore} = await import('../helpers/store.ts');
   const store = await openTestStore(join(node.data, 'mfd.db'));
   await store.write('join_token').update({expires_at: '2026-01-01T00:00:00.000Z'});
@@ -231,7 +231,7 @@ test.serial('when it is interrupted it says whether anything was done, and nothi
   const taken = await interrupted('delta', async () => {
     await isIn('delta')();
     const {connections} = proxy.counts;
-    // The second client is the one that has the certificate of a node.
+    // The second client has the certificate of a node.
     await eventually(() => proxy.counts.connections > connections);
   });
 

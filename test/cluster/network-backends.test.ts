@@ -1,4 +1,4 @@
-// Mail servers and nodes that vanish without a word: what waits for them, and for how long.
+// Mail servers and nodes that vanish silently: the operations that wait for them, and for how long.
 import {setTimeout as sleep} from 'node:timers/promises';
 import anyTest, {type ExecutionContext} from 'ava';
 import type {MailReference} from '../../shared/held-mail.ts';
@@ -22,7 +22,7 @@ const everything = forFile(async owner => {
   return {network, ...nodes, converged};
 });
 
-/** A domain with two mail servers on the host of the tests, and the way to lose what goes to the first one. */
+/** A domain with two mail servers on the host of the tests, and a function that drops the packets to the first one. */
 const arrange = async (t: ExecutionContext, thresholds: object = {}) => {
   const all = everything();
   const {network, alpha, converged} = all;
@@ -36,7 +36,7 @@ const arrange = async (t: ExecutionContext, thresholds: object = {}) => {
   };
   const lose = async (from: 'alpha' | 'beta', {server}: typeof first) => {
     await network.lose({from, to: 'tests', port: server.port});
-    // A connection that was used within the last 20 ms would not be checked, and a command on it is waited for much longer.
+    // A connection that was used within the last 20 ms would not be checked, and the timeout of a command on it is much longer.
     await sleep(100);
   };
   return {...all, first, second, domain, lose};
@@ -44,7 +44,7 @@ const arrange = async (t: ExecutionContext, thresholds: object = {}) => {
 
 const relayAll = {quarantine_threshold: 10_000, reject_threshold: 10_000};
 
-/** With the seconds that it took. */
+/** Logs the duration in seconds. */
 const timed = async <T>(t: ExecutionContext, what: string, work: Promise<T>) => {
   const startedAt = performance.now();
   const result = await work;
@@ -131,7 +131,7 @@ test(
     const {alpha, beta, first, domain} = await arrange(t);
     const name = await domain([first]);
     const held = [await beta.hold({to: `ben@${name}`}), await beta.hold({to: `ben@${name}`})];
-    // To MAIL, RCPT and the final dot.
+    // For MAIL, RCPT and the final dot.
     first.behave({delayMs: 6000});
 
     const [routed, own] = await Promise.all(

@@ -1,4 +1,4 @@
-// Certificates that end while the node is away that renews them, on hosts with addresses and clocks of their own.
+// Certificates that expire while the node that renews them is away, on hosts with addresses and clocks of their own.
 import {X509Certificate} from 'node:crypto';
 import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -17,9 +17,12 @@ import {startWallClocks, wallClocksMissing} from '../helpers/wall-clocks.ts';
 
 const names = ['alpha', 'beta', 'gamma'] as const;
 const minute = 60;
-/** Certificates are good for 90 days: by the clock of the tests they end in 20 minutes, so that these can ask the nodes all the while. */
+/**
+ * Certificates are valid for 90 days: by the clock of the tests they expire in 20 minutes, so that the tests can call the nodes
+ * all the time.
+ */
 const atFirst = -90 * 24 * 60 * minute + 20 * minute;
-/** By the clocks of the nodes they have ended then; new ones begin a day before they are made. */
+/** By the clocks of the nodes they have expired then; new ones are valid from one day before they are issued. */
 const afterTheEnd = 60 * minute;
 
 const cutOff =
@@ -55,7 +58,7 @@ onNetwork(
     await cluster.converged();
 
     await alpha.stop();
-    // Beta and gamma talk to each other while their certificates end.
+    // Beta and gamma exchange heartbeats while their certificates expire.
     await setAll(afterTheEnd);
     for (const [node, other] of [
       [beta, 'gamma'],
@@ -65,7 +68,8 @@ onNetwork(
     await beta.stop();
     await clocks.set({beta: afterTheEnd + 10 * minute});
     await beta.start();
-    // Gamma asks when it is told to, as it would by itself within a minute, and shows what its operator has put there meanwhile.
+    // Gamma requests a renewal on demand, as it would by itself within a minute, and uses the certificate that its operator has
+    // installed meanwhile.
     const authority = await nodeCredentials(alpha, 'ca');
     const ofOperator = await issueLeaf(authority, {commonName: 'gamma', hosts: [network.hosts.gamma.address]}, Date.now());
     const [cert_file, key_file] = [join(gamma.data, 'own.crt'), join(gamma.data, 'own.key')];
@@ -110,7 +114,7 @@ onNetwork(
     await alpha.start();
 
     for (const node of [beta, gamma]) {
-      // Each asks once a minute.
+      // Each node requests a renewal once a minute.
       await eventually(async () => (await readiness(node))[1] === 'ready\n', 100_000);
       const errors = node
         .log()
@@ -133,7 +137,7 @@ onNetwork(
     t.deepEqual(renewals.map(({target}) => target).toSorted(), ['beta', 'gamma']);
     t.is((await alpha.api('GET', 'mail/quarantine')).json.data.length, 1);
 
-    // What an ended certificate was for is not kept from other nodes: this name could be another's by now.
+    // The names of an expired certificate are not reserved: another node may own this name by now.
     const leaf = {commonName: 'beta', hosts: ['was-beta.test'], uris: identityUris({nodeId: 'beta', nodeNo: 2})};
     const old = await issueLeaf(authority, leaf, Date.now() - 100 * 24 * 3600 * 1000);
     const {status: refusal} = await callPeer(alpha, old, {method: 'POST', path: 'heartbeat', body: {}});

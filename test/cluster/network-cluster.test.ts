@@ -1,4 +1,4 @@
-// What a cluster on hosts of their own says of addresses, clocks of changes, and limits.
+// Addresses, clocks of changes, and limits in a cluster whose nodes run on hosts of their own.
 
 import {setTimeout as delay} from 'node:timers/promises';
 import test from 'ava';

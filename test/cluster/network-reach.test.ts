@@ -1,4 +1,4 @@
-// Nodes on hosts of their own, of which some cannot reach others.
+// Nodes on hosts of their own, some of which cannot reach others.
 import test from 'ava';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
@@ -11,14 +11,14 @@ if (networkMissing !== undefined) test.skip(`[network] ${networkMissing}`, () =>
 const names = ['mx1', 'mx2', 'mx3'] as const;
 const portOf = ({cluster_url}: ClusterNode) => Number(new URL(cluster_url).port);
 
-/** A node that has just been cut off may still be heard of: for that the check waits some seconds. */
+/** A node that was just cut off may still count as reachable, so the check waits some seconds. */
 const checkedAs = async (node: ClusterNode, code: number, text: string) =>
   eventually(async () => {
     const checked = await node.mfctl(['cluster', 'check']);
     return checked.code === code && checked.stdout.includes(text);
   }, 30_000);
 
-/** What each node says of who gets no answer from `node`. */
+/** Each node's list of nodes that get no answer from `node`. */
 const toldOf = async (all: ClusterNode[], node: string) =>
   Promise.all(all.map(async one => (await one.status()).peers.find(({node_id}) => node_id === node)?.unreachable_from));
 

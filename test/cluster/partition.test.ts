@@ -1,4 +1,4 @@
-// What is left when the sides of a partition meet again, beyond what everybody sees of it (test/fault/partition.ts).
+// State after a partition has healed, beyond the common checks in test/fault/partition.ts.
 import {join} from 'node:path';
 import test from 'ava';
 import type {ClusterNode} from '../helpers/cluster.ts';
@@ -8,7 +8,7 @@ import {useCluster} from '../helpers/use-cluster.ts';
 
 const arrange = useCluster();
 
-/** What is stored of a DKIM key, whatever has become of it. */
+/** The stored fields of a DKIM key, even when it was deleted. */
 const storedDkimFields = async ({data}: ClusterNode, id: number): Promise<string> => {
   const store = await openTestStore(join(data, 'mfd.db'));
   try {

@@ -1,4 +1,4 @@
-// The quarantine of three real nodes, asked of any of them.
+// The quarantine of three real nodes, listed and changed through any of them.
 import test, {type ExecutionContext} from 'ava';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {HeldMail, MailReference, SummaryGroup} from '../../shared/held-mail.ts';
@@ -22,14 +22,14 @@ const pathOf = ({node_id, queue_id}: MailReference) => `mail/quarantine/${node_i
 const list = async (node: ClusterNode, query: string) => node.api('GET', `mail/quarantine?limit=1000&${query}`);
 const idsIn = ({json}: ApiAnswer): string[] => json.data.map(({node_id, queue_id}: HeldMail) => `${node_id}/${queue_id}`);
 
-/** A domain that every node knows. */
+/** Creates a domain and waits until every node knows it. */
 const createDomain = async () => {
   const domain = await cluster.nodes.alpha.createDomain({reject_threshold: 100});
   await cluster.converged();
   return domain;
 };
 
-/** Mails of one domain on each node in turn, oldest first. */
+/** Mails of one domain, held by each node in turn, oldest first. */
 const holdOnAll = async (name: string, count: number): Promise<MailReference[]> => {
   const held: MailReference[] = [];
   for (let n = 0; n < count; n += 1) {
@@ -220,7 +220,7 @@ test.serial('a key that has just been revoked elsewhere does nothing on any node
   t.is((await gamma.api('GET', pathOf(mail))).status, 200);
 });
 
-/** What a list says while one node is away. */
+/** A list while one node is away. */
 const isPartial = (t: ExecutionContext, {status, json, headers}: ApiAnswer, away: string) => {
   t.is(status, 200);
   t.is(json.message, 'Partial');
@@ -306,7 +306,7 @@ test.serial(
       gamma.signal('SIGCONT');
     }
 
-    // Repeating is safe, whatever became of the first one.
+    // Repeating is safe, whatever the result of the first request.
     const repeated = await eventually(async () => {
       const again = await alpha.api('POST', `${pathOf(mail)}/release`);
       return again.status === 200 && again;

@@ -1,4 +1,4 @@
-// The limit of a key over nodes that hear one another.
+// The rate limit of a key across nodes that exchange their counts.
 import test from 'ava';
 import {mostInAMinute} from '../helpers/limited-nodes.ts';
 import {useCluster} from '../helpers/use-cluster.ts';

@@ -1,4 +1,4 @@
-// What is changed on one node is so on all of them, and each tells of the others.
+// Replication of changes from one node to all others, and what each node reports about the others.
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {type Cluster, startCluster} from '../helpers/cluster.ts';

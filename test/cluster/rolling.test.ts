@@ -1,4 +1,4 @@
-// Every node is restarted in its turn while mail comes in and people work: nothing is lost, and what fails may be tried again.
+// A rolling restart of all nodes while mail arrives and clients work: nothing is lost, and every failure can be retried.
 import {setTimeout as delay} from 'node:timers/promises';
 import test from 'ava';
 import {startCluster} from '../helpers/cluster.ts';

@@ -12,7 +12,7 @@ import {watchEvents} from '../helpers/event-stream.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {callPeer, nodeCredentials} from '../helpers/peer-call.ts';
 
-/** What a node gives those whom it serves to come to an end. */
+/** The time that a stopping node gives to requests and sessions under way. */
 const graceSeconds = 7;
 
 const startTwo = async (t: ExecutionContext) => {
@@ -33,7 +33,7 @@ const stopped = async (node: ClusterNode) => {
 
 const addressOf = ({cluster_url}: ClusterNode) => parseHostPort(cluster_url.replace('https://', '')) ?? {port: 0, host: ''};
 
-/** In the place of a node: accepts connections and says nothing. */
+/** Replaces a node: accepts connections and sends nothing. */
 const startMute = async (t: ExecutionContext, node: ClusterNode): Promise<void> => {
   const sockets = new Set<Socket>();
   const server = createServer(socket => {
@@ -48,7 +48,7 @@ const startMute = async (t: ExecutionContext, node: ClusterNode): Promise<void> 
   });
 };
 
-/** In the place of `beta`: repeats alpha's heartbeats with something else in them, and answers nothing besides. */
+/** Replaces `beta`: repeats alpha's heartbeats with `difference` in them, and answers nothing else. */
 const startHanging = async (t: ExecutionContext, beta: ClusterNode, difference: object): Promise<{paths: Set<string>}> => {
   const paths = new Set<string>();
   const server = createHttpsServer(

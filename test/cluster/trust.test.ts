@@ -1,4 +1,4 @@
-// Who is let in on the cluster port, how far each is believed, and how that ends.
+// Trust on the cluster port: which clients are admitted, what they may do, and how trust ends.
 import {X509Certificate} from 'node:crypto';
 import {readdir, readFile, writeFile} from 'node:fs/promises';
 import {Agent, get} from 'node:https';
@@ -20,7 +20,7 @@ const dayMs = 24 * 3600 * 1000;
 const nodesOf = async (node: Pick<TestNode, 'api'>): Promise<string[]> =>
   (await node.api('GET', 'cluster/status')).json.data.peers.map(({node_id}: {node_id: string}) => node_id).toSorted();
 
-/** Everything members may ask. */
+/** All requests that members may send. */
 const memberPaths: [method: string, path: string][] = [
   ['POST', 'heartbeat'],
   ['POST', 'events'],
@@ -32,7 +32,7 @@ const memberPaths: [method: string, path: string][] = [
   ['GET', 'anything'],
 ];
 
-/** Whoever was removed is told so, whatever it asks, and nothing else; then the connection ends. */
+/** A removed node gets this refusal for every request, and nothing else; then the connection is closed. */
 const turnedAway = async (t: ExecutionContext, node: TestNode, old: Credentials) => {
   const paths: typeof memberPaths = [...memberPaths, ['POST', 'join'], ['POST', 'removed']];
   for (const [method, path] of paths) {
@@ -87,7 +87,7 @@ test.serial(
   },
 );
 
-/** Everything a node that has been removed says, until it is joined anew. */
+/** The answers of a removed node, until it joins again. */
 const servesNothing = async (t: ExecutionContext, node: ClusterNode) => {
   for (const [method, path] of [
     ['GET', 'auth/me'],
@@ -223,7 +223,7 @@ test.serial('strangers get nothing at all, and a token nothing but to join', asy
     t.is(status, path === 'join' ? 422 : 403, path);
   }
   t.is((await callPeer(node, await nodeCredentials(node), {method: 'POST', path: 'join', body: {}})).status, 403);
-  // Not even whether the body is right is said to who has a token that nobody has given out.
+  // A client with an unknown token does not even learn whether the body is valid.
   const invented = await issueLeaf(authority, {commonName: 'x', hosts: ['localhost'], uris: ['urn:mfd:join:1f0e']}, Date.now());
   t.is((await callPeer(node, invented, {method: 'POST', path: 'join', body: {}})).status, 403);
 });
@@ -274,7 +274,7 @@ test.serial('a node speaks for itself only', async t => {
 
 const fingerprintOf = (pem: string) => new X509Certificate(pem).fingerprint256;
 
-/** Gives a node that is stopped certificates that were made so many days ago. Resolves with them. */
+/** Gives a stopped node certificates that were issued this number of days ago. Resolves with them. */
 const age = async (founder: TestNode, node: TestNode, days: number): Promise<Record<'node' | 'api', string>> => {
   const authority = await nodeCredentials(founder, 'ca');
   const nodeNo = identityIn(new X509Certificate((await nodeCredentials(node)).cert).subjectAltName)?.nodeNo ?? 0;

@@ -1,4 +1,4 @@
-// From every release that is named in released-build.ts to this one: nothing is lost, and there is a way back.
+// Upgrades from every release in released-build.ts to this one: nothing is lost, and a downgrade is possible.
 import {cp, rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';

@@ -1,4 +1,4 @@
-// The mfctl contexts of whoever runs the demo, for as long as it runs.
+// The mfctl contexts of the user who runs the demo, for as long as it runs.
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {withLock} from '../../cli/files/file-lock.ts';
@@ -13,11 +13,11 @@ interface ListedContext {
 }
 
 /**
- * Adds a context for each node, under its name, or with a number behind it while another demo has that. At the end they go,
- * and what was in use before is in use again. Returns the names in the order of the nodes.
+ * Adds a context for each node under its name, with a number appended while another demo uses that name. At the end they are
+ * removed, and the previous context is current again. Returns the names in the order of the nodes.
  */
 export const addContexts = async (owner: Owner, nodes: readonly TestNode[]): Promise<string[]> =>
-  // Two demos that start at one moment must not both find a name free.
+  // Two demos that start at the same time must not both find a name free.
   withLock(join(tmpdir(), `mfd-demo-${process.getuid?.() ?? 0}.lock`), async () => {
     const before = await listContexts();
     const isFree = (suffix: string) => !before.some(({name}) => nodes.some(node => `${node.node_id}${suffix}` === name));
@@ -38,13 +38,13 @@ export const addContexts = async (owner: Owner, nodes: readonly TestNode[]): Pro
     return names;
   });
 
-/** Unless somebody has given the name to another node since. */
+/** Does nothing if the name has been given to another node since. */
 const removeContext = async (name: string, {api_url}: TestNode): Promise<void> => {
   const isOurs = (await listContexts()).some(context => context.name === name && context.url === api_url);
   if (isOurs) await mfctl(['context', 'remove', name]);
 };
 
-/** Unless there is another one in use since, or the one that was is gone. */
+/** Does nothing if another context has become current since, or the previous one is gone. */
 const useAgain = async (name: string | undefined): Promise<void> => {
   const contexts = await listContexts();
   if (name === undefined || contexts.some(({current}) => current)) return;

@@ -1,4 +1,5 @@
-// `npm run demo`: three nodes on loopback, sample domains and a trickle of sample mail, until Ctrl-C. Leaves nothing behind.
+// `npm run demo`: three nodes on loopback, sample domains and a continuous flow of sample mail, until Ctrl-C. Leaves nothing
+// behind.
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -13,7 +14,7 @@ import {sampleCount, sendSample} from './sample-mail.ts';
 
 const nodeIds = ['demo-alpha', 'demo-beta', 'demo-gamma'] as const;
 const everyMs = 1000;
-/** Long enough to be seen as stale by the others. */
+/** Long enough for the others to see it as stale. */
 const awayMs = 90_000;
 
 const print = (line: string) => void process.stdout.write(`${line}\n`);
@@ -68,7 +69,7 @@ const trickle = async (nodes: ClusterNode[], signal: AbortSignal): Promise<void>
     const node = nodes[(n + Math.floor(n / sampleCount)) % nodes.length] as ClusterNode;
     const said = await sendSample(n, node.smtpPort).catch(() => 'cannot be reached');
     if (signal.aborted) return;
-    // The backend keeps what it gets, for tests.
+    // The backend stores received mail for tests.
     node.sink.mails.splice(0);
     print(`${new Date().toISOString().slice(11, 19)}  ${node.node_id.padEnd(10)}  ${safeLine(said)}`);
     for (const one of nodes.filter(each => !each.isRunning())) {
@@ -91,7 +92,7 @@ const demo = async (): Promise<number> => {
     end();
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end);
-  // Whoever read along has gone.
+  // The reader of the output has gone.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', end);
   process.on('uncaughtException', fail);
 
@@ -109,7 +110,8 @@ const demo = async (): Promise<number> => {
   await Promise.race([running, new Promise(resolve => ending.signal.addEventListener('abort', resolve))]);
   print('\nEnding …');
   await closers.closeAll();
-  // What was being started finds the rest gone, or is told at its next step, and is closed in its turn.
+  // Steps that were still starting fail because the rest is closed, or stop at their next check; what they started is closed by
+  // the second call.
   await running;
   await closers.closeAll();
   await rm(folder, {recursive: true, force: true});

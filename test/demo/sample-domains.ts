@@ -1,4 +1,4 @@
-// Domains that differ in everything an operator might set.
+// Sample domains that differ in every setting.
 import type {ClusterNode} from '../helpers/cluster.ts';
 
 const samples = [
@@ -17,7 +17,7 @@ const samples = [
   },
 ] as const;
 
-/** Each by way of another node, which is all the same. */
+/** Each domain is created through another node, which makes no difference. */
 export const createSampleDomains = async (nodes: ClusterNode[]): Promise<void> => {
   for (const [n, sample] of samples.entries()) {
     const node = nodes[n % nodes.length];

@@ -1,11 +1,11 @@
-// A trickle of mail for the sample domains: some wanted, some held for each of the four reasons, some refused.
+// Sample mail for the sample domains: some wanted, some held for each of the four reasons, some refused.
 import {sendMail} from '../helpers/smtp-client.ts';
 
 interface SampleMail {
   from: string;
   to: string;
   subject: string;
-  /** What a filter in front of the node has found, as Rspamd writes it: the built-in scorer believes it from loopback. */
+  /** The result of a filter in front of the node, in Rspamd's format: the built-in scorer accepts it from loopback. */
   found: string;
   text: string;
 }
@@ -78,7 +78,7 @@ const samples: SampleMail[] = [
 
 export const sampleCount = samples.length;
 
-/** The `n`-th mail of an endless row, sent to one node. Resolves with what became of it, in one line. */
+/** Sends the `n`-th mail of an endless sequence to one node. Resolves with the result in one line. */
 export const sendSample = async (n: number, port: number): Promise<string> => {
   const sample = samples[n % samples.length] as SampleMail;
   const raw = [

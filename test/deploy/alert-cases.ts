@@ -1,12 +1,12 @@
-// For each alert the figures at which it fires and others, close to them, at which it stays silent. In promtool's notation, a figure a
-// minute: `1x60` stands still, `0+5x60` grows by five.
+// Figures for each alert: some at which it fires and others, close to them, at which it stays silent. In promtool's notation, one
+// figure a minute: `1x60` is constant, `0+5x60` grows by five.
 
 export interface AlertCase {
-  /** When it is looked, since the first figure. */
+  /** Time of the evaluation, counted from the first figure. */
   at: string;
   fires: Record<string, string>;
   silent: Record<string, string>;
-  /** Of the alert, beside its name and severity. */
+  /** Labels of the alert, in addition to its name and severity. */
   labels: Record<string, string>;
   summary: string;
 }

@@ -1,4 +1,4 @@
-// The shipped alert rules, as the real promtool reads and tries them, against the metrics of a real node.
+// The shipped alert rules, checked and evaluated by the real promtool, against the metrics of a real node.
 import {spawnSync} from 'node:child_process';
 import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -54,7 +54,7 @@ withPromtool(titleOf('every alert fires when it should, and is silent when it ne
   t.is(status, 0, output);
 });
 
-/** What takes days to fire need not be looked at every minute. */
+/** Alerts that take days to fire need not be evaluated every minute. */
 const isShort = ({alert}: Rule): boolean => !/^\d{2,}h$/.test(alertCases[alert]?.at ?? '');
 
 const writeCases = async (t: ExecutionContext, which: (rule: Rule) => boolean, interval: string): Promise<string> => {

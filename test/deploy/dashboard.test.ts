@@ -1,4 +1,4 @@
-// The shipped Grafana dashboard and alert rules against the metrics of a real node; every expression is read by the real promtool.
+// The shipped Grafana dashboard and alert rules against the metrics of a real node; the real promtool parses every expression.
 import {spawnSync} from 'node:child_process';
 import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -27,12 +27,12 @@ const dashboard = JSON.parse(await read('grafana/mfd.json')) as Dashboard;
 const charts = dashboard.panels.filter(({type}) => type !== 'row');
 const expressions = charts.flatMap(({targets = []}) => targets.map(({expr}) => expr));
 
-/** As Grafana writes a variable. */
+/** Grafana's notation for a variable. */
 const chosenSource = ['$', '{datasource}'].join('');
 
 const node = useApiNode();
 
-/** Only where Postfix is configured. */
+/** Metrics that exist only where Postfix is configured. */
 const withPostfixOnly = ['mfd_postfix_reconciled_timestamp_seconds', 'mfd_postfix_reconcile_failures_total'];
 
 const hasPromtool = isInstalled('promtool');

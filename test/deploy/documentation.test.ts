@@ -1,4 +1,4 @@
-// The pages for operators, as they are installed: a page that is read on the machine leads to the others.
+// The installed pages for operators: links from an installed page lead to the other installed pages.
 import {execFileSync} from 'node:child_process';
 import {readFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
@@ -12,7 +12,7 @@ import {parsePage} from '../helpers/markdown.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const home = 'usr/share/doc/mfd';
 
-/** For those who develop it, and the changes, which Debian wants as changelog.gz. */
+/** Pages for developers, and the changelog, which Debian wants as changelog.gz. */
 const ofTheSource = /^(CHANGELOG|daemon\/\w+\/DESIGN)\.md$/;
 
 test('the Debian package has README and its pages, and their links lead to installed files', async t => {

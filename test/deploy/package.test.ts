@@ -1,4 +1,4 @@
-// The Debian package on a system of its own: installed, run as its unit runs it, removed, purged.
+// The Debian package on a system of its own: installed, run like its unit, removed, purged.
 import {execFile} from 'node:child_process';
 import {readdir, readFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -18,7 +18,7 @@ const runFile = promisify(execFile);
 const control = await readFile(join(root, 'daemon/deploy/debian/control'), 'utf8');
 const triggers = await readFile(join(root, 'daemon/deploy/debian/triggers'), 'utf8');
 
-/** What mfd depends on has to be there as packages: dpkg installs mfd for them, and fetches nothing. */
+/** Dependencies of mfd must be installed as packages: dpkg only installs mfd, and downloads nothing. */
 const packagesMissing = async (): Promise<string | undefined> => {
   const needed = [...control.matchAll(/^(?:Pre-)?Depends: (.*)$/gm)]
     .flatMap(([, list = '']) => list.split(', '))
@@ -29,7 +29,7 @@ const packagesMissing = async (): Promise<string | undefined> => {
   return absent.length === 0 ? undefined : `not installed as packages: ${absent.join(', ')}`;
 };
 
-/** Beside what every Debian has: what the package’s own scripts run, and its unit here. */
+/** Programs beyond those of every Debian: used by the package's own scripts, and by the unit in this test. */
 const ownPrograms = ['adduser', 'deluser', 'getent', 'setpriv', 'deb-systemd-helper'];
 
 const missing =
@@ -40,7 +40,10 @@ const missing =
 const withDpkg = missing === undefined ? test : test.skip;
 const titleOf = (title: string, why = missing): string => (why === undefined ? title : `${title} (${why})`);
 
-/** As its unit would start it, up to what a container of tests cannot do: as its user, without a capability, with new rights for nobody. */
+/**
+ * Starts the daemon like its unit, as far as a container of tests allows: as its user, without capabilities and without new
+ * privileges.
+ */
 const startUnit = async (system: ScratchSystem) => {
   const commandLine = await system.insist('sed -n "s/^ExecStart=//p" /usr/lib/systemd/system/mfd.service');
   const asUser = [
@@ -91,7 +94,7 @@ withDpkg(titleOf('the package is installed, makes a node that runs, and is remov
   const hasMan = isInstalled('man', systemPath);
   if (hasMan) await system.insist('man -w mfctl && man -w mfd && man -w mfd.yaml');
   if (isInstalled('systemd-analyze', systemPath))
-    // With --man=yes it asks `man` for the pages that the units name.
+    // With --man=yes it looks up the pages named in the units with `man`.
     t.is(await system.insist(`systemd-analyze verify --man=${hasMan ? 'yes' : 'no'} mfd.service mfd-postfix.socket 2>&1`), '');
 
   await system.insist('mfd init --data /var/lib/mfd "$@"', ...(await freeListens()));

@@ -1,4 +1,4 @@
-// The helper that acts on Postfix's hold queue for mfd, as systemd would run it: a request on standard input, the answer on the output.
+// The helper that acts on Postfix's hold queue for mfd, run as by systemd: a request on standard input, the answer on the output.
 
 import {spawn, spawnSync} from 'node:child_process';
 import {once} from 'node:events';
@@ -18,7 +18,7 @@ import {testFolder} from '../helpers/store.ts';
 
 const helper = fileURLToPath(new URL('../../daemon/deploy/postfix-helper', import.meta.url));
 
-/** A Postfix that does not exist: whatever is run of it all the same says so and does not end with 64. */
+/** A Postfix that does not exist: a Postfix program that is run all the same reports this and does not exit with 64. */
 const ask = (request: string | Buffer, configuration = '/nonexistent') => {
   const {status, stdout, stderr} = spawnSync(helper, {input: request, encoding: 'utf8', env: {MAIL_CONFIG: configuration}});
   return {status, stdout, stderr};
@@ -119,7 +119,7 @@ const hold = async ({port, queue}: PrivatePostfix, subject: string): Promise<str
   return (await queue()).find(({queue_id}) => !before.has(queue_id))?.queue_id ?? '';
 };
 
-/** With the rights of mfd-postfix@.service, and no others. */
+/** Runs with exactly the capabilities of mfd-postfix@.service. */
 const askAsUnit = async ({configDir}: PrivatePostfix, request: string): Promise<string> => {
   const unit = await readFile(new URL('../../daemon/deploy/systemd/mfd-postfix@.service', import.meta.url), 'utf8');
   const rights = /^CapabilityBoundingSet=(.+)$/m.exec(unit)?.[1]?.toLowerCase().replaceAll('cap_', '+').split(' ') ?? [];
@@ -208,7 +208,7 @@ for (const [settings, title] of [
 
     t.deepEqual(headers.match(/^Subject: .*$/gm)?.toSorted(), ['Subject: one', 'Subject: two']);
     t.true(body.includes('two and all'));
-    // A node that runs the programs itself, or by sudo, finds them by their names.
+    // A node that runs the programs itself, or through sudo, finds them by their names.
     const programs = createPostfixPrograms({configDir: postfix.configDir});
     t.deepEqual((await programs.headers([first, second])).match(/^Subject: .*$/gm), ['Subject: one', 'Subject: two']);
     t.true((await text((await programs.body(first)).stdout)).includes('one and all'));

@@ -1,4 +1,4 @@
-// What systemd hears of a node, on a socket like its own and through the real systemd-notify.
+// Notifications from a node to systemd, on a socket like systemd's own and through the real systemd-notify.
 import {appendFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
@@ -14,7 +14,7 @@ const withSystemd = missing.length === 0 ? test : test.skip;
 const startNotifying = async (t: ExecutionContext) => {
   const manager = await listenForDatagrams(t);
   const node = await startNode(t, {env: {NOTIFY_SOCKET: manager.path}});
-  /** Without the barriers by which systemd-notify waits to be heard. */
+  /** Without the barriers with which systemd-notify waits for its messages to be processed. */
   const told = () => manager.received().filter(text => !text.startsWith('BARRIER='));
   return {node, told};
 };

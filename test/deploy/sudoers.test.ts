@@ -1,4 +1,4 @@
-// What the shipped sudoers allows the user mfd, as the real sudo reads it.
+// The shipped sudoers file: what it allows the user mfd, as the real sudo reads it.
 import {spawnSync} from 'node:child_process';
 import {dirname} from 'node:path';
 import {fileURLToPath} from 'node:url';
@@ -52,7 +52,9 @@ const refused = [
   '/bin/sh',
 ];
 
-/** sudo allows nothing that is not there, and only looks for it: where Postfix is not installed, anything will do. */
+/**
+ * sudo allows only programs that exist, and does not check their content: where Postfix is not installed, any program will do.
+ */
 const asked = `
 for program in postsuper postcat; do [ -e /usr/sbin/$program ] || cp /bin/true /usr/sbin/$program; done
 getent passwd mfd > /dev/null || useradd --system mfd

@@ -1,4 +1,4 @@
-// The shipped units, as systemd reads and rates them.
+// The shipped units, as systemd parses and rates them.
 import {spawnSync} from 'node:child_process';
 import {mkdir, mkdtemp, readdir, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -12,10 +12,10 @@ const hasSystemd = isInstalled('systemd-analyze');
 const withSystemd = hasSystemd ? test : test.skip;
 const titleOf = (title: string): string => (hasSystemd ? title : `${title} (systemd-analyze is not installed)`);
 
-/** Of 10, as tenths: what a unit may be exposed to at most. */
+/** The highest permitted exposure of a unit, in tenths on systemd's scale to 10. */
 const highestExposure = 20;
 
-/** The units, with programs that are there; what mfd installs is installed nowhere yet. */
+/** The units, with paths of existing programs, as the programs of mfd are not installed yet. */
 const installUnits = async (t: ExecutionContext): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'mfd-units-'));
   t.teardown(async () => rm(folder, {recursive: true}));

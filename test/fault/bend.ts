@@ -1,4 +1,4 @@
-// Makes a message that is right into one that is not, or not quite.
+// Malformed variants of a valid message: altered, or no message at all.
 import type {Random} from './random.ts';
 
 const odd: unknown[] = [
@@ -33,7 +33,7 @@ const odd: unknown[] = [
   '000000000000.0000.0001',
 ];
 
-/** Some members replaced, left out, added, or put too deep; the message itself stays as it was. */
+/** Replaces, removes, adds or nests some members; the message itself stays unchanged. */
 export const bend = (random: Random, message: unknown): unknown => {
   let bent = message;
   for (let times = random.between(0, 3); times > 0; times -= 1) bent = bendOnce(random, bent);
@@ -67,9 +67,9 @@ const nested = (random: Random): unknown => {
   return value;
 };
 
-/** As it goes over the wire: mostly as JSON, now and then cut, doubled, or no JSON at all. */
+/** The bytes on the wire: mostly JSON, sometimes cut, doubled, or no JSON at all. */
 export const written = (random: Random, message: unknown): Buffer => {
-  // Only this way a message has a member of that name of its own.
+  // Only in the JSON text can a message get an own member of that name.
   const text = (JSON.stringify(message) ?? 'undefined').replaceAll(
     '"constructor":',
     random.chance(0.5) ? '"__proto__":' : '"constructor":',

@@ -1,4 +1,5 @@
-// Something changes on the disk of a node that is not running. It is found, or it makes no difference; what it has taken is named.
+// Bit flips and other damage on the disk of a stopped node. Each damage is either detected or harmless, and what was lost is
+// named.
 import {cp, rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -10,7 +11,7 @@ import type {Random} from './random.ts';
 import {startWorld, type World} from './world.ts';
 
 const domains = ['one.example', 'two.example', 'three.example'];
-/** Rounds that begin with the same files. */
+/** Rounds that start with the same files. */
 const roundsPerLife = 10;
 const parts = ['mfd.db', 'mfd.db-wal', 'mfd.db-shm', 'spool', 'ballast'];
 
@@ -25,7 +26,7 @@ interface Figures {
 interface Lane {
   context: FaultContext;
   world: World;
-  /** Where the files are kept as they were before anything happened to them. */
+  /** The folder with a copy of the files from before the damage. */
   kept: string;
   figures: Figures;
 }
@@ -125,7 +126,7 @@ const strike = async (lane: Lane, round: number): Promise<string[]> => {
   return found.wrong.map(line => `${what}: after the repair of the ${target}, which said ${repaired.stdout}: ${line}`);
 };
 
-/** What is not as it was acknowledged, and nobody was told of. `told` is what a repair said. */
+/** Differences from what was acknowledged that no message reported. `told` is the output of a repair. */
 const look = async (
   {world}: Lane,
   {target, told = ''}: {target: Target; told?: string},

@@ -1,4 +1,4 @@
-// Wall clocks that are wrong, and change while nodes run: nobody is thought to be away, and who writes later wins.
+// Wrong wall clocks that change while nodes run: no node is considered away, and the later write wins.
 import {setTimeout as delay} from 'node:timers/promises';
 import type {ClusterNode} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
@@ -70,7 +70,7 @@ const planOf = (random: Random, isShort: boolean): ClockPlan => {
   const offsets = (): Offsets =>
     Object.fromEntries(names.map(name => [name, random.pick([-mostSeconds, 0, mostSeconds, random.between(-600, 600)])]));
   const [before, during] = [offsets(), offsets()];
-  // One at least goes back as far as there is, while it is asked to write.
+  // At least one goes back as far as possible while the node is asked to write.
   const back = random.pick(names);
   Object.assign(before, {[back]: mostSeconds});
   Object.assign(during, {[back]: -mostSeconds});
@@ -95,7 +95,7 @@ const planOf = (random: Random, isShort: boolean): ClockPlan => {
   };
 };
 
-/** Nodes that anybody takes for stale or offline. */
+/** Nodes that any node considers stale or offline. */
 const awayFrom = async ({nodes, key}: CutCluster): Promise<string[]> => {
   const told = await Promise.all(
     nodes.map(async node => {
@@ -109,7 +109,7 @@ const awayFrom = async ({nodes, key}: CutCluster): Promise<string[]> => {
   return told.flat();
 };
 
-/** Clocks are compared and shown, whatever they are. */
+/** Clocks are compared and shown, whatever their values. */
 const unseenSkews = async ({nodes}: CutCluster, offsets: Offsets): Promise<string[]> => {
   let wrong: string[] = [];
   const skewsOf = async ({node_id, metrics_url}: ClusterNode): Promise<string[]> => {
@@ -130,7 +130,7 @@ const unseenSkews = async ({nodes}: CutCluster, offsets: Offsets): Promise<strin
   );
 };
 
-/** Adds what a node has counted since its last start. */
+/** Adds the transitions that a node has counted since its last start. */
 const noteTransitions = async ({node_id, metrics_url}: ClusterNode, transitions: Map<string, number>): Promise<void> => {
   const text = await (await fetch(`${metrics_url}/metrics`)).text();
   const count = Number(/^mfd_cluster_health_transitions_total (\d+)/m.exec(text)?.[1]);

@@ -1,4 +1,5 @@
-// People who change the configuration at any node, whatever it can reach, and the ledger of what they were told.
+// Administrators who change the configuration at any node, whichever others it can reach, and the ledger of the answers that they
+// got.
 import type {ApiAnswer} from '../helpers/api-call.ts';
 import type {ClusterNode} from '../helpers/cluster.ts';
 import {otherAddress} from '../helpers/other-address.ts';
@@ -20,20 +21,20 @@ export const editKinds = [
 ] as const;
 export type EditKind = (typeof editKinds)[number];
 
-/** Numbers that say which record is meant, and what it becomes. */
+/** Numbers that select the record and its new value. */
 export interface Pick {
   which: number;
   how: number;
 }
 
 export interface ConfigEdits {
-  /** Rejects for what no node may answer. */
+  /** Rejects for an answer that no node may give. */
   edit(kind: EditKind, at: ClusterNode, pick: Pick): Promise<void>;
-  /** Begins a round: the records that exist now are known to all nodes. */
+  /** Begins a round: all existing records are known to all nodes. */
   begin(): void;
-  /** All nodes have been seen alike. */
+  /** Notes that all nodes had the same configuration. */
   seen(): void;
-  /** Deletes the domains and keys of the round, by way of `at`. */
+  /** Deletes the domains and keys of the round through node `at`. */
   clear(at: ClusterNode): Promise<void>;
   judge(nodes: readonly ClusterNode[]): Promise<string[]>;
   readonly ledger: MergeLedger;
@@ -41,7 +42,7 @@ export interface ConfigEdits {
 
 interface Live {
   id: number;
-  /** Undefined: known to all. */
+  /** Undefined: known to all nodes. */
   at: string | undefined;
   domainId?: number;
   value?: string;
@@ -73,7 +74,7 @@ export const createConfigEdits = ({nodes, key, cuts, precedes}: Needs): ConfigEd
     const when: Made = {node: at.node_id, from, to: Date.now(), epoch};
     return {answer, when};
   };
-  /** True for a success; a refusal with one of `statuses`, or for want of time, is nobody's fault. */
+  /** True for a success; a refusal with one of `statuses`, or a timeout, is not a failure. */
   const isDone = ({status, body}: ApiAnswer, what: string, ...statuses: number[]): boolean => {
     if (status < 300) return true;
     if (status !== 503 && !statuses.includes(status)) throw new Error(`${what} was answered ${status} ${body}`);
@@ -100,7 +101,7 @@ export const createConfigEdits = ({nodes, key, cuts, precedes}: Needs): ConfigEd
     const domain = known('domain', at, pick);
     if (!domain) return;
     const n = next();
-    // Never a value twice. Thresholds of two sides may come to break the rule that orders them.
+    // No value is used twice. Thresholds set on two sides of a partition may violate the rule that orders them.
     const changes = [
       {tenant_id: `tenant ${n}`},
       {quarantine_threshold: n / 1000},
@@ -148,7 +149,7 @@ export const createConfigEdits = ({nodes, key, cuts, precedes}: Needs): ConfigEd
     live.key.push({id, at: at.node_id, value});
   };
 
-  /** Whoever is told that a key is refused everywhere, but on the nodes that are named, must find it so. */
+  /** When a node answers that a key is refused everywhere except on the named nodes, this must be true. */
   const endKey = async (at: ClusterNode, record: Live, end: 'revoke' | 'delete'): Promise<void> => {
     const version = cuts.version();
     forget('key', record);
@@ -228,7 +229,7 @@ export const createConfigEdits = ({nodes, key, cuts, precedes}: Needs): ConfigEd
   };
 };
 
-/** Everything a node shows of what was made here. */
+/** All records made here, as a node shows them. */
 const readRecords = async (node: ClusterNode, key: string): Promise<FoundRecords> => {
   const get = async (path: string): Promise<{id: number; name: string; last_used_at?: unknown}[]> => {
     const {status, json} = await node.api('GET', path, {key});

@@ -1,21 +1,21 @@
-// What was said of changes to the configuration: values that only grow, and records that are made and ended.
+// A ledger of answers about configuration changes: values that only grow, and records that are created and deleted.
 
 export interface ConfigurationFound {
-  /** Values of what was changed, by name. */
+  /** Values of changed fields, by name. */
   values: ReadonlyMap<string, number>;
-  /** Records there are, by name, and whether they are good or have been ended. */
+  /** Existing records, by name, and whether they are valid or revoked. */
   records?: ReadonlyMap<string, boolean>;
 }
 
 export interface ConfigurationLedger {
   /** Before value `value` is written; values of one name only grow. */
   changing(name: string, value: number): void;
-  /** 200. */
+  /** After the answer 200. */
   changed(name: string, value: number): void;
-  /** Before a record is asked for, and before its end is: from here on it may be so. */
+  /** Before the request that creates a record, and before the one that deletes it: from here on it may have happened. */
   making(name: string): void;
   ending(name: string): void;
-  /** 201, and 200 of its end. */
+  /** After the answer 201, and after the 200 of its deletion. */
   made(name: string): void;
   ended(name: string): void;
   judge(found: ConfigurationFound): string[];

@@ -1,4 +1,4 @@
-// Nodes that end themselves at every step that makes something durable or tells somebody: before it, and after it.
+// Nodes that end themselves at every step that makes something durable or notifies another program: before it, and after it.
 import {type CrashPoint, crashPoints} from '../../daemon/services/crash-point.ts';
 import type {ClusterNode} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
@@ -8,13 +8,13 @@ import {createLane, figuresOf, type Lane} from './lane.ts';
 import type {Random} from './random.ts';
 import {startSite} from './site.ts';
 
-/** Only a node with a peer comes by these. */
+/** Only a node with a peer passes these points. */
 const isOfCluster = (point: CrashPoint): boolean => point.startsWith('outbox-send') || point.startsWith('apply');
-/** A node that starts has things to say of itself, and tells its peers at once: it may end before it is ready. */
+/** A node that starts records its own state and sends it to its peers at once, so it may end before it is ready. */
 const isPassedAtStart = (point: CrashPoint): boolean => isOfCluster(point) || point.startsWith('change-row');
 
 const alone = crashPoints.filter(point => !isOfCluster(point));
-/** Side by side: nodes that start leave time for others. */
+/** In parallel: nodes that start leave time for others. */
 const shares = [
   {names: ['solo'], points: alone.filter((_, n) => n % 2 === 0)},
   {names: ['solo'], points: alone.filter((_, n) => n % 2 === 1)},
@@ -82,5 +82,5 @@ const crash = async (lane: Lane, victim: ClusterNode, random: Random): Promise<s
   return isReached ? [] : ['the load never came by here'];
 };
 
-/** Of several mails and changes at once, not always the first; and soon all the same. */
+/** The crash does not always hit the first of several mails and changes, but always an early one. */
 const mostTimes = (point: CrashPoint): number => (/^(spool|held|reply|change)/.test(point) ? 15 : 4);

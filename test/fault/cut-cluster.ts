@@ -1,4 +1,4 @@
-// A cluster whose lines fail as they are told to, with what the world outside knows of its mail and its configuration.
+// A cluster whose lines fail on request, with the ledgers of its mail and its configuration.
 import {type Cluster, type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import type {Owner} from '../helpers/daemon.ts';
 import {eventually} from '../helpers/eventually.ts';
@@ -18,13 +18,13 @@ export interface CutCluster {
   cluster: Cluster<string>;
   nodes: readonly ClusterNode[];
   node(name: string): ClusterNode;
-  /** A full-admin key that may ask as often as it likes. */
+  /** A full-admin key without an effective rate limit. */
   key: string;
   edits: ConfigEdits;
   book: MailBook;
-  /** What is cut now; `set` cuts the lines, and mends all others. */
+  /** The current cuts; `set` cuts these lines and restores all others. */
   cuts: Cuts & {set(cuts: readonly Cut[]): void};
-  /** Resolves once all nodes say that their configurations are the same. */
+  /** Resolves once all nodes report the same configuration. */
   alike(withinMs: number): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ interface Options {
   env?: Record<string, Record<string, string>>;
 }
 
-/** Where all mail is held. */
+/** The domain whose mail is all held. */
 const heldDomain = 'held.test';
 const setUpMs = 120_000;
 

@@ -1,4 +1,4 @@
-// What a disk, or whoever copies files about, does to a data directory that no process has open.
+// Damage that a disk, or a person who copies files, does to a data directory that no process has open.
 import {readdir, readFile, rename, stat, truncate, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Random} from './random.ts';
@@ -8,7 +8,7 @@ export type Target = (typeof targets)[number];
 
 const pageBytes = 4096;
 
-/** Does one thing to one file; resolves with what that was. */
+/** Damages one file; resolves with a description of the damage. */
 export const damage = async (data: string, random: Random): Promise<{target: Target; what: string}> => {
   const target = random.pick(targets);
   const held = join(data, 'spool', 'held');

@@ -1,4 +1,4 @@
-// The disk of a node fills up, with mail and with what somebody else writes, and is emptied again.
+// A full disk: mail and another program fill it up, and it is emptied again.
 import {access} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -12,7 +12,7 @@ import {startWorld, type World} from './world.ts';
 const diskBytes = 40 * 1024 * 1024;
 const senders = 6;
 const changed = 'changed.example';
-/** Enough for what a round does on the full disk. */
+/** Enough for the actions of a round on the full disk. */
 const reserveBytes = 1024 * 1024;
 const refusalsWanted = 3;
 const mostTries = 3000;
@@ -59,7 +59,10 @@ export const diskFull: Fault = {
   },
 };
 
-/** A node looks at its disk every 2 s. Before, a small mail may find the room that a discard has just made, and is kept. */
+/**
+ * A node polls its disk every 2 s. Between two polls a small mail may use the space that a discard has just freed, and is
+ * accepted.
+ */
 const pollMs = 2500;
 
 interface Round {
@@ -74,7 +77,7 @@ const runRound = async (round: Round): Promise<string[]> => {
   const {world, disk, figures, random, context} = round;
   const wrong: string[] = [];
   const load = startLoad(round, wrong);
-  // Mail alone fills it up in some rounds; in the others somebody else is faster, at once or in steps.
+  // In some rounds mail alone fills it up; in the others another program is faster, at once or in steps.
   const byMail = random.chance(0.3);
   await delay(byMail ? 0 : random.between(100, 800));
   for (let steps = random.between(0, 3); steps > 0 && !byMail; steps -= 1) {
@@ -82,7 +85,7 @@ const runRound = async (round: Round): Promise<string[]> => {
     await delay(random.between(0, 300));
   }
   if (byMail) await eventually(() => load.isRefused());
-  // To the last byte, as the files of mails under way come and go.
+  // Filled to the last byte, as the files of mails under way come and go.
   for (let tries = 0; tries < 3; tries += 1) await disk.fill().catch(() => undefined);
   await eventually(() => load.isRefused());
   await delay(context.isShort ? 500 : random.between(500, 1500));
@@ -90,9 +93,9 @@ const runRound = async (round: Round): Promise<string[]> => {
   await disk.fill().catch(() => undefined);
   await delay(pollMs);
 
-  // Under load the ballast may have been given up, and somebody else have taken that room as well.
+  // Under load the reserve file may have been deleted, and another program may have taken that space as well.
   wrong.push(...(await whileFull(round, !(await hasReserve(round)))));
-  // What the ballast gave is taken as well: now even that which makes room may be refused.
+  // The space of the reserve file is taken as well: now even requests that free space may be refused.
   await disk.fill().catch(() => undefined);
   wrong.push(...(await whileFull(round, true)), ...(await untilRefused(round)));
   if (random.chance(0.4)) {
@@ -106,7 +109,7 @@ const runRound = async (round: Round): Promise<string[]> => {
   await disk.clear();
   if (!world.node.isRunning()) await world.node.start();
   const held = await world.heldMails();
-  // What mail has filled has to be discarded before there is room.
+  // The space that mail has taken must be freed by discarding mail.
   await world.discardAll(held.slice(0, Math.floor(held.length * 0.9)).map(({queue_id}) => queue_id));
   const startedAt = performance.now();
   await eventually(async () => (await world.send({sizeBytes: 2000})) === 250);
@@ -115,14 +118,14 @@ const runRound = async (round: Round): Promise<string[]> => {
   return [...wrong, ...(await world.judge()), ...(await countedChanges(world))];
 };
 
-/** Where neither room nor ballast is left a node may be unable to start, and says so; undefined when it has started. */
+/** Without free space and reserve file a node may be unable to start, and logs that; undefined when it has started. */
 const startRefusal = async ({node}: World): Promise<string | undefined> =>
   node.start().then(
     () => undefined,
     () => node.log(),
   );
 
-/** The ballast, or what it gave. */
+/** The reserve file, or the space that it freed. */
 const hasReserve = async ({world, disk}: Round): Promise<boolean> =>
   disk.freeBytes() >= reserveBytes ||
   access(join(world.node.data, 'ballast')).then(
@@ -130,14 +133,14 @@ const hasReserve = async ({world, disk}: Round): Promise<boolean> =>
     () => false,
   );
 
-/** Reads and discards work, mail is put off, changes are made or refused as a whole. */
+/** Reads and discards work, mail is refused temporarily, changes are made or refused as a whole. */
 const whileFull = async (round: Round, hasNoReserve = false): Promise<string[]> => {
   const {world, figures, random} = round;
   const wrong: string[] = [];
   const held = await world.heldMails();
   const looked = Array.from({length: Math.min(held.length, 10)}, () => random.pick(held));
   const bodies = await world.wrongBodies(looked);
-  // Nobody reads a mail without an audit entry.
+  // No mail is read without an audit entry.
   wrong.push(...bodies.filter(line => !(hasNoReserve && /^body of \w+: 503 /.test(line))));
   for (const mail of new Set(looked.slice(0, 3))) {
     const status = await world.act('discard', mail.queue_id);
@@ -152,7 +155,7 @@ const whileFull = async (round: Round, hasNoReserve = false): Promise<string[]> 
 };
 
 /**
- * The log of the database has room that changes use again and again, unless somebody is reading what is in it. Then it has to grow,
+ * Changes reuse the space of the database's write-ahead log, unless a reader still needs its content. Then the log has to grow,
  * and each change is refused as a whole.
  */
 const untilRefused = async (round: Round): Promise<string[]> => {
@@ -187,7 +190,7 @@ const changeWhole = async ({world, figures}: Round): Promise<string[]> => {
   ];
 };
 
-/** A change and its audit entry are one: of what was refused neither is there. */
+/** A change and its audit entry belong together: when the change was refused, neither exists. */
 const countedChanges = async ({node, ledger}: World): Promise<string[]> => {
   const {headers} = await node.api('GET', 'audit?action=domain.update&limit=1');
   const audited = Number(headers['x-total-count']);

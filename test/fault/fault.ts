@@ -1,39 +1,39 @@
-// What a fault test is: something that goes wrong, many times over, and a judge who only knows what the world outside was told.
+// Definition of a fault test: a failure that is caused many times, and a judge who knows only the answers that clients got.
 import type {Owner} from '../helpers/daemon.ts';
 import type {Random} from './random.ts';
 
 export interface FaultContext {
-  /** How often; what a round is, is the fault's own. */
+  /** Number of rounds; each fault defines its own round. */
   rounds: number;
   /** Waits are short and stores small: the form that is part of npm test. */
   isShort: boolean;
-  /** What a round needs of chance, the same for the same seed. */
+  /** The random numbers of a round, the same for the same seed. */
   randomOf(round: number): Random;
-  /** What is started for all rounds ends after them. */
+  /** Resources that are started for all rounds are closed after them. */
   owner: Owner;
-  /** A line for whoever waits, on stderr. */
+  /** Prints a progress line on stderr. */
   say(line: string): void;
 }
 
 export interface FaultReport {
-  /** How many were run. */
+  /** Number of rounds that were run. */
   rounds: number;
-  /** What must not have happened, each with its round: none is a pass. */
+  /** Violations, each with its round: none is a pass. */
   violations: string[];
-  /** What was seen, for the table: such as `acknowledged: 20412`. */
+  /** Figures for the table, such as `acknowledged: 20412`. */
   figures: Record<string, number | string>;
 }
 
 export interface Fault {
-  /** What it is called on the command line. */
+  /** The name on the command line. */
   name: string;
   title: string;
   rounds: number;
-  /** As part of npm test. */
+  /** Rounds as part of npm test. */
   shortRounds: number;
-  /** What a pass is, in words. */
+  /** A pass, in words. */
   pass: string;
-  /** Why it cannot be run here, such as for want of root; undefined when it can. */
+  /** The reason why it cannot run here, such as missing root rights; undefined when it can. */
   missing?(): Promise<string | undefined> | string | undefined;
   run(context: FaultContext): Promise<FaultReport>;
 }

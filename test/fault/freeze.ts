@@ -1,7 +1,7 @@
 import {readdir, readFile} from 'node:fs/promises';
 import {eventually} from '../helpers/eventually.ts';
 
-/** Stops a process in the midst of whatever it does. When this resolves, no thread of it runs, nor waits for a disk. */
+/** Stops a process at any moment. When this resolves, none of its threads runs or waits for a disk. */
 export const freeze = async (pid: number): Promise<void> => {
   process.kill(pid, 'SIGSTOP');
   await eventually(async () => {
@@ -11,5 +11,5 @@ export const freeze = async (pid: number): Promise<void> => {
   });
 };
 
-/** The letter behind the name, which is in brackets and may have some of its own: see proc(5). */
+/** The letter after the name, which is in brackets and may contain brackets itself: see proc(5). */
 const stateOf = async (file: string): Promise<string | undefined> => /.*\) (.)/s.exec(await readFile(file, 'utf8'))?.[1];

@@ -1,4 +1,4 @@
-// Bytes that are no HTTP, or HTTP that two readers would read as two things.
+// Bytes that are not HTTP, or HTTP that two parsers would read differently.
 import type {Random} from './random.ts';
 
 const requestLines = [

@@ -1,5 +1,5 @@
-// Requests that are well-formed HTTP: every operation of the router, with what the interface description says it takes, and with
-// what nobody would think of.
+// Well-formed HTTP requests to every operation of the router, with parameters from the interface description and with unexpected
+// ones.
 import {type ApiRoute, apiRoutes} from '../helpers/api-routes.ts';
 import type {Description} from '../helpers/described.ts';
 import {contentTypes, members, oddBodies, oddValues, parameterNames, parameterValues, segments} from './hostile-http-words.ts';
@@ -13,7 +13,7 @@ export interface HttpInput {
   headers: Record<string, string>;
 }
 
-/** What stands in a path for what there is. */
+/** Path values of existing objects. */
 export interface PathValues {
   domainId: number;
   keyId: number;
@@ -21,7 +21,7 @@ export interface PathValues {
   queueId: string;
 }
 
-/** Bodies that are right, of routes that are in no description, and of some that are. */
+/** Valid bodies for routes that are not in the description, and for some that are. */
 const rightBodies: Record<string, object> = {
   'POST /auth/api-keys': {name: 'made', scope: 'read-only'},
   'POST /domains': {name: 'made.test', backend_servers: ['mx.test:25']},
@@ -65,7 +65,7 @@ export const createHttpInputs = (document: Description): ((random: Random, value
   };
 };
 
-/** What is read can be asked about without being read. */
+/** A GET may be replaced by a HEAD. */
 const withoutBody = (random: Random, method: string): string => (method === 'GET' && random.chance(0.1) ? 'HEAD' : method);
 
 const pathOf = (random: Random, template: string, values: PathValues): string => {

@@ -1,4 +1,4 @@
-// What a hostile client puts into requests: parts of paths, parameters, members, values and whole bodies.
+// Vocabulary of a hostile HTTP client: parts of paths, parameters, members, values and whole bodies.
 
 export const segments = [
   'auth',

@@ -1,4 +1,4 @@
-// Requests of hostile clients with keys of every kind: each answer is one that the contract or the description declares.
+// Requests of hostile clients with keys of every kind: the contract or the description declares each answer.
 import {connect} from 'node:tls';
 import {statusOfCode} from '../../shared/fault.ts';
 import {scopes} from '../../shared/scopes.ts';
@@ -44,7 +44,7 @@ export const hostileHttp: Fault = {
       const {pathname} = new URL(`${node.api_url}/api/v1/${path.replace(/^\//, '')}`);
       const isDescribed = method !== 'HEAD' && pathname.startsWith('/api/v1/');
       const name = isDescribed ? judge.nameOf(method, pathname.replace('/api/v1', ''), answer.status) : undefined;
-      // Of methods and sizes that no operation has, the description says nothing.
+      // The description does not cover methods and sizes that no operation has.
       const wrong = name === undefined ? '' : judge.faults(name, answer);
       if (wrong !== '') throw new Error(`${wrong} ${told}`);
       await victims.replace({method, path, answer});
@@ -68,15 +68,15 @@ export const hostileHttp: Fault = {
   },
 };
 
-/** Requests of one session that are well-formed. */
+/** Well-formed requests of one session. */
 const asked = 8;
 
-/** 500 is declared too, and yet never to be seen. */
+/** 500 is declared too, but must never occur. */
 const declared = new Set<number>([200, 201, ...Object.values(statusOfCode)].filter(status => status !== 500));
 
 const patienceMs = 20_000;
 
-/** Of every scope, and of every other kind; those that may do most come most often. */
+/** Keys of every scope, and of every other kind; those with the most rights are used most often. */
 const keysOf = async (node: ApiNode): Promise<(string | null)[]> => {
   const {name} = await node.createDomain();
   const unlimited = {rate_limit_per_minute: 1_000_000};
@@ -92,7 +92,7 @@ const keysOf = async (node: ApiNode): Promise<(string | null)[]> => {
   return [full, full, full, ...good.map(({key}) => key), revoked.key, slow.key, null, 'mfk_', `${full}x`];
 };
 
-/** What hostile clients may change and delete: there are always some, and never more. */
+/** Objects that hostile clients may change and delete: their number stays the same. */
 const createVictims = async (node: ApiNode) => {
   const {key: admin} = await node.createKey('full-admin', {rate_limit_per_minute: 1_000_000});
   const domain = await node.createDomain();
@@ -125,7 +125,7 @@ const holdLarge = async (node: ApiNode, domain: string): Promise<string> => {
   return (await node.hold({to: `a@${domain}`, headers})).queue_id;
 };
 
-/** Asks, changes and takes back, as an operator's script does. */
+/** Reads, changes and changes back, like an operator's script. */
 const createGoodReader = (node: ApiNode) => {
   const prepared = Promise.all([node.createDomain(), node.createKey('full-admin', {rate_limit_per_minute: 1_000_000})]);
   let threshold = 0;
@@ -140,7 +140,7 @@ const createGoodReader = (node: ApiNode) => {
   };
 };
 
-/** One connection: all bytes, then the end. The server has to end it too. */
+/** One connection: all bytes, then the end. The server must end it too. */
 const sendBytes = async ({api_url}: ApiNode, bytes: Buffer): Promise<string> =>
   new Promise((resolve, reject) => {
     const socket = connect({host: '127.0.0.1', port: Number(new URL(api_url).port), rejectUnauthorized: false});

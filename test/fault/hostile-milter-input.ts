@@ -1,4 +1,4 @@
-// What a Postfix would never say to a milter, nor to a lookup table.
+// Input for a milter and a lookup table that a Postfix would never send.
 import {netstring} from '../../daemon/mail/socketmap/netstring.ts';
 import {frame, framesOf, offered, texts, uint32} from '../helpers/milter.ts';
 import type {Random} from './random.ts';
@@ -71,7 +71,7 @@ const connection = (random: Random): Buffer => {
   ]);
 };
 
-/** A dialogue that makes sense, with commands left out, doubled, moved, and put between. */
+/** A valid dialogue with commands removed, doubled, moved and inserted. */
 const mail = (random: Random): Buffer[] => {
   const bent = (right: string, others: readonly string[]) => (random.chance(0.8) ? right : random.pick(others));
   const body = random.chance(0.02) ? random.bytes(70_000) : random.bytes(random.between(0, 200));

@@ -1,4 +1,5 @@
-// Packets that no Postfix would send to its milter, and lookups that it would not make: an answer, or the end of the connection.
+// Packets that no Postfix would send to its milter, and lookups that it would not make: each gets an answer, or the connection
+// ends.
 import {mkdir} from 'node:fs/promises';
 import {connect, type NetConnectOpts} from 'node:net';
 import {join} from 'node:path';
@@ -73,7 +74,7 @@ export const hostileMilter: Fault = {
 
 const patienceMs = 20_000;
 
-/** All bytes, then the end, or a break. The other side has to end it too. */
+/** All bytes, then a normal end or an abort. The other side must close the connection too. */
 const exchange = async (to: NetConnectOpts, bytes: Buffer, isBrokenOff: boolean): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const socket = connect(to);
@@ -92,7 +93,7 @@ const exchange = async (to: NetConnectOpts, bytes: Buffer, isBrokenOff: boolean)
     else socket.end(bytes);
   });
 
-/** What a milter may say (libmilter's SMFIR_*), as letters; a reply code with its first word. */
+/** The answers that a milter may give (libmilter's SMFIR_*), as letters; a reply code with its first word. */
 const repliesIn = (received: Buffer): string[] => {
   const replies: string[] = [];
   let rest = received;

@@ -1,4 +1,4 @@
-// What a member of the cluster says that was taken over: questions, events and answers in the right shape, bent in every way.
+// Messages of a compromised cluster member: requests, events and answers in the right shape, altered in every way.
 import {bend, written} from './bend.ts';
 import type {Random} from './random.ts';
 
@@ -8,14 +8,14 @@ export interface PeerInput {
   body: Buffer | undefined;
 }
 
-/** What is there at the node that is attacked, and may be changed by its peers. */
+/** Existing objects of the attacked node that its peers may change. */
 export interface PeerTargets {
-  /** Domains and keys; they change, and nobody cares. */
+  /** Domains and keys that may change freely. */
   domainIds: number[];
-  /** Of a key that may only read. */
+  /** The id of a read-only key. */
   readerId: number;
   queueId: string;
-  /** How far the node says it has applied. */
+  /** The position up to which the node reports events as applied. */
   applied: number;
 }
 
@@ -33,10 +33,10 @@ const anyId = (random: Random, {domainIds}: PeerTargets): number =>
     ? 2_000_000_001 + random.between(0, 60)
     : random.pick([...domainIds, 3_000_000_001, 4_000_000_000, 1, 2, 3, 2 ** 52]);
 
-/** Ids of keys count by themselves: the domain's may be that of the key which the good client has. */
+/** Key ids are counted separately: a domain's id may be that of the good client's key. */
 const nobodys = (targets: PeerTargets): PeerTargets => ({...targets, domainIds: []});
 
-/** As whom it tells of nodes. The name of a member, created before it, would remove that member. */
+/** Node names in its events about nodes. The name of a member, created earlier, would remove that member. */
 export const joinedNodes: readonly string[] = ['gamma', 'delta', '__proto__'];
 
 const fieldsOf = (random: Random, kind: string, domainId: number): Record<string, unknown> => {
@@ -90,7 +90,7 @@ const fieldsOf = (random: Random, kind: string, domainId: number): Record<string
 
 const change = (random: Random, targets: PeerTargets): object => {
   const kind = random.pick(['domain', 'domain', 'api_key', 'mail_filter', 'dkim_key', 'node', 'future', '__proto__']);
-  // Whoever is a member may remove a node, or call itself something else: that is no attack but the end of the experiment.
+  // A member may remove a node, or rename itself: this is not an attack but would end the experiment.
   const id = kind === 'node' ? random.pick([1, 3, 4, 65_535]) : anyId(random, kind === 'api_key' ? nobodys(targets) : targets);
   const isDeleted = random.chance(0.1) && !(kind === 'node' && id < 3);
   const stamp = stampOf(random);
@@ -173,7 +173,7 @@ const questions = (random: Random, targets: PeerTargets): [path: string, body: u
     ['hold/summary', {actor, filter}],
     ['hold/get', mail],
     ['hold/body', mail],
-    // A key that is not known here is taken as told: by a name that nobody has, a member may act on any mail.
+    // The actor of a key that is unknown here is accepted as sent: with an unused id, a member may act on any mail.
     ['hold/act', {...mail, actor: {...actor, key_id: targets.readerId}, action: random.pick(['release', 'discard'])}],
     ['audit/list', {actor, filter: {}, page}],
     ['audit/marks', {actor, filter: {}, steps}],

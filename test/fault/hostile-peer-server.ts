@@ -1,4 +1,4 @@
-// Stands where a node of the cluster stood, with its certificate, and answers wrongly whatever it is asked.
+// A server in the place of a stopped node, with that node's certificate and wrong answers to every request.
 import {readFile} from 'node:fs/promises';
 import type {ServerResponse} from 'node:http';
 import {createServer} from 'node:https';
@@ -10,7 +10,7 @@ import {bend, written} from './bend.ts';
 import {heartbeat} from './hostile-peer-input.ts';
 import type {Random} from './random.ts';
 
-/** Rounds of the questions that come here are apart from those of the sessions. */
+/** Rounds of the incoming requests are separate from those of the sessions. */
 const firstRound = 1_000_000_000;
 
 export const startHostilePeer = async (

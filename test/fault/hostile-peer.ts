@@ -1,4 +1,4 @@
-// A member of the cluster that was taken over asks and answers whatever it likes, and strangers knock at the same door.
+// A compromised cluster member that sends any request and any answer, and strangers who connect to the same port.
 import {randomUUID} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
 import {Agent, request} from 'node:https';
@@ -47,7 +47,7 @@ export const hostilePeer: Fault = {
     const ask = async (random: Random): Promise<void> => {
       const input = peerInput(random, targets);
       const {status, json} = await caller(input).catch((error: Error) => {
-        // What is far too long is answered before it has been read, and its connection ended.
+        // A request that is far too long is answered before it has been read, and its connection is closed.
         if ((input.body?.length ?? 0) > tooLong) return {status: 413, json: undefined};
         throw new Error(`${error.message} ${shown(input)}`);
       });
@@ -58,7 +58,7 @@ export const hostilePeer: Fault = {
     const askForAnswers = async (random: Random): Promise<void> => {
       const [method, path] = random.pick(questionsForAll(targets.queueId));
       const asked = alpha.api(method, path).catch((error: Error) => {
-        // A mail that its owner breaks off is broken off here as well: nobody is to take it for the whole.
+        // A body that its owner breaks off is broken off here as well, so that no client takes it for the whole.
         if (path.endsWith('/body')) return {status: 'broken off', body: ''} as const;
         throw error;
       });
@@ -93,7 +93,7 @@ export const hostilePeer: Fault = {
   },
 };
 
-/** 500 is declared too, and yet never to be seen. */
+/** 500 is declared too, but must never occur. */
 const declared = new Set<number>([200, 201, ...Object.values(statusOfCode)].filter(status => status !== 500));
 
 const patienceMs = 20_000;
@@ -122,7 +122,7 @@ const targetsAt = async (alpha: ClusterNode) => {
   return {domainIds: [id], readerId: reader.id, queueId: queue_id, applied: 0};
 };
 
-/** Asks, changes, and finds the mail that is held there. */
+/** Reads, changes, and finds the mail that is held there. */
 const createGoodCaller = async (alpha: ClusterNode, queueId: string) => {
   const {id} = await alpha.createDomain();
   const {key} = await alpha.createKey('full-admin', {rate_limit_per_minute: 1_000_000});
@@ -143,8 +143,8 @@ const createGoodCaller = async (alpha: ClusterNode, queueId: string) => {
 };
 
 /**
- * What a peer may not say: how another node is called, and that the node it speaks to is not there. It may tell of nodes that nobody has
- * seen: any member lets others join.
+ * A peer must not be able to rename another node or to remove the node that it connects to. It may announce unknown nodes, since
+ * any member lets others join.
  */
 const damages = async (alpha: ClusterNode): Promise<string[]> => {
   const {peers} = await alpha.status();
@@ -175,12 +175,12 @@ const createCaller = async (teardown: (close: () => void) => void, target: Clust
         response.on('error', reject);
       });
       sent.on('error', reject);
-      // Whatever it is asked, a node does not keep its peers waiting.
+      // A node answers its peers in time, whatever the request.
       sent.setTimeout(patienceMs, () => sent.destroy(new Error(`hung ${shown({method, path, body})}`)));
       sent.end(body);
     });
   return Object.assign(async (input: PeerInput) => send(kept, input), {
-    /** On a connection of its own; the status, or a rejection where there was no answer. */
+    /** Uses a connection of its own; resolves with the status, or rejects when there was no answer. */
     async as(credentials: Partial<Credentials>, input: PeerInput) {
       const agent = new Agent({...options, ...credentials});
       try {
@@ -192,7 +192,7 @@ const createCaller = async (teardown: (close: () => void) => void, target: Clust
   });
 };
 
-/** No certificate, one of another authority, and those that this authority gave to nobody who is a node. */
+/** No certificate, one of another authority, and those that this authority issued for something that is not a node. */
 const strangersOf = async (alpha: ClusterNode): Promise<[who: string, credentials: Partial<Credentials>][]> => {
   const fileOf = async (name: string) => readFile(join(alpha.data, 'tls', name), 'utf8');
   const foreign = await createAuthority(Date.now());
@@ -203,7 +203,7 @@ const strangersOf = async (alpha: ClusterNode): Promise<[who: string, credential
     ['nobody', {}],
     ['a node of another cluster', await leaf(foreign, identityUris({nodeId: 'beta', nodeNo: 2}))],
     ['who is no node', await leaf(authority, ['urn:other:node:x'])],
-    // Of no name and number that a member may tell of.
+    // A name and number that a member may not announce.
     ['a node that never was', await leaf(authority, identityUris({nodeId: 'omega', nodeNo: 77}))],
     ['a node with the number of another', await leaf(authority, identityUris({nodeId: 'gamma', nodeNo: 2}))],
     ['a token that was never given', await leaf(authority, [`urn:mfd:join:${randomUUID()}`])],

@@ -1,4 +1,4 @@
-// What a hostile SMTP client says: dialogues that make sense with what makes none put between, before and into them.
+// Dialogues of a hostile SMTP client: valid ones with invalid commands inserted between, before and into their commands.
 import type {Random} from './random.ts';
 
 export interface SmtpStep {
@@ -107,7 +107,7 @@ const headers = [
   'X-\u00e9: \u00ff\u00fe',
 ];
 
-/** Where one server sees the end of a mail and another does not. */
+/** Sequences that one server reads as the end of a mail and another does not. */
 const dots = [
   '\r\n.\r\n',
   '\r\n.\r\n',
@@ -138,7 +138,7 @@ const greeting = (random: Random): string => {
   return `${verb} ${name}\r\n`;
 };
 
-/** A mail that may well be taken, unless something of it is bent. */
+/** A mail that may be accepted, unless a part of it is altered. */
 const transaction = (random: Random): string[] => {
   const bent = <T>(right: T, others: readonly T[]): T => (random.chance(0.75) ? right : random.pick(others));
   const steps = [`MAIL FROM:${bent('<ada@example.net>', addresses)}${bent('', mailParameters)}\r\n`];

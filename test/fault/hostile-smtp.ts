@@ -1,4 +1,4 @@
-// Sessions that no mail server would hold: whatever comes, each line gets a reply of SMTP or the connection ends.
+// Sessions that no mail server would hold: each line gets an SMTP reply, or the connection ends.
 import {connect as connectSocket, type Socket} from 'node:net';
 import {connect as connectTls} from 'node:tls';
 import {startMailNode} from '../helpers/mail-node.ts';
@@ -31,7 +31,7 @@ export const hostileSmtp: Fault = {
       memory,
       lanes: 60,
       session: async random => {
-        // In the short form nobody has the time to wait for the end of a handshake that never comes.
+        // The short form has no time to wait for the end of a handshake that is never completed.
         const staysForTls = random.chance(0.02) && !context.isShort;
         const {steps, received} = await hold(random, {port: node.smtpPort, staysForTls});
         for (const code of codesIn(received, steps)) codes.add(code);
@@ -44,17 +44,17 @@ export const hostileSmtp: Fault = {
   },
 };
 
-/** Long enough for a mail that is passed on to the backend on a busy machine, and for a handshake that never ends (30 s). */
+/** Long enough for a mail that is relayed to the backend on a busy machine, and for a handshake that never ends (30 s). */
 const patienceMs = 50_000;
 const readyForTls = 'Ready to start TLS\r\n';
 
 interface Stay {
   port: number;
-  /** Who was told to start TLS and says nothing of it leaves the end to the server. */
+  /** A client that was told to start TLS and sends nothing leaves the end to the server. */
   staysForTls: boolean;
 }
 
-/** One connection: all steps, cut at any place, then the end. The server has to end it too. */
+/** One connection: all steps, cut at any place, then the end. The server must end it too. */
 const hold = async (random: Random, {port, staysForTls}: Stay): Promise<{steps: SmtpStep[]; received: string}> => {
   const steps = smtpSteps(random);
   let socket: Socket = connectSocket({port, host: '127.0.0.1'});
@@ -128,13 +128,13 @@ const cut = (random: Random, bytes: Buffer): Buffer[] => {
   return [bytes.subarray(0, at), bytes.subarray(at)];
 };
 
-/** RFC 5321, 3207, 4954 and 1870; 421 only for what the client did; 451 is looked at as `internal` below. */
+/** RFC 5321, 3207, 4954 and 1870; 421 only for client errors; 451 is checked as `internal` below. */
 const declared = new Set(
   '214 220 221 250 252 354 421 450 452 454 500 501 502 503 504 530 538 550 552 553 554 555'.split(' ').map(Number),
 );
 
 const codesIn = (received: string, steps: SmtpStep[]): string[] => {
-  // What is cut off at the end is no reply.
+  // An incomplete line at the end is not a reply.
   const lines = received.split('\r\n').slice(0, -1);
   return lines.map(line => {
     const code = Number(/^(\d{3})[ -]/.exec(line)?.[1]);
@@ -150,7 +150,7 @@ interface GoodNeeds {
   arrived(): readonly {content: Buffer}[];
 }
 
-/** One mail at a time on a kept connection, which comes to the backend. */
+/** One mail at a time on a kept connection; it must reach the backend. */
 const createGoodSender = async (context: FaultContext, {port, arrived}: GoodNeeds) => {
   const accepted = new Set<string>();
   let client = await connect(port);
@@ -175,7 +175,7 @@ const createGoodSender = async (context: FaultContext, {port, arrived}: GoodNeed
       expect('DATA', await client.data(`Subject: ${token}\r\n\r\nbody\r\n`), 250);
       accepted.add(token);
     },
-    /** What was acknowledged and did not come, each with its name. */
+    /** Mails that were acknowledged and did not arrive, each with its name. */
     lost: () => {
       const there = new Set(arrived().map(({content}) => /^Subject: (good-\d+-)/m.exec(content.toString('latin1'))?.[1]));
       return [...accepted].filter(token => !there.has(token)).map(token => `${token} was acknowledged and never came`);

@@ -1,4 +1,4 @@
-// What the faults of hostile input share: lanes that send it, a good client beside them, and what a daemon must not do meanwhile.
+// Common parts of the hostile input faults: workers that send it, a good client beside them, and checks of the daemon meanwhile.
 import {readdir, readlink} from 'node:fs/promises';
 import {setTimeout as delay} from 'node:timers/promises';
 import {eventually} from '../helpers/eventually.ts';
@@ -10,20 +10,20 @@ import type {Random} from './random.ts';
 
 export interface Hostility {
   node: Pick<TestNode, 'pid' | 'log' | 'isRunning'>;
-  /** With whose environment the node was started. */
+  /** The probe with whose environment the node was started. */
   memory: MemoryProbe;
   /** Sessions under way at one time. */
   lanes: number;
   /** Sends some inputs, each with a limit of its own, and says how many they were. What it throws is a violation. */
   session(random: Random): Promise<number>;
-  /** What a client that means well asks for again and again; rejects when it does not get it. */
+  /** The repeated requests of a well-behaved client; rejects when one fails. */
   good(): Promise<void>;
-  /** Lines of the log that are errors and to be expected all the same. */
+  /** Errors in the log that are expected. */
   expectedErrors?: RegExp;
   figures?(): Record<string, number | string>;
 }
 
-/** Who is asked all the time by everybody else may take a little longer, and must not be turned away. */
+/** A good client may be served more slowly on a busy node, but must not be turned away. */
 const goodPauseMs = 50;
 const sampleMs = 250;
 const reportedViolations = 20;
@@ -40,7 +40,7 @@ export const runHostile = async (
   const startedAt = performance.now();
   const filesBefore = (await openFiles(node.pid())).length;
 
-  /** Until so much of the whole has been sent, and answered. */
+  /** Runs until this share of all inputs has been sent and answered. */
   const attack = async (share: number): Promise<void> => {
     const [wanted, endsAt] = [share * rounds, startedAt + (isShort ? 0 : share * leastMs)];
     while ((inputs < wanted || performance.now() < endsAt) && node.isRunning()) {
@@ -104,11 +104,11 @@ export const runHostile = async (
   };
 };
 
-/** Until caches are full, and what is given up after half a minute has been. */
+/** Long enough for caches to fill, and for the cleanup that happens after half a minute. */
 const leastMs = 120_000;
-/** Longer than anything a node may take; what has no end would keep the whole run from its own. */
+/** Longer than anything a node may take. Without this limit, a hanging request would keep the run from ending. */
 const longestMs = 60_000;
-/** Of many questions, each of which has a limit of its own. */
+/** A session of many requests, each with a limit of its own. */
 const longestSessionMs = 8 * longestMs;
 
 export const within = async <T>(work: Promise<T>, otherwise: string, waitMs = longestMs): Promise<T> => {
@@ -127,7 +127,7 @@ export const percentile = (values: readonly number[], share: number): number => 
   return Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
 };
 
-/** How often something was seen, most often first, as one word of a table. */
+/** Number of occurrences, the most frequent first, as one word of a table. */
 export const createTally = () => {
   const counts = new Map<string, number>();
   return {
@@ -140,7 +140,7 @@ export const createTally = () => {
   };
 };
 
-/** One kind of violation may happen ten thousand times: each is told once, with how often. */
+/** The same violation may occur ten thousand times: each is reported once, with its number. */
 const createViolations = (say: (line: string) => void) => {
   const counts = new Map<string, {first: string; count: number}>();
   return {
@@ -158,20 +158,20 @@ const createViolations = (say: (line: string) => void) => {
   };
 };
 
-/** Errors, and what no logger wrote: a warning of the runtime, a stack trace. */
+/** Errors, and lines that no logger wrote: a warning of the runtime, a stack trace. */
 const wrongLines = (log: string, expected?: RegExp): string[] =>
   log
     .split('\n')
     .filter(line => line !== '' && (!line.startsWith('{') || /"level":"(error|fatal)"/.test(line)) && !expected?.test(line));
 
-/** But for the database, whose connections come and go. */
+/** Without those of the database, whose connections come and go. */
 const openFiles = async (pid: number): Promise<string[]> => {
   const names = await readdir(`/proc/${pid}/fd`).catch(() => []);
   const paths = await Promise.all(names.map(async name => readlink(`/proc/${pid}/fd/${name}`).catch(() => '')));
   return paths.filter(path => /^\/(?!dev\/(?!shm\/))/.test(path) && !/\.db(-\w+)?$/.test(path));
 };
 
-/** Once what is under way has had its time to end. */
+/** Called once requests under way have had time to end. */
 const filesLeft = async (pid: number, wanted: number): Promise<string[]> => {
   let files: string[] = [];
   const look = async () => {

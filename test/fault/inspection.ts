@@ -1,4 +1,4 @@
-// Looks at all that a site has, after something was done to it, and holds it against what the world outside was told.
+// An inspection of everything that a site has after a fault, compared with what was acknowledged.
 import {readdir} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {HeldMail} from '../../shared/held-mail.ts';
@@ -19,11 +19,11 @@ interface Needs {
   random: Random;
 }
 
-/** What several nodes need to hear of each other again, on a busy machine. */
+/** The time that several nodes need to see each other again, on a busy machine. */
 const settleMs = 20_000;
 const samples = 3;
 
-/** Nothing may be under way. Resolves with a line for everything that is wrong. */
+/** Nothing may be under way. Resolves with a line for every violation. */
 export const inspect = async (needs: Needs): Promise<string[]> => {
   const {site, trial, random} = needs;
   const wrong = trial.strange.splice(0);
@@ -44,7 +44,7 @@ export const inspect = async (needs: Needs): Promise<string[]> => {
   return wrong;
 };
 
-/** As this node tells of all nodes, and as many as each of them tells of. */
+/** The list of all nodes as this node gives it; its length must be the sum of the single nodes' lists. */
 const everythingHeld = async (site: Site, node: ClusterNode): Promise<HeldMail[]> => {
   const page = async (from: ClusterNode, query: string) => {
     const {status, json, headers, body} = await site.ask(from, 'GET', `mail/quarantine?${query}`);
@@ -78,14 +78,14 @@ const configurationOf = async (site: Site, {name}: Trial, node: ClusterNode): Pr
     owners.has(id) ? [[`tenant of ${owners.get(id)}`, tenant_id ?? 0]] : [],
   );
   const records = new Map<string, boolean>();
-  // What was asked for once and is there twice is there under a name that nobody asked for.
+  // When one request has created two records, the second gets a name that was never requested.
   const add = (record: string, isGood: boolean) => records.set(records.has(record) ? `${record}, a second one,` : record, isGood);
   for (const domain of domains) if (domain.name.endsWith(`.${name}.test`)) add(domain.name, true);
   for (const key of keys) if (key.name.startsWith(`${name} `)) add(key.name, key.revoked_at === null);
   return {values: new Map(values), records};
 };
 
-/** Every mail that is listed has a file, every file is listed, and nothing was left lying about. */
+/** Every listed mail has a file, every file is listed, and there are no other files. */
 const wrongFiles = async ({data, node_id}: ClusterNode, held: readonly HeldMail[]): Promise<string[]> => {
   const listed = held.filter(mail => mail.node_id === node_id).map(({queue_id}) => queue_id);
   const files = await readdir(join(data, 'spool', 'held'));
@@ -113,7 +113,7 @@ const wrongDatabase = async ({data, node_id}: ClusterNode): Promise<string[]> =>
 const some = <T>(random: Random, items: readonly T[]): T[] =>
   items.length === 0 ? [] : Array.from({length: samples}, () => random.pick(items));
 
-/** A node whose owner has no time for it says so, and to try again. */
+/** A node whose mail owner is too busy answers that the client should retry. */
 const patiently = async (ask: () => Promise<ApiAnswer>): Promise<ApiAnswer> =>
   eventually(async () => {
     const answer = await ask();
@@ -131,7 +131,7 @@ const wrongBodies = async ({site, trial, random}: Needs, held: readonly HeldMail
   return wrong;
 };
 
-/** What was done stays done: the same once more changes nothing, and the opposite is refused. */
+/** A completed action stays completed: repeating it changes nothing, and the opposite is refused. */
 const wrongEnds = async ({site, trial, random}: Needs): Promise<string[]> => {
   const wrong: string[] = [];
   for (const {queueId, nodeId, action} of some(random, trial.ledger.ends())) {
@@ -147,7 +147,7 @@ const wrongEnds = async ({site, trial, random}: Needs): Promise<string[]> => {
   return wrong;
 };
 
-/** A key that is good opens the door at any node, and one that is not opens none. */
+/** A valid key is accepted by every node, and an invalid one by none. */
 const wrongKeys = async ({site, trial, random}: Needs, {records}: ConfigurationFound): Promise<string[]> => {
   const wrong: string[] = [];
   for (const [name, key] of some(random, [...trial.keys])) {

@@ -1,4 +1,4 @@
-// Nodes that are killed again and again, at any moment of what they do.
+// Nodes that are killed repeatedly, at any moment.
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Fault} from './fault.ts';
 import {createLane, figuresOf, type Lane} from './lane.ts';
@@ -6,7 +6,7 @@ import type {Random} from './random.ts';
 import {startSite} from './site.ts';
 
 const three = ['alpha', 'beta', 'gamma'];
-/** Side by side, each with its own rounds: a node that starts leaves time for others. */
+/** In parallel, each with its own rounds: a node that starts leaves time for others. */
 const sites = [['solo'], three, three, ['solo']];
 const shortSites = [['solo'], three];
 
@@ -46,7 +46,7 @@ const killRound = async (lane: Lane, random: Random): Promise<string[]> => {
   const traffic = lane.startTraffic(random);
   await delay(random.between(100, 600));
   await Promise.all(victims.map(async node => node.stop('SIGKILL')));
-  // The others are asked for what the dead ones have.
+  // The others receive requests for the mail of the dead nodes.
   await delay(random.between(0, 100));
   await traffic.stop();
   await lane.died(victims);

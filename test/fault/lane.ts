@@ -13,14 +13,17 @@ import {createTrial} from './trial.ts';
 export interface Lane {
   site: Site;
   startTraffic(random: Random): Traffic;
-  /** Before their start: what ended with them, and what their clients lost. */
+  /** Called before their start: notes what ended with them, and what their clients lost. */
   died(nodes: readonly ClusterNode[]): Promise<void>;
-  /** Starts nodes that have ended; `env` is added for this time. Resolves with a line for each that was not ready soon enough. */
+  /**
+   * Starts nodes that have ended; `env` applies to this start only. Resolves with a line for each node that was not ready in
+   * time.
+   */
   restart(nodes: readonly ClusterNode[], env?: Record<string, string>): Promise<string[]>;
-  /** Holds the site against the ledger. Resolves with a line for all that is wrong. */
+  /** Compares the site with the ledger. Resolves with a line for every violation. */
   judge(random: Random): Promise<string[]>;
   readonly isFull: boolean;
-  /** What was judged goes, so that the rounds to come do not look at all of it again. All nodes must be up. */
+  /** Removes what was judged, so that later rounds do not check it again. All nodes must be running. */
   clear(): Promise<void>;
   readonly figures: LaneFigures;
 }
@@ -28,9 +31,9 @@ export interface Lane {
 type LaneFigures = {-readonly [Name in keyof Ledger['counts']]: number} & {slowestStartMs: number};
 
 const longestStartMs = 5000;
-/** So many mails are looked at again in every round. */
+/** The number of mails that every round may check again. */
 const mostHeld = 1000;
-/** Deliveries that had arrived at the backend when a node ended are seen by then. */
+/** The time after which deliveries that had reached the backend when a node ended are visible. */
 const arrivalMs = 50;
 
 export const createLane = (name: string, site: Site): Lane => {
@@ -100,7 +103,7 @@ const startTimeMs = async (node: ClusterNode, env: Record<string, string> | unde
 /** `node -e 0`, on a machine with nothing else to do. */
 const quietMs = 60;
 
-/** How much slower this machine is at the moment: a node cannot be ready soon where nothing is. */
+/** How much slower this machine is at the moment: on a slow machine a node needs longer to become ready. */
 const slowness = async (): Promise<number> => {
   const beganAt = performance.now();
   for (let n = 0; n < 3; n += 1) await promisify(execFile)(process.execPath, ['-e', '0']);

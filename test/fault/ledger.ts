@@ -1,13 +1,13 @@
-// The outside ledger: every 250, every acknowledgement of the API and every delivery, as the world outside was told. It is the
-// judge of what a node may have lost or doubled, and knows nothing of the node's files.
+// The outside ledger: every 250, every acknowledgement of the API and every delivery, as clients and backends saw them. It judges
+// what a node may have lost or doubled, and knows nothing of the node's files.
 import {type ConfigurationFound, type ConfigurationLedger, createConfigurationLedger} from './configuration-ledger.ts';
 
 export interface SentMail {
-  /** What tells it from every other: its Message-ID and Subject. */
+  /** Identifies the mail: part of its Message-ID and Subject. */
   token: string;
   /** As it was sent. */
   raw: string;
-  /** No backend may see it before somebody releases it. */
+  /** The backend must not receive it before it is released. */
   isToBeHeld?: boolean;
 }
 
@@ -17,52 +17,55 @@ export interface HeldFound {
   node_id?: string;
 }
 
-/** What nodes and backends have after a fault. */
+/** The state of nodes and backends after a fault. */
 export interface Found extends ConfigurationFound {
   held: readonly HeldFound[];
-  /** Tokens of the mails that the backend has had, one for each delivery. */
+  /** Tokens of the mails that the backend has received, one for each delivery. */
   delivered: readonly string[];
 }
 
 export type Action = 'release' | 'discard';
 
 export interface Ledger extends Omit<ConfigurationLedger, 'judge' | 'counts'> {
-  /** Before its final dot: from here on the mail may exist. Once more for the same mail: it was not answered, and is sent again. */
+  /**
+   * Called before its final dot: from here on the mail may exist. Called again for the same mail when it was not answered and is
+   * sent again.
+   */
   sending(mail: SentMail): void;
-  /** A 250 that said the mail is held, here by the node that said so. */
+  /** A 250 that said that the mail is held, by the node that gave this answer. */
   accepted(token: string, queueId: string, nodeId?: string): void;
-  /** A 250 that came after the backend's own. */
+  /** A 250 that the node sent after the backend's own. */
   relayed(token: string): void;
-  /** A list told of these: what was sent without an answer may be held all the same, and then has to stay. */
+  /** These mails were in a list: a mail that was sent without an answer may be held all the same, and then must stay. */
   listed(held: readonly HeldFound[]): void;
-  /** Before an action is asked for: from here on it may have been done. */
+  /** Called before an action is requested: from here on it may have been done. */
   acting(queueId: string, action: Action): void;
-  /** 200. */
+  /** After the answer 200. */
   acted(queueId: string, action: Action): void;
   /**
-   * These nodes ended. A release there that had reached the backend, and was not answered, may be done once more: its node died
+   * These nodes ended. A release there that had reached the backend and was not answered may be repeated once: its node died
    * between the delivery and the row.
    */
   died(nodeIds: readonly string[], delivered: readonly string[]): void;
-  /** What was sent with this token. */
+  /** The mail that was sent with this token. */
   rawOf(token: string): string | undefined;
   /** Mails whose action was acknowledged. */
   ends(): {queueId: string; nodeId: string | undefined; action: Action}[];
-  /** What was lost or doubled, a line each. `mayDouble` says of which mails any number of deliveries is allowed. */
+  /** Lost and doubled mails, a line each. `mayDouble` decides for which mails any number of deliveries is allowed. */
   judge(found: Found, mayDouble?: (token: string) => boolean): string[];
-  /** The same, of the configuration only: of another node that has it too. */
+  /** The same for the configuration only, on another node that must have it too. */
   judgeConfiguration(found: ConfigurationFound): string[];
   readonly counts: {
     readonly accepted: number;
     readonly relayed: number;
     readonly acted: number;
     readonly changed: number;
-    /** Second copies and second deliveries that were allowed: of mails whose end nobody had been told. */
+    /** Permitted second copies and second deliveries: of mails whose final state was never acknowledged. */
     readonly doubled: number;
   };
 }
 
-/** What one attempt to send a mail came to. */
+/** The result of one attempt to send a mail. */
 interface Copy {
   queueId: string;
   nodeId: string | undefined;
@@ -202,7 +205,7 @@ const mailViolations = (account: Account, {deliveries, mayDouble}: Seen): string
   return broken(rules, token);
 };
 
-/** How often at most: once for each copy that was to be released, or each time that it was sent. */
+/** The largest permitted number of deliveries: one for each copy that was to be released, or one for each attempt to send it. */
 const deliveriesOf = ({attempts, isToBeHeld, copies}: Account): number => {
   if (!isToBeHeld && copies.length === 0) return attempts;
   const released = copies.filter(({asked}) => asked.has('release'));

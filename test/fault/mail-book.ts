@@ -1,15 +1,15 @@
-// The held mail of a cluster as the world outside knows it: what was acknowledged where, what was asked for it, and whether a list
-// that a node gives of it is complete, or says that it is not.
+// The held mail of a cluster as clients know it: which node acknowledged it, which action was requested, and whether a list is
+// complete or says that it is not.
 import type {ApiAnswer} from '../helpers/api-call.ts';
 import type {ClusterNode} from '../helpers/cluster.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
 import type {SmtpSink} from '../helpers/smtp-sink.ts';
 import {createLedger, type HeldFound} from './ledger.ts';
 
-/** What a node cannot ask at the moment; `version` changes whenever that does. */
+/** The nodes that a node cannot reach at the moment; `version` changes whenever they do. */
 export interface Cuts {
   version(): number;
-  /** Nodes that `from` cannot ask, in order. */
+  /** Nodes that `from` cannot reach, in order. */
   of(from: string): string[];
 }
 
@@ -17,24 +17,24 @@ export interface BookedMail {
   token: string;
   node_id: string;
   queue_id: string;
-  /** Milliseconds of a clock that never jumps. */
+  /** Milliseconds of a monotonic clock. */
   acceptedAt: number;
-  /** What was first asked for, and when. */
+  /** The first requested action, and when it was requested. */
   asked?: 'release' | 'discard';
   askedAt?: number;
   endedAt?: number;
-  /** Something was asked for it that may have been done. */
+  /** An action was requested that may have been done. */
   isDoubtful: boolean;
 }
 
 export interface MailBook {
-  /** A mail that `node` holds, or is too busy to take; resolves with how long that took. */
+  /** Sends a mail that `node` holds, or is too busy to take; resolves with the time that it took. */
   hold(node: ClusterNode, token: string): Promise<number>;
   readonly mails: readonly BookedMail[];
   act(by: ClusterNode, action: 'release' | 'discard', mail: BookedMail): Promise<ApiAnswer>;
-  /** Asks for the list, or what `query` narrows it to, and holds it against what is known. */
+  /** Requests the list, narrowed by `query`, and compares it with the known mails. */
   list(by: ClusterNode, query?: string): Promise<ListSeen>;
-  /** After everything: nothing lost, nothing twice. */
+  /** The final check: nothing lost, nothing doubled. */
   judge(by: ClusterNode): Promise<string[]>;
   readonly counts: {
     held: number;
@@ -50,7 +50,7 @@ export interface MailBook {
 interface ListSeen {
   answer: ApiAnswer;
   ms: number;
-  /** Nodes that it says are missing. */
+  /** Nodes that it names as missing. */
   named: string[];
   faults: string[];
 }
@@ -65,7 +65,9 @@ interface Needs {
 export const createMailBook = ({key, domain, sink, cuts}: Needs): MailBook => {
   const ledger = createLedger();
   const mails: BookedMail[] = [];
-  /** Mails that come or go at the moment, and how often that has changed: rows and their count may be a mail apart then. */
+  /**
+   * Mails that come or go at the moment, and how often that has changed: the rows and their count may then differ by one mail.
+   */
   let moving = 0;
   let moves = 0;
   const move = (by: 1 | -1) => {
@@ -167,7 +169,7 @@ interface Asked {
   isStill: boolean;
 }
 
-/** What is wrong with a list as an account of `known`: a mail that is missing, or had gone, without its saying so. */
+/** Errors of a list compared with `known`: a mail that is missing, or was already gone, without a note in the answer. */
 const incompleteness = ({status, json, headers}: ApiAnswer, known: BookedMail[], {from, to, named, isStill}: Asked): string[] => {
   if (status !== 200) return [`was answered ${status}`];
   const listed = new Set((json.data as {queue_id: string}[]).map(({queue_id}) => queue_id));

@@ -1,6 +1,6 @@
-// npm run fault: what goes wrong, on purpose, and whether anything was lost.
+// npm run fault: failures caused on purpose, and whether anything was lost.
 //   npm run fault -- [--rounds N] [--seed TEXT] [--short] [--jobs N] [--json FILE] [NAME …]
-// The seed that a run prints repeats it. Timing is the machine's: what a seed repeats is what is done, not when the disk is ready.
+// The seed that a run prints repeats it. Timing is the machine's: a seed repeats the actions, not when the disk is ready.
 import {randomBytes} from 'node:crypto';
 import {mkdir, writeFile} from 'node:fs/promises';
 import {dirname} from 'node:path';
@@ -19,7 +19,7 @@ const {values: options, positionals: names} = parseArgs({
     rounds: {type: 'string'},
     seed: {type: 'string', default: randomBytes(4).toString('hex')},
     short: {type: 'boolean', default: false},
-    /** Faults that run side by side: most of them wait most of the time. */
+    /** Number of faults that run in parallel: most of them wait most of the time. */
     jobs: {type: 'string', default: '1'},
     json: {type: 'string', default: 'build/fault.json'},
   },

@@ -1,12 +1,12 @@
-// The contract's tables of scopes and of errors, as what each caller has to be answered. A route that is not here is refused to
-// everybody, which no route is: it fails.
+// Tables of scopes and errors from the contract, as the answer that each caller must get. A route without an entry is expected to
+// refuse everybody. No route does that, so it fails.
 import {type Scope, scopes} from '../../shared/scopes.ts';
 
-/** Whose the thing is that a request names. */
+/** The owner of the object that a request names. */
 export const targets = ['own', 'other', 'deleted', 'unknown'] as const;
 export type Target = (typeof targets)[number];
 
-/** What is in the way of a key, before its scope is. */
+/** Problems of a key that come before its scope. */
 const badKeys = {
   none: '401 key_missing',
   malformed: '401 key_invalid',
@@ -25,15 +25,15 @@ export type Caller =
 
 export interface Rule {
   permitted: readonly Scope[];
-  /** No key is asked for. */
+  /** No key is needed. */
   isPublic?: true;
   /** A domain-admin key whose domain is gone may do this, and nothing else. */
   isForOrphans?: true;
-  /** To whoever may, and reaches all; only the targets that the request can name. */
+  /** The answers to a permitted caller without a restricted access scope; only for targets that the request can name. */
   answers: Partial<Record<Target, string>>;
-  /** To a key that reaches its own domain only, of what belongs to another. */
+  /** The answer to a key for one domain when the object belongs to another domain. */
   beyondReach?: string;
-  /** What is there before is not there after. */
+  /** The request removes an existing object. */
   isDestructive?: true;
 }
 
@@ -48,7 +48,7 @@ const gone = '404 not_found';
 const ofNothing = {own: '200'};
 const ofDomain = {own: '200', other: '200', deleted: gone, unknown: gone};
 const inDomain = {own: '201', other: '201', deleted: gone, unknown: gone};
-/** Mail stays when its domain goes. */
+/** Mail stays when its domain is deleted. */
 const ofMail = {own: '200', other: '200', deleted: '200', unknown: gone};
 const ofKey = {own: '200', unknown: gone};
 const ofLists = {own: '200 some', other: '200 some', deleted: '200 some', unknown: '200 none'};
@@ -125,7 +125,7 @@ export const callers: Caller[] = [
   {kind: 'orphan', hasSuccessor: true},
 ];
 
-/** `403` is told apart by what it demands. */
+/** A `403` is identified by the permission that it names. */
 export const refusal = '403 insufficient_scope';
 
 export const expectedOf = (rule: Rule, caller: Caller, target: Target): string => {

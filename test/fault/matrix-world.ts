@@ -1,4 +1,4 @@
-// What the cells of the matrix are about: domains with all that belongs to them, keys of every kind, and held mail.
+// Objects that the cells of the matrix use: domains with everything that belongs to them, keys of every kind, and held mail.
 
 import {generateApiKey} from '../../shared/api-key-value.ts';
 import type {Domain} from '../../shared/domain.ts';
@@ -13,18 +13,18 @@ export interface DomainThings {
   filterId: number;
   selector: string;
   mail: MailReference;
-  /** A key that is nobody's caller. */
+  /** A key that no caller uses. */
   keyId: number;
 }
 
 export interface World {
   things: Record<Target, DomainThings>;
   keyOf(caller: Caller): string | null;
-  /** The same as `things[target]`, for a request that takes something away, and the key of a caller who may. */
+  /** The same as `things[target]`, for a request that removes an object, and the key of a permitted caller. */
   fresh(target: Target, caller: Caller): Promise<{things: DomainThings; key: string | null}>;
 }
 
-/** As long as it takes for the keys that expire to expire. */
+/** The time until the keys with an expiry have expired. */
 const expiryMs = 2000;
 
 export const createWorld = async (node: ApiNode): Promise<World> => {
@@ -105,7 +105,7 @@ const unknown = (node_id: string): DomainThings => ({
   keyId: 4_000_000_042,
 });
 
-/** Mails that are held, all over one connection, in turns. */
+/** Sends mails that are held, all over one connection, one after the other. */
 const createMailer = (node: ApiNode) => {
   const client = connect(node.smtpPort).then(async opened => {
     await opened.cmd('EHLO client.test');

@@ -1,4 +1,5 @@
-// Who may do what to whose: every route of the real router, asked by every kind of key, about everything a request can name.
+// Permissions of every kind of key: every route of the real router is called with every key, for every object that a request can
+// name.
 import {isDeepStrictEqual} from 'node:util';
 import type {Scope} from '../../shared/scopes.ts';
 import type {ApiAnswer} from '../helpers/api-call.ts';
@@ -35,13 +36,13 @@ const cellsOf = (routes: ApiRoute[]): Cell[] =>
     );
   });
 
-/** The same question without its answer, which a HEAD is: whoever may not GET must not learn that either. */
+/** The same request as a HEAD, without a content: a caller who may not GET must not learn that either. */
 const headsOf = (cells: Cell[]): Cell[] =>
   cells
     .filter(({route}) => route.method === 'GET')
     .map(cell => ({...cell, route: {...cell.route, method: 'HEAD'}, expected: cell.expected.slice(0, 3)}));
 
-/** Methods that a path does not have are refused to whoever has a key, and not even named to whoever has none. */
+/** Unsupported methods of a path are refused to callers with a key, and not even named to callers without one. */
 const otherMethodsOf = (routes: ApiRoute[]): Cell[] =>
   [...new Set(routes.map(({path}) => path))].flatMap(path => {
     const there = routes.filter(route => route.path === path).map(({method}) => method);
@@ -71,7 +72,7 @@ const allCells = (): Cell[] => {
   return [...cells, ...headsOf(cells), ...otherMethodsOf(routes)];
 };
 
-/** Of keys that are no good only some. */
+/** Only some of the invalid keys. */
 const shortCells = (): Cell[] => allCells().filter(({caller}, n) => caller.kind !== 'bad' || n % 8 === 0);
 
 const lanes = 12;
@@ -93,7 +94,7 @@ export const matrix: Fault = {
       await startSmtpSink(owner),
     );
     const world = await createWorld(node);
-    const before = await standingOf(node, world);
+    const before = await stateOf(node, world);
     const violations = [...(await unlikeRunning(node))];
     const outcomes = createTally();
     const tookMs: number[] = [];
@@ -114,7 +115,7 @@ export const matrix: Fault = {
     };
     await Promise.all(Array.from({length: lanes}, ask));
 
-    const after = await standingOf(node, world);
+    const after = await stateOf(node, world);
     for (const [name, was] of Object.entries(before))
       if (!isDeepStrictEqual(was, after[name]))
         violations.push(`${name} has changed: ${JSON.stringify(was)} ${JSON.stringify(after[name])}`);
@@ -132,7 +133,7 @@ export const matrix: Fault = {
   },
 };
 
-/** Routes of the program that was built and runs which are not those of its source, by the methods that it allows. */
+/** Differences between the routes of the built, running program and those of its source, by the methods that it allows. */
 const unlikeRunning = async (node: ApiNode): Promise<string[]> => {
   const routes = apiRoutes();
   const wrong = routes.filter(route => !rules[nameOf(route)]).map(route => `${nameOf(route)} has no expectation`);
@@ -147,8 +148,8 @@ const unlikeRunning = async (node: ApiNode): Promise<string[]> => {
   return wrong;
 };
 
-/** What no cell may have changed: all that take something away have something of their own to take. */
-const standingOf = async (node: ApiNode, {things: {own, other, deleted}}: World): Promise<Record<string, unknown>> => {
+/** State that no cell may have changed: every request that removes an object has an object of its own. */
+const stateOf = async (node: ApiNode, {things: {own, other, deleted}}: World): Promise<Record<string, unknown>> => {
   const get = async (path: string) => (await node.api('GET', path)).json;
   const of = async ({domain: {id}, mail, keyId}: DomainThings) => ({
     domain: (await get(`domains/${id}`)).data?.name,
@@ -160,7 +161,7 @@ const standingOf = async (node: ApiNode, {things: {own, other, deleted}}: World)
   return {own: await of(own), other: await of(other), deleted: await of(deleted)};
 };
 
-/** What is wrong with the answer to a cell. */
+/** The errors in the answer to a cell. */
 const outcomeOf = async (node: ApiNode, world: World, {route, rule, caller, target, expected}: Cell): Promise<string[]> => {
   const takes = rule.isDestructive && !expected.startsWith('4') && !expected.endsWith('not_found');
   const {things, key} = takes ? await world.fresh(target, caller) : {things: world.things[target], key: world.keyOf(caller)};
@@ -202,7 +203,7 @@ const pathOf = ({path}: ApiRoute, node: ApiNode, {domain, filterId, selector, ma
 
 let made = 0;
 
-/** Something that each route accepts, so that nothing but the key can be in the way. */
+/** A body that the route accepts, so that only the key can lead to a refusal. */
 const bodyOf = (route: ApiRoute, {mail}: DomainThings): {body?: object} => {
   made += 1;
   const bodies: Record<string, object> = {

@@ -1,4 +1,4 @@
-// A folder in memory where there is such a thing: what is not about disks does not wait for the one of this machine.
+// A folder in memory where the system has one: tests that are not about disks do not wait for this machine's disk.
 import {access, mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -6,7 +6,7 @@ import type {Owner} from '../helpers/daemon.ts';
 
 const memory = '/dev/shm';
 
-/** Gone with its owner. */
+/** The folder is deleted with its owner. */
 export const memoryFolder = async (owner: Owner): Promise<string> => {
   const parent = await access(memory).then(
     () => memory,

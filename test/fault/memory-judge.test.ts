@@ -1,4 +1,4 @@
-// The judge of the hostile faults' memory, on processes that leak and on one that only makes garbage.
+// Tests of the memory judge of the hostile faults, on processes that leak and on one that only produces garbage.
 import {spawn} from 'node:child_process';
 import {once} from 'node:events';
 import test, {type ExecutionContext} from 'ava';
@@ -6,7 +6,7 @@ import {cleanEnvironment} from '../helpers/program.ts';
 import {judgeMemory} from './memory-judge.ts';
 import {createMemoryProbe} from './memory-probe.ts';
 
-/** Does `work` for every byte that it reads, and answers it. `kept` is what it never lets go of. */
+/** Runs `work` for every byte that it reads, and answers it. Values in `kept` are never released. */
 const server = (work: string) => `
   const kept = [];
   const work = () => { ${work} };
@@ -29,7 +29,7 @@ const inWorker = (work: string) => `
   thread.on('message', bytes => process.stdout.write(bytes));
 `;
 
-/** Asks the process many times, and the judge before and after the most of it. */
+/** Sends many requests to the process, and asks the judge before and after most of them. */
 const judged = async (t: ExecutionContext, script: string): Promise<{isFlat: boolean; text: string}> => {
   const probe = await createMemoryProbe(t);
   const child = spawn(process.execPath, ['-e', script], {
@@ -52,7 +52,7 @@ const judged = async (t: ExecutionContext, script: string): Promise<{isFlat: boo
   };
 
   await ask(100);
-  // Nothing is let go of late here: the judge need not wait.
+  // No memory is released late here: the judge need not wait.
   const judge = await judgeMemory(async () => probe.heldMebibytes(child.pid ?? 0), 0);
   await ask(400);
   return {isFlat: await judge.isFlat(), text: judge.text()};

@@ -1,19 +1,19 @@
-// Whether what a process holds in memory grows with what it is asked.
+// A judge of whether the memory that a process holds grows with the number of requests.
 import {eventually} from '../helpers/eventually.ts';
 
 export interface MemoryJudge {
-  /** False when too much is still held after all that time. */
+  /** False when too much is still held after the whole time. */
   isFlat(): Promise<boolean>;
-  /** MiB, as first measured and as last. */
+  /** MiB: the first and the last measurement. */
   text(): string;
 }
 
-/** Until connections have been given up, and windows of rate limits are over. */
+/** Long enough for connections to time out and rate limit windows to end. */
 const patienceMs = 60_000;
-/** What is compiled and kept in caches grows a little for a long time. */
+/** Compiled code and caches grow a little for a long time. */
 const mostGrowth = 1.2;
 
-/** `held` measures, in MiB. What it finds now, once the process has warmed up, is what may be held later. */
+/** `held` measures, in MiB. The first result, once the process has warmed up, is the limit for later ones. */
 export const judgeMemory = async (held: () => Promise<number>, waitMs = patienceMs): Promise<MemoryJudge> => {
   const first = await held();
   let last: number | undefined;

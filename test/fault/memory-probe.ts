@@ -1,7 +1,8 @@
-// What a process under test holds in memory once all of its garbage has been collected.
+// Memory of a process under test once all of its garbage has been collected.
 //
-// Resident memory cannot tell a leak from garbage: a heap grows to the garbage that it meets between two collections, which is more the
-// less of the machine the process gets, and gives little of it back. What is left after a forced collection is what something refers to.
+// Resident memory cannot tell a leak from garbage: a heap grows to the amount of garbage between two collections, which is larger
+// when the process gets less of the machine, and it gives little of it back. Only memory that is still referenced remains after a
+// forced collection.
 import {once} from 'node:events';
 import {mkdtemp, readdir, rm} from 'node:fs/promises';
 import {connect} from 'node:net';
@@ -12,9 +13,9 @@ import {fileURLToPath} from 'node:url';
 import type {Owner} from '../helpers/daemon.ts';
 
 export interface MemoryProbe {
-  /** What the process has to be started with. */
+  /** The environment with which the process must be started. */
   env: Record<string, string>;
-  /** Heap, and what it refers to outside of the heap, of all threads of the process. */
+  /** The heap, and the memory outside the heap that it references, of all threads of the process. */
   heldMebibytes(pid: number): Promise<number>;
 }
 
@@ -35,7 +36,7 @@ export const createMemoryProbe = async (owner: Owner): Promise<MemoryProbe> => {
   };
 };
 
-/** A thread that has ended leaves its socket behind; the main thread has to answer. */
+/** A thread that has ended leaves its socket behind; the main thread must answer. */
 const heldBytes = async (path: string, isMain: boolean): Promise<number> => {
   const socket = connect(path);
   try {

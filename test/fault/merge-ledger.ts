@@ -1,23 +1,23 @@
-// The outside ledger of configuration: every change that a node has acknowledged, and what may be left of them by the rules of
-// merging (daemon/replication/DESIGN.md). It knows when and where each was made, and nothing of stamps.
+// The outside ledger of configuration: every change that a node has acknowledged, and which of them may remain by the rules of
+// merging (daemon/replication/DESIGN.md). It knows when and where each was made, and nothing about stamps.
 
-/** When and where somebody changed something, as whoever asked for it saw it. */
+/** Time and place of a change, as its client saw it. */
 export interface Made {
   node: string;
-  /** Wall-clock milliseconds before it was asked for and after it was acknowledged. */
+  /** Wall-clock milliseconds before the request and after its acknowledgement. */
   from: number;
   to: number;
-  /** Grows each time that all nodes are seen alike. */
+  /** Grows each time that all nodes had the same configuration. */
   epoch: number;
 }
 
 /** Whether `a` is certainly the earlier write of the two. */
 export type Precedes = (a: Made, b: Made) => boolean;
 
-/** Where all clocks are one. */
+/** For nodes with the same clock. */
 export const byTime: Precedes = (a, b) => a.to < b.from;
 
-/** Where clocks are anything: only what a node had seen, or done itself, came before. */
+/** For nodes with arbitrary clocks: only what a node had seen, or written itself, came before. */
 export const bySight: Precedes = (a, b) => a.epoch < b.epoch || (a.node === b.node && a.to < b.from);
 
 type RecordKind = 'domain' | 'filter' | 'dkim' | 'key';
@@ -25,9 +25,9 @@ type RecordKind = 'domain' | 'filter' | 'dkim' | 'key';
 interface NewRecord {
   kind: RecordKind;
   id: number;
-  /** Of the domain it belongs to. */
+  /** The domain to which it belongs. */
   parentId?: number;
-  /** What only one live record of the kind may have. */
+  /** A value that only one live record of the kind may have. */
   name?: string;
   fields?: Record<string, unknown>;
 }
@@ -37,11 +37,11 @@ export type FoundRecords = ReadonlyMap<string, Readonly<Record<string, unknown>>
 
 export interface MergeLedger {
   created(record: NewRecord, made: Made): void;
-  /** Field `field` of a record has been given a value that it never had before. */
+  /** Field `field` of a record got a value that it never had before. */
   wrote(record: string, write: {field: string; value: unknown}, made: Made): void;
   deleted(record: string, made: Made): void;
   revoked(record: string): void;
-  /** What was lost, or came back, or is not alike everywhere: a line each. */
+  /** Changes that were lost, came back or differ between nodes: a line each. */
   judge(found: ReadonlyMap<string, FoundRecords>): string[];
   readonly acknowledged: number;
 }
@@ -61,11 +61,11 @@ export const createMergeLedger = (precedes: Precedes): MergeLedger => {
     if (!account) throw new Error(`${record} was never created`);
     return account;
   };
-  /** Whether its name was nobody's when it claimed it; undefined where that cannot be told from outside. */
+  /** Whether its name was free when it claimed it; undefined where that is unknown from outside. */
   const hasName = (account: Account): boolean | undefined => {
     const {kind, name, created} = account;
     if (name === undefined) return true;
-    const rivals = [...accounts.values()].filter(
+    const conflicts = [...accounts.values()].filter(
       other =>
         other !== account &&
         other.kind === kind &&
@@ -73,14 +73,14 @@ export const createMergeLedger = (precedes: Precedes): MergeLedger => {
         !precedes(created, other.created) &&
         !other.deleted.some(deletion => precedes(deletion, created)),
     );
-    const holds = rivals.map(rival => {
-      const isFirst = precedes(rival.created, created) && rival.deleted.every(deletion => precedes(created, deletion));
-      return isFirst ? hasName(rival) : undefined;
+    const holds = conflicts.map(conflict => {
+      const isFirst = precedes(conflict.created, created) && conflict.deleted.every(deletion => precedes(created, deletion));
+      return isFirst ? hasName(conflict) : undefined;
     });
     if (holds.includes(true)) return false;
     return holds.includes(undefined) ? undefined : true;
   };
-  /** Whether the rules leave it live; undefined where that cannot be told from outside. */
+  /** Whether the rules leave it live; undefined where that is unknown from outside. */
   const isLive = (account: Account, records: FoundRecords): boolean | undefined => {
     const {parentId} = account;
     if (account.deleted.length > 0 || (parentId !== undefined && !records.has(`domain/${parentId}`))) return false;
@@ -101,7 +101,7 @@ export const createMergeLedger = (precedes: Precedes): MergeLedger => {
     if (account.isRevoked && !found.revoked_at) wrong.push(`${record} was revoked and is not`);
     return wrong;
   };
-  /** Of many that claimed one name and were not deleted, one has it. */
+  /** Of many records that claimed one name and were not deleted, one has it. */
   const sharedNames = (records: FoundRecords): string[] => {
     const claims = new Map<string, [string, Account][]>();
     for (const [record, account] of accounts) {

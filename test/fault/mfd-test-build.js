@@ -1,4 +1,4 @@
-// Runs the daemon that fault tests can end at its crash points; npm run build:test makes it.
+// Launcher of the daemon that fault tests can end at its crash points; npm run build:test builds it.
 import {main} from '../../build/test/mfd.js';
 
 process.exit(await main(process.argv.slice(2)));

@@ -1,4 +1,4 @@
-// What a test build may be told by its environment, and that a normal build cannot be told.
+// Environment variables that control a test build, and that a normal build ignores.
 import test from 'ava';
 import {crashPoint, crashPoints} from '../../daemon/services/crash-point.ts';
 import {synchronous} from '../../daemon/store/sqlite/synchronous.ts';
@@ -10,7 +10,7 @@ import {testStore} from '../helpers/store.ts';
 
 const crash = {FAULT_CRASH_AT: 'held-row.after:3'};
 
-/** Resolves with the number of mails that were answered with 250 before the node was gone. */
+/** Resolves with the number of mails that were answered with 250 before the node ended. */
 const sendMails = async (node: MailNode, count: number): Promise<number> => {
   const client = await connect(node.smtpPort);
   let taken = 0;

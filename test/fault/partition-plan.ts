@@ -1,4 +1,4 @@
-// What happens in one round of partitions: which lines fail, how, for how long, and who does what meanwhile.
+// Plan for one round of partitions: which lines fail, how, for how long, and who does what meanwhile.
 import type {ProxyMode} from '../helpers/tcp-proxy.ts';
 import {type EditKind, editKinds, type Pick} from './config-edits.ts';
 import type {Cut} from './cut-cluster.ts';
@@ -23,7 +23,7 @@ export interface Plan {
   steps: Step[];
 }
 
-/** What each is done how often, of all that is done. */
+/** How often each step is taken, relative to the others. */
 const weights: Record<Step['kind'], number> = {
   'set-field': 8,
   'create-domain': 2,
@@ -88,7 +88,7 @@ const cutsOf = (random: Random, names: readonly string[]): {name: string; cuts: 
           ['1|3', [[one], rest]],
           ['2|2', [order.slice(0, 2), order.slice(2)]],
         ];
-  // A third of all go in one direction only, of one line or of all that lead to or from a node.
+  // A third of them are one-way cuts, of one line or of all lines to or from a node.
   if (random.chance(1 / 3)) {
     const pairs = random.pick([[[one, another]], rest.map(to => [one, to]), rest.map(from => [from, one])]) as [string, string][];
     const mode = random.pick<ProxyMode>(['drop-requests', 'drop-answers', 'refuse']);

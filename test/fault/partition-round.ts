@@ -1,4 +1,4 @@
-// One round: a cluster is cut apart and healed while people go on working at all its nodes.
+// A round of partitions: a cluster is split and healed while clients keep working at all its nodes.
 import {setTimeout as delay} from 'node:timers/promises';
 import type {ApiAnswer} from '../helpers/api-call.ts';
 import type {ClusterNode} from '../helpers/cluster.ts';
@@ -10,18 +10,18 @@ import {isEdit, type Plan, type Step} from './partition-plan.ts';
 
 export interface RoundReport {
   faults: string[];
-  /** From healing until all nodes had the same hash; and until every node's list was complete again. */
+  /** From healing until all nodes had the same hash, and until every node's list was complete again. */
   alikeMs: number;
   completeMs: number;
-  /** The longest that a list took while lines were cut. */
+  /** The longest time of a list while lines were cut. */
   listMs: number;
 }
 
 const withinMs = 10_000;
-/** How long a round waits for what comes too late. */
+/** How long a round waits for results that are late. */
 const patienceMs = 60_000;
 
-/** `meanwhile` goes on while lines are cut. */
+/** `meanwhile` runs while lines are cut. */
 export const playRound = async (
   bench: CutCluster,
   plan: Plan,
@@ -34,7 +34,7 @@ export const playRound = async (
   const play = async (step: Step, n: number): Promise<void> => {
     try {
       if (isEdit(step.kind)) return await edits.edit(step.kind, bench.node(step.at), step.pick);
-      const seen = await lookOrAct(bench, step, `r${round}n${n}`);
+      const seen = await readOrAct(bench, step, `r${round}n${n}`);
       faults.push(...seen.faults);
       listMs = Math.max(listMs, seen.listMs);
     } catch (error) {
@@ -76,7 +76,7 @@ const until = async (at: number): Promise<void> => {
   if (waitMs > 0) await delay(waitMs);
 };
 
-/** Records and mails that every node knows of. */
+/** Creates records and mails that every node knows. */
 const prepare = async ({nodes, edits, book, alike}: CutCluster, round: number): Promise<void> => {
   const kinds = [
     'create-domain',
@@ -99,16 +99,16 @@ const noteLate = (faults: string[], error: unknown): number => {
   return patienceMs;
 };
 
-/** Until every node's list has the mail of all. */
+/** Waits until every node's list has the mail of all. */
 export const untilComplete = async ({nodes, key}: CutCluster, forMs: number): Promise<void> => {
   let partial: string[] = [];
-  const look = async (node: ClusterNode): Promise<string[]> => {
+  const missingIn = async (node: ClusterNode): Promise<string[]> => {
     const named = namedIn(await node.api('GET', 'mail/quarantine?limit=1', {key}));
     return named.length === 0 ? [] : [`${node.node_id} without ${named.join(', ')}`];
   };
   try {
     await eventually(async () => {
-      partial = (await Promise.all(nodes.map(look))).flat();
+      partial = (await Promise.all(nodes.map(missingIn))).flat();
       return partial.length === 0;
     }, forMs);
   } catch (error) {
@@ -118,7 +118,7 @@ export const untilComplete = async ({nodes, key}: CutCluster, forMs: number): Pr
 
 const nothing = {faults: [] as string[], listMs: 0};
 
-const lookOrAct = async (bench: CutCluster, {kind, at, pick}: Step, token: string): Promise<typeof nothing> => {
+const readOrAct = async (bench: CutCluster, {kind, at, pick}: Step, token: string): Promise<typeof nothing> => {
   const {nodes, book} = bench;
   const node = bench.node(at);
   switch (kind) {
@@ -139,17 +139,17 @@ const lookOrAct = async (bench: CutCluster, {kind, at, pick}: Step, token: strin
       return {faults, listMs: ms};
     }
     case 'list-strict':
-      return look(bench, node, 'mail/quarantine?strict=true');
+      return readAll(bench, node, 'mail/quarantine?strict=true');
     case 'summary':
-      return look(bench, node, 'mail/quarantine/summary');
+      return readAll(bench, node, 'mail/quarantine/summary');
     case 'audit':
-      return look(bench, node, 'audit?limit=5');
+      return readAll(bench, node, 'audit?limit=5');
     default:
       throw new Error(`${kind} is for the configuration`);
   }
 };
 
-/** An owner that cannot be reached has done nothing, or nobody knows; one that can may say the same when it has too much to do. */
+/** An unreachable owner has not acted, or the outcome is unknown; a reachable one may answer the same when it is too busy. */
 const act = async (
   {book, cuts}: CutCluster,
   by: ClusterNode,
@@ -164,8 +164,8 @@ const act = async (
   return {...nothing, faults: [`${action} of a mail of ${mail.node_id} at ${by.node_id} was answered ${status} ${body}`]};
 };
 
-/** What is gathered from all nodes says which are missing, or is refused when it has to be complete. */
-const look = async ({key, cuts}: CutCluster, node: ClusterNode, path: string): Promise<typeof nothing> => {
+/** A result from all nodes names the missing ones, or is refused when it must be complete. */
+const readAll = async ({key, cuts}: CutCluster, node: ClusterNode, path: string): Promise<typeof nothing> => {
   const version = cuts.version();
   const answer = await node.api('GET', path, {key});
   const cut = cuts.of(node.node_id);
@@ -182,7 +182,7 @@ const saysSo = (answer: ApiAnswer, cut: string[]): boolean => {
 const shown = ({status, json, headers}: ApiAnswer): string =>
   `${status} ${json.message} ${headers['x-unreachable-nodes'] ?? ''}`.trim();
 
-/** Whoever was not told what became of a mail asks again: that is safe, and does what was asked for. */
+/** A client that does not know the outcome of an action repeats it: that is safe, and does what was requested. */
 const repeatActs = async ({nodes, book}: CutCluster): Promise<string[]> => {
   const open = book.mails.filter(({askedAt, endedAt}) => askedAt !== undefined && endedAt === undefined);
   const faults: string[] = [];

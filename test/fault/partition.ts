@@ -1,4 +1,4 @@
-// Nodes that cannot reach each other, and people who do not know it.
+// Partitions: nodes that cannot reach each other, and clients who do not know it.
 
 import {type CutCluster, startCutCluster} from './cut-cluster.ts';
 import type {Fault, FaultReport} from './fault.ts';
@@ -12,11 +12,11 @@ const four = [...three, 'delta'];
 
 interface Crew {
   names: string[];
-  /** The shortest there is, and the one that nodes have unless told otherwise. */
+  /** The shortest interval, and the default. */
   heartbeatSeconds: number;
 }
 
-/** Two cores bear some twenty nodes, as long as these wait most of the time. */
+/** Two cores are enough for some twenty nodes, as these wait most of the time. */
 const crews: Crew[] = [
   {names: three, heartbeatSeconds: 1},
   {names: three, heartbeatSeconds: 10},
@@ -44,7 +44,7 @@ export const partition: Fault = {
       const names = isShort || round % 3 === 2 ? four : three;
       return {round, plan: planOf(randomOf(round), names, isShort)};
     });
-    // Long ones first, so that all come to an end together.
+    // Long ones first, so that all end at about the same time.
     due.sort((a, b) => b.plan.seconds - a.plan.seconds);
     const reports: RoundReport[] = [];
     const violations: string[] = [];
@@ -54,7 +54,7 @@ export const partition: Fault = {
       let turn = next();
       if (!turn) return undefined;
       const config = {cluster: {heartbeat_interval: heartbeatSeconds}};
-      // One after the other: twenty nodes that start at once keep each other waiting.
+      // One after the other: twenty nodes that start at once slow each other down.
       const starting = begun.then(async () => startCutCluster(owner, {names, precedes: byTime, config}));
       begun = starting;
       const bench = await starting;

@@ -1,8 +1,8 @@
 import type {ClusterNode} from '../helpers/cluster.ts';
 
 /**
- * A node whose callers ask again when a kept connection was closed as idle just as they used it. Nothing of the request was read
- * then (RFC 9112 section 9.5), and on a busy machine it happens to everybody.
+ * A node whose clients retry when a kept connection was closed as idle just as they used it. The server has not read anything of
+ * the request then (RFC 9112 section 9.5), and on a busy machine it happens to every client.
  */
 export const patient = (node: ClusterNode): ClusterNode => ({
   ...node,

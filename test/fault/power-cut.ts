@@ -1,5 +1,5 @@
-// The power of the disk goes, at any moment of what a node does. And the same for a node whose database does not wait for the disk:
-// where that one loses nothing, the test could not have seen a loss.
+// Power cuts of the disk at any moment of a node's work, also for a control node whose database does not wait for the disk: if
+// the control loses nothing, the test could not detect a loss.
 import {setTimeout as delay} from 'node:timers/promises';
 import {eventually} from '../helpers/eventually.ts';
 import {mfdTestBuildFile} from '../helpers/program.ts';
@@ -12,9 +12,12 @@ import {startSite} from './site.ts';
 
 const megabytes = 192;
 const leastAcknowledged = 20;
-/** What is on its way to a client arrives within this. */
+/** Answers under way to a client arrive within this time. */
 const readMs = 50;
-/** Of the rounds. The control ends at its first loss, which comes late where the system writes by itself meanwhile. */
+/**
+ * Share of the rounds. The control ends at its first loss, which comes late where the system writes to the disk on its own
+ * meanwhile.
+ */
 const controlShare = 1 / 3;
 const leastControls = 8;
 
@@ -40,7 +43,7 @@ export const powerCut: Fault = {
     ]);
     const [violations, losses] = await Promise.all([
       cuts(context, product, {first: 1, rounds}),
-      // What it loses is no reason to stop, but what it does after that may be anything.
+      // A loss of the control is expected, but its behaviour after that is undefined.
       cuts(context, control, {first: 1001, rounds: controls, isOverAtFirst: true}),
     ]);
     say(`with synchronous=NORMAL: ${losses[0] ?? 'nothing was lost'}`);
@@ -53,7 +56,7 @@ export const powerCut: Fault = {
 const startBench = async ({owner}: FaultContext, options: {program?: string; env?: Record<string, string>}): Promise<Bench> => {
   const disk = await startPoweredDisk(owner, megabytes);
   const site = await startSite(owner, {names: ['solo'], folder: disk.path, ...options});
-  // A database that is closed is on the disk: what the control loses is to be what was done since.
+  // Closing a database writes it to the disk: the control should lose only what was written since.
   for (const node of site.nodes) {
     await node.stop();
     await node.start();
@@ -76,9 +79,9 @@ const cuts = async (
 };
 
 /**
- * A cut ends everything at once, which an ioctl does not: an fsync that meets it comes back with success and nothing on the disk
- * (seen with a program that does nothing but write and fsync, in every second cut). So the nodes stand still before it. Whatever they
- * have answered by then is read, and counts.
+ * A real power cut ends everything at once, but the ioctl does not: a concurrent fsync succeeds with nothing on the disk (seen
+ * with a program that only writes and calls fsync, in every second cut). So the nodes are frozen before it. Whatever they have
+ * answered by then is read, and counts.
  */
 const cutRound = async ({lane, disk}: Bench, random: Random): Promise<string[]> => {
   const before = acknowledgedBy(lane);

@@ -1,4 +1,5 @@
-// A disk whose power can be cut: ext4 on a loop device, shut down underneath. What nobody synced is gone, as it is after a real cut.
+// A disk whose power can be cut: ext4 on a loop device, shut down underneath. Data that was not synced is gone, as after a real
+// cut.
 import {execFile} from 'node:child_process';
 import {access, mkdtemp, rm, rmdir} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -11,16 +12,16 @@ const run = promisify(execFile);
 
 export interface PoweredDisk {
   path: string;
-  /** From here on nothing reaches the disk, and what was not on it never does: neither data nor the journal is flushed. */
+  /** From here on nothing reaches the disk, and unsynced data never does: neither data nor the journal is flushed. */
   cut(): Promise<void>;
-  /** Nothing may have a file open there any more. */
+  /** No file may be open on it any more. */
   powerOn(): Promise<void>;
 }
 
 /** EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH, see fs/ext4/ioctl.c. */
 const shutDown = `open(my $folder, '<', $ARGV[0]) or die $!; my $flags = pack('L', 2); defined(ioctl($folder, 0x8004587d, $flags)) or die $!`;
 
-/** The image is in memory where there is a folder for that: what is asked here is what was synced, not how fast. */
+/** The image is in memory where the system has a folder for that: the test checks what was synced, not how fast. */
 const imageFolder = async (): Promise<string> => access('/dev/shm').then(() => '/dev/shm', tmpdir);
 
 export const startPoweredDisk = async (owner: Owner, megabytes: number): Promise<PoweredDisk> => {
@@ -40,14 +41,14 @@ export const startPoweredDisk = async (owner: Owner, megabytes: number): Promise
     path,
     cut: async () => void (await run('perl', ['-e', shutDown, path])),
     async powerOn() {
-      // Whoever looks around below /tmp keeps it busy for a moment.
+      // A process that scans /tmp keeps it busy for a moment.
       await eventually(async () => run('umount', [path]).catch(() => undefined));
       await powerOn();
     },
   };
 };
 
-/** Why there can be no such disk here; undefined where there can. */
+/** The reason why such a disk is impossible here; undefined where it is possible. */
 export const poweredDiskMissing = async (): Promise<string | undefined> => {
   const teardowns: (() => Promise<void> | void)[] = [];
   try {

@@ -1,8 +1,8 @@
-// What must be true of mails that many wanted at once, by what each of them was told.
+// A judge of races: rules for mails that many callers requested at once, checked against the answer that each of them got.
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {ActionOutcome, HoldAction, MailReference} from '../../shared/held-mail.ts';
 
-/** What one caller asked for and was told: an outcome, or the code of an error. */
+/** The request of one caller and its answer: an outcome, or the code of an error. */
 export interface Told {
   action: HoldAction;
   keyId: number;
@@ -12,7 +12,7 @@ export interface Told {
 
 export interface Raced extends MailReference {
   token: string;
-  /** The backend takes it from nobody. */
+  /** The backend refuses it. */
   isRefused: boolean;
   told: readonly Told[];
 }
@@ -41,10 +41,10 @@ export const judgeRace = (mail: Raced, {deliveries, isHeld}: Seen): string[] => 
   return wrong.map(fault => `${token} ${fault}`);
 };
 
-/** To the others it was said that nothing was done, and to come again: the owner had too much to do to hear them. */
+/** The others were told that nothing was done and to retry: the owner was too busy to accept them. */
 const isHeard = ({error}: Pick<Told, 'error'>): boolean => error !== 'node_unreachable';
 
-/** Whoever wanted what was done hears who did it and when, whoever wanted the opposite that it is too late. */
+/** A caller who wanted the winning action gets who did it and when; a caller who wanted the opposite gets that it is too late. */
 const agrees = ({action, outcome, error}: Told, winner: Told | undefined, isRefused: boolean): boolean => {
   if (error === 'node_unreachable') return true;
   if (error === 'delivery_failed') return isRefused && action === 'release';
@@ -61,7 +61,7 @@ const agrees = ({action, outcome, error}: Told, winner: Told | undefined, isRefu
 
 type Entry = Pick<AuditEntry, 'target' | 'action' | 'key_id' | 'result'>;
 
-/** Exactly one entry says that a mail was acted on: by whom, and how. */
+/** Exactly one audit entry says who acted on a mail, and how. */
 export const judgeAudit = (mails: readonly Raced[], entries: readonly Entry[]): string[] => {
   const acting = new Map<string, string[]>();
   for (const {target, action, key_id, result} of entries)

@@ -1,4 +1,4 @@
-// Many callers at many nodes who want the same mails to be released, and discarded, at once.
+// Races: many callers at many nodes who release and discard the same mails at once.
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {ActionOutcome, HoldAction, MailReference} from '../../shared/held-mail.ts';
 import {type Cluster, type ClusterNode, startCluster} from '../helpers/cluster.ts';
@@ -9,7 +9,7 @@ import {judgeAudit, judgeRace, type Told} from './race-judge.ts';
 
 const batchSize = 20;
 const heldDomain = 'held.test';
-/** The backend takes nothing for this one while mails are raced for: its mails can only be discarded. */
+/** The backend refuses mail for this domain while mails are raced for: its mails can only be discarded. */
 const refused = `refused@${heldDomain}`;
 
 interface Arena {
@@ -84,7 +84,7 @@ const openArena = async (owner: FaultContext['owner']): Promise<Arena> => {
 
 type Part = {from: number} & Pick<FaultContext, 'randomOf'>;
 
-/** Mails on all nodes, a session each. */
+/** Mails on all nodes, with one session for each node. */
 const holdBatch = async ({nodes}: Arena, {from, count, randomOf}: Part & {count: number}): Promise<RacedMail[]> => {
   const wanted = Array.from({length: count}, (_, n) => {
     const random = randomOf(from + n);
@@ -112,12 +112,12 @@ const holdBatch = async ({nodes}: Arena, {from, count, randomOf}: Part & {count:
   return (await Promise.all(nodes.map(session))).flat();
 };
 
-/** All at once: of each mail a few callers, and some who want many of them. */
+/** All at once: a few callers for each mail, and some who request many mails. */
 const raceFor = async ({nodes, keys}: Arena, mails: RacedMail[], {from, randomOf}: Part): Promise<void> => {
   const starts: (() => Promise<void>)[] = [];
   for (const [n, mail] of mails.entries()) {
     const random = randomOf(from + n);
-    // Now and then all want the same.
+    // Sometimes all want the same action.
     const only = random.chance(0.3) ? random.pick<HoldAction>(['release', 'discard']) : undefined;
     for (let callers = random.between(2, 6); callers > 0; callers -= 1) {
       const action = only ?? random.pick<HoldAction>(['release', 'discard']);

@@ -1,4 +1,4 @@
-// Random numbers that a seed repeats, for every round its own, so that one round can be run again without those before it.
+// Random numbers that a seed repeats, separate for every round, so that one round can be repeated without those before it.
 import {createHash} from 'node:crypto';
 
 export interface Random {
@@ -12,7 +12,7 @@ export interface Random {
   bytes(length: number): Buffer;
 }
 
-/** Mulberry32, begun with a digest of what names the round. */
+/** Mulberry32, seeded with a digest of the names of the round. */
 export const createRandom = (...names: (string | number)[]): Random => {
   let state = createHash('sha256').update(names.join('/')).digest().readUInt32LE();
   const next = (): number => {

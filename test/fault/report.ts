@@ -1,4 +1,4 @@
-// The table of a run of faults, and what it comes to.
+// The result table of a fault run, and its summary.
 import {columns} from '../helpers/columns.ts';
 import type {Fault, FaultReport} from './fault.ts';
 
@@ -6,7 +6,7 @@ export interface Outcome {
   fault: Fault;
   seconds: number;
   report: FaultReport;
-  /** Why it was not run. */
+  /** The reason why it was not run. */
   missing?: string;
 }
 

@@ -9,7 +9,7 @@ export interface RunOptions {
   say(line: string): void;
 }
 
-/** What a fault throws is a violation like any other. */
+/** An error thrown by a fault is a violation like any other. */
 export const runFault = async (fault: Fault, {seed, rounds, isShort, say}: RunOptions): Promise<FaultReport> => {
   const owner = startOwner();
   try {

@@ -1,4 +1,4 @@
-// Values that a JSON schema of the interface description permits, and now and then one that it does not.
+// Values that a JSON schema of the interface description permits, and sometimes one that it does not.
 import type {Description} from '../helpers/described.ts';
 import type {Random} from './random.ts';
 
@@ -24,7 +24,7 @@ interface Schema {
 const texts = ['x', 'a.test', 'made.test', 'mx.test:25', 's1', 'A name', '[::1]:25', 'ben@example.com', 'é\u202e'];
 const times = ['2026-01-01T00:00:00Z', '2099-12-31T23:59:59.999+14:00', '2099-01-01T00:00:00Z', '1970-01-01T00:00:00Z'];
 
-/** The share of values that are of another type than is asked for. */
+/** The share of values with another type than the schema requires. */
 const wrongShare = 0.03;
 
 export const createSampler = (document: Description): ((random: Random, schema: object) => unknown) => {

@@ -1,5 +1,5 @@
-// Every fault in its short form; npm run fault is the long one, and looks for something new. This does the same each time, so that what fails
-// here is what was changed.
+// Short forms of all faults. npm run fault runs the long ones with new seeds. This run repeats the same actions each time, so
+// that a failure here is caused by a change.
 import test from 'ava';
 import {faults} from './faults.ts';
 import {runFault} from './run-fault.ts';

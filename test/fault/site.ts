@@ -1,4 +1,4 @@
-// What the faults of durability are tried on: one node or several, a backend, and domains whose mail is held or relayed.
+// A site for the durability faults: one node or several, a backend, and domains whose mail is held or relayed.
 import type {ApiAnswer} from '../helpers/api-call.ts';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import type {Owner} from '../helpers/daemon.ts';
@@ -7,15 +7,15 @@ import type {SinkMail} from '../helpers/smtp-sink.ts';
 
 export interface Site {
   nodes: readonly ClusterNode[];
-  /** With a key that may ask as often as it likes. */
+  /** Uses a key without an effective rate limit. */
   ask(node: ClusterNode, method: string, path: string, body?: unknown): Promise<ApiAnswer>;
-  /** Of the domain that each node changes, by node id. */
+  /** Ids of the domains that each node changes, by node id. */
   domainIds: ReadonlyMap<string, number>;
   /** Greater each time. */
   nextValue(): number;
-  /** What the backend has had since this was last asked. */
+  /** Mails that the backend has received since the last call. */
   takeDeliveries(): SinkMail[];
-  /** Waits until all nodes have the same configuration, and know it. */
+  /** Waits until all nodes have the same configuration and report it. */
   converged(withinMs: number): Promise<unknown>;
 }
 
@@ -23,9 +23,9 @@ export interface SiteOptions {
   names: readonly string[];
   /** Another build of mfd to run. */
   program?: string;
-  /** Of all daemons. */
+  /** For all daemons. */
   env?: Record<string, string>;
-  /** Where the folders of the nodes are made. */
+  /** The folder in which the folders of the nodes are created. */
   folder?: string;
 }
 

@@ -1,4 +1,4 @@
-// A node that hangs, or is at the end of a bad line, and the others, who must not wait for it.
+// A node that hangs or has a bad connection, and the other nodes, which must not wait for it.
 import {setTimeout as delay} from 'node:timers/promises';
 import type {ClusterNode} from '../helpers/cluster.ts';
 import {type CutCluster, startCutCluster} from './cut-cluster.ts';
@@ -16,7 +16,7 @@ const bytesPerSecond = 64_000 / 8;
 const delayMs = 500;
 const mostListMs = 3000;
 const recoveryMs = 10_000;
-/** What has nothing to do with the slow node may take this long, or three times what it took before. */
+/** Calls that do not involve the slow node may take this long, or three times as long as before. */
 const unaffectedMs = 1000;
 const heldBefore = 60;
 
@@ -82,14 +82,14 @@ const planOf = (random: Random, round: number): {victim: string; trouble: Troubl
 
 const noTimes = (): Times => ({list: [], mail: [], own: [], put: []});
 
-/** Returns what ends it. */
+/** Returns a function that ends the trouble. */
 const begin = ({cluster, cuts}: CutCluster, victim: ClusterNode, trouble: Trouble): (() => void) => {
   const others = names.filter(name => name !== victim.node_id);
   const lines = others.flatMap(name => [cluster.line(name, victim.node_id), cluster.line(victim.node_id, name)]);
   switch (trouble) {
     case 'stopped':
       victim.signal('SIGSTOP');
-      // No line is cut, and yet nobody can ask it.
+      // No line is cut, but no node can reach it.
       cuts.set(others.map(from => ({from, to: victim.node_id, mode: 'pass'})));
       return () => {
         victim.signal('SIGCONT');
@@ -106,7 +106,7 @@ const begin = ({cluster, cuts}: CutCluster, victim: ClusterNode, trouble: Troubl
   }
 };
 
-/** Everything that people do, at each of these nodes, for so long. */
+/** All kinds of calls, at each of these nodes, for this time. */
 const callFor = async (calls: Calls, nodes: ClusterNode[], ms: number): Promise<void> => {
   const endsAt = performance.now() + ms;
   const repeat = async (pauseMs: number, call: (n: number) => Promise<void>) => {
@@ -127,7 +127,7 @@ const callFor = async (calls: Calls, nodes: ClusterNode[], ms: number): Promise<
   );
 };
 
-/** The whole list, and in turn a page that a slow line may bring in time. */
+/** The whole list, alternating with a page that a slow line may deliver in time. */
 const list = async (calls: Calls, node: ClusterNode, n: number): Promise<void> => {
   const {bench, times, faults} = calls;
   if (n % 2 === 0) {
@@ -162,7 +162,7 @@ const put = async ({bench, domainId, times, round}: Calls, node: ClusterNode, n:
 
 const judge = (before: Times, during: Times): string[] => {
   const alone = ['mail', 'own', 'put'] as const;
-  // What the machine itself is late, as seen by calls that ask no other node.
+  // The delay of the machine itself, measured by calls that involve no other node.
   const lateMs = Math.max(...alone.map(what => most(during[what])));
   const slow = during.list.filter(ms => ms > mostListMs + lateMs);
   return [

@@ -1,15 +1,15 @@
-// Connections that send a byte now and then, as long as they are let: cut off, they come again.
+// Connections that send a byte now and then for as long as possible, and reconnect when they are cut off.
 import {connect, type NetConnectOpts, type Socket} from 'node:net';
 import {type ConnectionOptions, connect as connectTls} from 'node:tls';
 import type {Random} from './random.ts';
 
 export interface SlowTarget {
   to: NetConnectOpts;
-  /** Given: some of them get past the handshake, with these. */
+  /** When given, some of them complete the handshake, with these options. */
   tls?: ConnectionOptions;
-  /** What they would say, if they ever came to its end; one is picked for each connection. */
+  /** Texts that they send slowly and never finish; one is picked for each connection. */
   words: readonly string[];
-  /** Said at once, or after the greeting of who speaks first. */
+  /** Sent at once, or after the greeting of a server that speaks first. */
   openings?: readonly string[];
   isGreeted?: boolean;
 }
@@ -22,7 +22,7 @@ export interface SlowSockets {
 const tickMs = 100;
 /** Between two bytes of one connection. */
 const pauseTicks = 12;
-/** So many come in one tick: all at once would be another kind of attack. */
+/** Connections opened in one tick: all at once would be another kind of attack. */
 const openedATick = 60;
 /** The first bytes of a ClientHello, whose length promises more. */
 export const halfHandshake = '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03';

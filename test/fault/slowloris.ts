@@ -1,4 +1,4 @@
-// Two thousand connections that dribble, on all ports, and clients that mean well beside them.
+// Two thousand slow connections on all ports, and well-behaved clients beside them.
 import {mkdir, readFile} from 'node:fs/promises';
 import {request as requestHttp} from 'node:http';
 import {Agent, request} from 'node:https';
@@ -15,7 +15,7 @@ import {percentile} from './hostile.ts';
 import {memoryFolder} from './memory-folder.ts';
 import {halfHandshake, type SlowTarget, startSlowSockets} from './slow-sockets.ts';
 
-/** What a client that means well has to be served within, in 99 of 100 cases; in the short form only that it is served. */
+/** The time limit for a well-behaved client, met in 99 of 100 cases; the short form only requires that it is served. */
 const wantedP99Ms = 200;
 const goodPauseMs = 50;
 const patienceMs = 10_000;
@@ -54,7 +54,7 @@ export const slowloris: Fault = {
     const quiet = await served(good, quietMs);
     const slow = startSlowSockets(randomOf(0), attacked, rounds);
     owner.teardown(slow.stop);
-    // All of them have come, and the first have been cut off.
+    // All of them have connected, and the first have been cut off.
     while (slow.counts().open < rounds * 0.95) await delay(100);
     say(`${slow.counts().open} sockets are open`);
     const beside = await served(good, attackMs);
@@ -81,7 +81,7 @@ interface Served {
   failures: string[];
 }
 
-/** Every port is asked all the time, each on a new connection. */
+/** Every port gets requests all the time, each on a new connection. */
 const served = async (clients: Record<string, () => Promise<void>>, forMs: number): Promise<Record<string, Served>> => {
   const endAt = performance.now() + forMs;
   const all = Object.entries(clients).map(async ([port, ask]): Promise<[string, Served]> => {

@@ -1,4 +1,4 @@
-// What goes on at a site while something is done to it: mail sent, released, discarded, configuration changed, on all nodes at once.
+// Traffic at a site during a fault: mail sent, released, discarded, configuration changed, on all nodes at once.
 import {setTimeout as delay} from 'node:timers/promises';
 import type {MailReference} from '../../shared/held-mail.ts';
 import type {ClusterNode} from '../helpers/cluster.ts';
@@ -9,7 +9,7 @@ import type {Site} from './site.ts';
 import type {MailToSend, Trial} from './trial.ts';
 
 export interface Traffic {
-  /** Resolves when every client has had its last answer, or has lost its connection. */
+  /** Resolves when every client has received its last answer, or has lost its connection. */
   stop(): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ export const startTraffic = (needs: Needs): Traffic => {
   };
 };
 
-/** A connection that breaks, as seen by the clients of SMTP and HTTPS. */
+/** A broken connection, as seen by the clients of SMTP and HTTPS. */
 const isLoss = (error: unknown): boolean =>
   error instanceof Error &&
   /ECONNRESET|ECONNREFUSED|EPIPE|socket hang up|aborted|the server closed|socket disconnected/.test(error.message);
@@ -86,7 +86,7 @@ const sendOne = async (client: SmtpClient, trial: Trial, {node, mail}: {node: Cl
   }
 };
 
-/** By way of this node, whoever holds the mails. */
+/** Through this node, whichever node holds the mails. */
 const act: Job = async ({site, trial, random}, node, isOver) => {
   while (!isOver()) {
     await delay(10);
@@ -143,7 +143,7 @@ const changeDomain: Job = async ({site, trial}, node, isOver) => {
   }
 };
 
-/** Makes keys and domains, and ends every second one. */
+/** Creates keys and domains, and deletes or revokes every second one. */
 const changeRecords: Job = async (needs, node, isOver) => {
   const {trial, random} = needs;
   while (!isOver()) {

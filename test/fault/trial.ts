@@ -1,4 +1,4 @@
-// What is known from outside since a site was last cleared: what senders and callers were told, and what they still have to do.
+// Knowledge of the clients since a site was last cleared: the answers that senders and callers got, and their open tasks.
 import type {MailReference} from '../../shared/held-mail.ts';
 import {createLedger, type Ledger, type SentMail} from './ledger.ts';
 import type {Random} from './random.ts';
@@ -9,29 +9,29 @@ export interface MailToSend extends SentMail {
 }
 
 export interface Trial {
-  /** Begins the names of all its mails and records. */
+  /** Prefix of the names of all its mails and records. */
   name: string;
   ledger: Ledger;
   /** Tokens of all deliveries. */
   delivered: string[];
-  /** To be acted on, as far as anybody knows. */
+  /** Mails that can still be acted on, as far as clients know. */
   held: MailReference[];
-  /** Keys that were made, by name. */
+  /** Keys that were created, by name. */
   keys: Map<string, string>;
-  /** Answers that nobody should have had. */
+  /** Answers that no client should have received. */
   strange: string[];
   /** Nodes that broke off connections. */
   losses: string[];
   /** A number that was not used before. */
   next(): number;
-  /** One that nobody answered, or a new one. */
+  /** A mail that was not answered, or a new one. */
   nextMail(random: Random): MailToSend;
   unanswered(mail: MailToSend): void;
-  /** Notes what the backend has had, each mail byte for byte as it was sent. */
+  /** Records what the backend has received; each mail must equal the sent one byte for byte. */
   noteDeliveries(site: Site): void;
 }
 
-/** What is bigger than the node keeps in memory, and what is not. */
+/** Larger than the node keeps in memory, and smaller. */
 const linesOf = {large: 4000, small: 20};
 
 export const createTrial = (name: string): Trial => {

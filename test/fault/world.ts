@@ -1,4 +1,4 @@
-// One node and what the world outside does with it, with all of it in the ledger: mail to hold, mail to relay, decisions, changes.
+// A node and its clients, with everything they do in the ledger: mail to hold, mail to relay, actions, changes.
 
 import {formatHostPort} from '../../shared/host-port.ts';
 import type {Owner} from '../helpers/daemon.ts';
@@ -12,18 +12,18 @@ export interface World {
   ledger: Ledger;
   /** Sends one mail; resolves with the code of the reply. */
   send(mail: {sizeBytes: number; to?: 'held' | 'relayed'}): Promise<number>;
-  /** Asks for an action; resolves with the status. */
+  /** Requests an action; resolves with the status. */
   act(action: 'release' | 'discard', queueId: string): Promise<number>;
-  /** Discards in bulk, and throws what is not well. */
+  /** Discards in bulk, and throws when an answer is wrong. */
   discardAll(queueIds: readonly string[]): Promise<void>;
   /** Writes the next value of a domain; resolves with the status. One at a time for each name. */
   change(name: string): Promise<number>;
-  /** The value that was last acknowledged for a domain, and the one it has. */
+  /** The current value of a domain, read from the node. */
   valueOf(name: string): Promise<number>;
   heldMails(): Promise<Held[]>;
-  /** What is wrong with the bytes of these mails, a line each. */
+  /** Errors in the bytes of these mails, a line each. */
   wrongBodies(mails: readonly Held[]): Promise<string[]>;
-  /** What the ledger says of all there is now. */
+  /** The ledger's judgement of the current state. */
   judge(): Promise<string[]>;
 }
 
@@ -125,7 +125,7 @@ export const startWorld = async (owner: Owner, {domains = ['changed.example'], .
     async judge() {
       const values = new Map<string, number>();
       for (const name of ids.keys()) {
-        // One that is not there any more is the ledger's to complain of.
+        // The ledger reports a domain that no longer exists.
         const value = await world.valueOf(name).catch(() => undefined);
         if (value !== undefined) values.set(name, value);
       }

@@ -17,7 +17,10 @@ export interface ApiRequest {
   /** Undefined: the node's first key. Null: none. */
   key?: string | null;
   headers?: Record<string, string>;
-  /** The address of this machine to ask from, by a connection that is not kept: a node has at most 2000 of them. */
+  /**
+   * The address of this machine from which the request is sent, over a connection that is not kept: a node has at most 2000 of
+   * them.
+   */
   from?: string;
 }
 
@@ -36,7 +39,7 @@ export const callApi = async (
       ...headers,
     };
     const sent = request(url, {method, agent, headers: all, ...(from !== undefined && {localAddress: from})}, response => {
-      // This one has no end: that it begins is all there is to wait for.
+      // The event stream has no end: waiting for its first bytes is enough.
       if (String(response.headers['content-type']).startsWith('text/event-stream')) {
         resolve({status: response.statusCode ?? 0, headers: response.headers, json: undefined as never, body: Buffer.alloc(0)});
         response.destroy();

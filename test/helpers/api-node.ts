@@ -9,7 +9,7 @@ export type {ApiNode} from './checked-node.ts';
 export const useApiNode = (options: NodeOptions = {}): (() => ApiNode) =>
   forFile(async owner => {
     const node = createApiNode(await startNode(owner, options), await startSmtpSink(owner));
-    // Reading the description that answers are held to takes a moment, in which no test should wait for its first answer.
+    // Reading the API description takes a moment. It is read here so that no test waits for it with its first answer.
     await node.api('HEAD', 'openapi-admin.yaml', {key: null});
     return node;
   });

@@ -1,4 +1,4 @@
-// The routes of the public API, read from the router itself: what is added there is there.
+// Routes of the public API, read from the router itself, so that a new route is included at once.
 import type Router from '@koa/router';
 import {createApi} from '../../daemon/http/api/app.ts';
 
@@ -10,13 +10,13 @@ export interface ApiRoute {
 
 const prefix = '/api/v1';
 
-/** All but what a router adds by itself, such as HEAD to each GET. */
+/** All but the routes that the router adds by itself, such as HEAD for each GET. */
 export const apiRoutes = (): ApiRoute[] =>
   apiLayers().flatMap(({methods, path}) =>
     methods.filter(method => method !== 'HEAD').map(method => ({method, path: String(path).slice(prefix.length)})),
   );
 
-/** With services that must never be asked. */
+/** Its services must never be called. */
 export const apiLayers = (): Router['stack'] => {
   const nobody: unknown = new Proxy({}, {get: () => () => Promise.reject(new Error('a service was asked'))});
   const needs = new Proxy({deprecations: []}, {get: (known, name) => Reflect.get(known, name) ?? nobody});

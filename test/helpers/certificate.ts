@@ -1,9 +1,9 @@
-// reflect-metadata has to be there before x509 is loaded.
+// reflect-metadata must be loaded before x509.
 import 'reflect-metadata';
 import {webcrypto} from 'node:crypto';
 import {PemConverter, X509CertificateGenerator} from '@peculiar/x509';
 
-/** A key and a certificate nobody vouches for, in PEM. */
+/** A key and a self-signed certificate, in PEM. */
 export const selfSigned = async (commonName: string): Promise<{key: string; cert: string}> => {
   const algorithm = {name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256'};
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);

@@ -1,5 +1,5 @@
-// A node with short ways to make what tests need. Whatever it is asked, every answer is held to the promises that all answers
-// share, and to the administrators' description.
+// A node with short ways to create what tests need. Every answer is checked against the promises that all answers share, and
+// against the administrators' API description.
 import {connect} from 'node:tls';
 import type {CreatedApiKey} from '../../shared/api-key.ts';
 import type {Domain} from '../../shared/domain.ts';
@@ -17,7 +17,7 @@ interface HeldMailOptions {
   from?: string;
   subject?: string;
   score?: number;
-  /** Header lines besides, each with its CRLF. */
+  /** Additional header lines, each with its CRLF. */
   headers?: string;
 }
 
@@ -91,7 +91,7 @@ export const createApiNode = (node: TestNode, sink: SmtpSink): ApiNode => {
   };
 };
 
-/** What no answer may contain: traces of the program, its files, its SQL, or a secret. */
+/** Content that no answer may have: traces of the program, its files, its SQL, or a secret. */
 const leaks = [
   /^\s+at .+:\d+/m,
   /node_modules|\.[cm]?[jt]s:\d/,
@@ -107,7 +107,7 @@ const checkAnswer = ({data}: TestNode, what: string, {status, headers, json, bod
   if (headers['content-type'] === 'text/rfc822') return;
 
   const text = body.toString();
-  // A drift names the field, and so does an entry of the audit log about a key that was left out; they say no more of it.
+  // A drift names the field, and so does an audit entry about a key that was left out. Neither says more than the name.
   const told = text
     .replaceAll('{"name":"key_hash","here":"(secret)","there":"(another)"}', '')
     .replaceAll(/\bapi_key \d+ \((?:[a-z_]*, )*key_hash(?=[,)…])/g, '');

@@ -1,20 +1,20 @@
-// A line of our own from every node to every other one, so that each direction can fail by itself.
+// TCP proxies from every node to every other one, so that each direction can fail on its own.
 import type {HostPort} from '../../shared/host-port.ts';
 import type {Owner} from './daemon.ts';
 import {type ProxyMode, startProxy, type TcpProxy} from './tcp-proxy.ts';
 
 export interface Lines {
-  /** What `from` goes through to reach `to`. */
+  /** The proxy through which `from` reaches `to`. */
   line(from: string, to: string): TcpProxy;
   /** For `cluster.routes` of a node's configuration. */
   routesOf(from: string): string[];
-  /** No line between two of these groups works; the others stay as they are. */
+  /** Cuts all lines between two of these groups; the others stay as they are. */
   partition(groups: string[][], mode?: ProxyMode): void;
-  /** All lines work, at full speed. */
+  /** Restores all lines to full speed. */
   heal(): void;
 }
 
-/** `addressOf` a node that has not been made yet is undefined. */
+/** `addressOf` returns undefined for a node that has not been created yet. */
 export const startLines = async (
   owner: Owner,
   names: string[],

@@ -1,4 +1,4 @@
-// A cluster for tests: the first node by `mfd init`, the others by `mfd join`, each a process of its own.
+// A test cluster: the first node is created by `mfd init`, the others by `mfd join`, each as a process of its own.
 import {join} from 'node:path';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
@@ -15,7 +15,7 @@ import {type SmtpSink, startSmtpSink} from './smtp-sink.ts';
 import type {ProxyMode} from './tcp-proxy.ts';
 
 export interface ClusterNode extends ApiNode {
-  /** As this node has it; undefined when it has none of that id. */
+  /** The domain as this node has it; undefined when the node has no domain with that id. */
   domain(id: number): Promise<Domain | undefined>;
   updateDomain(id: number, changes: object): Promise<Domain>;
   status(): Promise<ClusterStatus>;
@@ -24,40 +24,43 @@ export interface ClusterNode extends ApiNode {
 }
 
 export interface ClusterOptions<Name extends string> {
-  /** The first one founds the cluster. Three, unless told otherwise. */
+  /** The first node founds the cluster. Three nodes by default. */
   nodes?: readonly Name[];
   /** Nodes that may be added later. */
   spare?: readonly string[];
   /** Merged into every mfd.yaml, section by section. */
   config?: Record<string, Record<string, unknown>>;
-  /** Of single nodes: merged after that. */
+  /** Sections for single nodes, merged after `config`. */
   configOf?: Partial<Record<string, Record<string, unknown>>>;
   /** Environment of single daemons. */
   env?: Record<string, Record<string, string>>;
-  /** False: nodes talk to each other directly. */
+  /** False: nodes connect to each other directly. */
   isProxied?: boolean;
-  /** Where each node runs on a host of its own of that name; `isProxied` has to be false. */
+  /** The network on which each node runs on a host of the same name; `isProxied` must be false. */
   network?: Network;
-  /** Where the folders of the nodes are made. */
+  /** The folder in which the folders of the nodes are created. */
   folder?: string;
   /** Another build of mfd to run. */
   program?: string;
-  /** Another build of mfd that makes the nodes, with `mfd init` and `mfd join`. */
+  /** Another build of mfd, used to create the nodes with `mfd init` and `mfd join`. */
   maker?: string;
 }
 
 export interface Cluster<Name extends string = string> {
   nodes: Record<Name, ClusterNode>;
-  /** Plays the mail server of all domains. */
+  /** The mail server of all domains. */
   sink: SmtpSink;
   line: Lines['line'];
-  /** Two groups that cannot reach each other; lines within each stay as they are. */
+  /** Cuts the lines between two groups; lines within each group stay as they are. */
   partition(one: Name[], other: Name[], mode?: ProxyMode): void;
   isolate(name: Name, mode?: ProxyMode): void;
   heal(): void;
-  /** Makes, joins and starts one more node, or one anew that has been removed. */
+  /** Creates, joins and starts one more node, or joins a removed node again. */
   addNode(name: string): Promise<ClusterNode>;
-  /** Waits until all that run say the same of all that run, with nothing under way; resolves with the configuration hash. */
+  /**
+   * Waits until all running nodes report the same about all running nodes, with nothing pending; resolves with the configuration
+   * hash.
+   */
   converged(withinMs?: number): Promise<string>;
 }
 
@@ -84,7 +87,7 @@ export const startCluster = async <Name extends string = ThreeNodes>(
     const {config} = options;
     const host = network?.hosts[name];
     const made = {env, program: options.maker, host};
-    // Hosts of a network have no names.
+    // The hosts of a test network have no names.
     const named = ['--node-id', name, ...(host ? ['--fqdn', host.address] : [])];
     const report = await foundOrJoin(runningOf(members)[0], ['--data', join(root, 'data'), ...named], made);
     await addToConfig(report.data, {
@@ -129,7 +132,7 @@ const foundOrJoin = async (
   const {status, json, body} = await founder.api('POST', 'cluster/tokens', {body: {}});
   if (status !== 201) throw new Error(`POST /cluster/tokens: ${status} ${body}`);
   const joined = await makeNode(['join', json.data.token, ...args], made);
-  // The keys of the cluster are good on every node; a node that joins makes none of its own.
+  // The keys of the cluster are valid on every node; a node that joins creates no keys.
   return {...joined, api_key: founder.api_key};
 };
 

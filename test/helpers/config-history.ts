@@ -1,4 +1,4 @@
-// Histories of configuration changes for property tests: what several nodes could have written, in any order, with gaps.
+// Histories of configuration changes for property tests: writes that several nodes could have made, in any order, with gaps.
 
 import fc from 'fast-check';
 import type {Change} from '../../daemon/replication/apply.ts';
@@ -71,7 +71,7 @@ export const newFields = {
 const domainIds = [1, 2, 3, 4];
 const names = ['one.test', 'two.test'];
 
-/** Each record is created with the same values whenever it is created: an id is made once. */
+/** Each record is created with the same values in every history, because an id is generated once. */
 const creations: Record<Kind, (id: number) => Record<string, Json>> = {
   node: newFields.node,
   domain: id => newFields.domain(names[id % names.length] ?? ''),
@@ -95,7 +95,7 @@ const updates: Record<Kind, fc.Arbitrary<Record<string, Json>>> = {
       quarantine_threshold: fc.constantFrom<Json>(6, 7, 7, 'seven', null),
       active: fc.boolean(),
       tenant_id: fc.constantFrom(null, 7, 'acme'),
-      // No API lets it change; a peer may all the same.
+      // The API cannot change it, but a peer can.
       name: fc.constantFrom<Json>(...names, {a: 1}),
       unknown_setting: fc.constantFrom<Json>(true, ['x']),
     },
@@ -106,7 +106,7 @@ const updates: Record<Kind, fc.Arbitrary<Record<string, Json>>> = {
   dkim_key: fc.record({public_key: fc.constantFrom('public', 'other')}),
 };
 
-/** Changes with a stamp each, no two alike; a record is created, deleted and updated in any order of time. */
+/** Changes with distinct stamps; a record may be created, deleted and updated in any order of time. */
 export const history = (maxLength: number): fc.Arbitrary<Change[]> =>
   fc
     .array(
@@ -132,7 +132,7 @@ export const history = (maxLength: number): fc.Arbitrary<Change[]> =>
       });
     });
 
-/** The same changes on their way to a node: in another order, some twice, in batches of any size. */
+/** The same changes as they reach a node: in another order, some twice, in batches of any size. */
 export const delivery = (changes: Change[]): fc.Arbitrary<Change[][]> =>
   fc
     .tuple(

@@ -1,14 +1,14 @@
-// `mfd start` as a child process, on whatever data directory a test likes.
+// `mfd start` as a child process, on any data directory.
 import {type ChildProcess, spawn} from 'node:child_process';
 import {cleanEnvironment, mfdFile} from './program.ts';
 
-/** Whoever is told what to do at the end: a test, or the demo. */
+/** Registers what is to be closed at the end: a test, or the demo. */
 export interface Owner {
   teardown(close: () => Promise<void> | void): void;
 }
 
 export interface Daemon {
-  /** Resolves with the line that begins `mfd ready`; rejects when the daemon ends before. */
+  /** Resolves with the line that begins with `mfd ready`; rejects when the daemon ends before that. */
   ready: Promise<string>;
   /** The exit code, or the signal that ended it. */
   ended: Promise<number | NodeJS.Signals>;
@@ -35,7 +35,7 @@ export const startDaemon = (
   {program = mfdFile, within = []}: Program = {},
 ): Daemon => startCommand(owner, [...within, process.execPath, program, 'start', '--data', data], env);
 
-/** With a node that is made first, by `mfd start --init`; `options` are those of the new node. */
+/** Creates the node first, with `mfd start --init`; `options` are those of the new node. */
 export const startFirst = (owner: Owner, data: string, env: Record<string, string>, options: string[] = []): Daemon =>
   startCommand(owner, [process.execPath, mfdFile, 'start', '--init', '--data', data, ...options], env);
 
@@ -51,7 +51,7 @@ const startCommand = (owner: Owner, [command = '', ...args]: string[], env: Reco
     stderr += chunk.toString();
   });
   const ended = new Promise<number | NodeJS.Signals>(resolve => {
-    // After `close` nothing more comes from its streams.
+    // After `close` its streams deliver nothing more.
     child.once('close', (code, signal) => {
       isRunning = false;
       resolve(code ?? signal ?? 0);

@@ -1,4 +1,4 @@
-// A datagram socket in the file system, as service managers listen on. Node has none; perl does.
+// A datagram socket in the file system, as service managers use. Node has none; perl does.
 import {spawn} from 'node:child_process';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -8,7 +8,7 @@ import {eventually} from './eventually.ts';
 
 export interface DatagramSocket {
   path: string;
-  /** What has come, each as text. */
+  /** Received datagrams, each as text. */
   received(): string[];
 }
 

@@ -1,5 +1,5 @@
-// An API of a test's own in which things are deprecated, as no operation of mfd may be for a test's sake: the middleware and the
-// descriptions are the real ones.
+// A test's own API with deprecated operations, since no operation of mfd may be deprecated for a test's sake. The middleware and
+// the descriptions are the real ones.
 import {createServer} from 'node:http';
 import type {AddressInfo} from 'node:net';
 import Router from '@koa/router';

@@ -1,4 +1,4 @@
-// An interface description as a judge of real answers, and of requests that were accepted.
+// An API description used to check real answers, and requests that were accepted.
 import {Ajv2020, type ValidateFunction} from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import {parse} from 'yaml';
@@ -35,24 +35,24 @@ export interface Judge {
   document: Description;
   /** `GET /domains/{id} 404` for an answer of a described operation, undefined for any other. */
   nameOf(method: string, path: string, status: number): string | undefined;
-  /** What is wrong with the answer by the description, as text; empty when nothing is. */
+  /** How the answer differs from the description, as text; empty when it conforms. */
   faults(name: string, answer: ApiAnswer): string;
   /** The same for a request that the node has accepted. */
   requestFaults(name: string, path: string, request: ApiRequest): string;
-  /** The same for a value by a schema of the components. */
+  /** The same for a value, by a schema of the components. */
   componentFaults(schema: string, value: unknown): string;
 }
 
 /** A byte order mark is ignored (RFC 8259 section 8.1 permits it). */
 const parsed = (json: string): unknown => JSON.parse(json.replace(/^\uFEFF/, ''));
 
-/** HTTP's own, and those that every answer has for the sake of browsers and proxies. */
+/** HTTP's own headers, and those that every answer has for browsers and proxies. */
 const undescribedHeaders = new Set([
   ...['date', 'connection', 'keep-alive', 'content-type', 'content-length', 'transfer-encoding'],
   ...['cache-control', 'x-content-type-options', 'x-accel-buffering'],
 ]);
 
-/** With `namesAllHeaders` an answer has no header that the description does not name. */
+/** With `namesAllHeaders` an answer must not have a header that the description does not name. */
 export const createJudge = (yaml: string, {namesAllHeaders = false} = {}): Judge => {
   const document = parse(yaml) as Description;
   const ajv = new Ajv2020({strict: false, allErrors: true});
@@ -127,7 +127,7 @@ export const createJudge = (yaml: string, {namesAllHeaders = false} = {}): Judge
         .filter(parameter => !known.includes(parameter))
         .map(parameter => `the parameter ${parameter} is not described`);
       const sent = (headers['Content-Type'] ?? 'application/json').split(';')[0] ?? '';
-      // Every body may be sent as a patch (contract 2); only where it is one is that described.
+      // Every body may be sent as a patch (contract 2). This is described only where it really is a patch.
       const isPatch = operation?.requestBody?.content[sent] === undefined && sent === 'application/merge-patch+json';
       const type = isPatch ? 'application/json' : sent;
       const json = typeof body === 'string' || Buffer.isBuffer(body) ? String(body) : (JSON.stringify(body) ?? '');

@@ -1,4 +1,4 @@
-// Compares two versions of an interface description: what breaks clients, and which version the newer one must have.
+// Comparison of two versions of an interface description: what breaks clients, and which version the newer one must have.
 import {isDeepStrictEqual} from 'node:util';
 import type {Deprecation} from '../../shared/deprecation.ts';
 import {breakingIn, type Difference, type Located, type Schema} from './schema-differences.ts';
@@ -124,7 +124,7 @@ const answerDifferences = ({old, now, documents}: Both<Answer>, at: string): Dif
 
 export type Change = 'major' | 'minor' | 'patch' | 'none';
 
-/** Which part of the version has to grow: major for what breaks clients, minor for additions, patch for wording. */
+/** The part of the version that must grow: major for what breaks clients, minor for additions, patch for wording. */
 export const changeBetween = (old: DescribedApi, now: DescribedApi): Change => {
   if (breakingDifferences(old, now).length > 0) return 'major';
   const [before, after] = [old, now].map(document => ({...document, info: {...document.info, version: ''}}));
@@ -132,7 +132,7 @@ export const changeBetween = (old: DescribedApi, now: DescribedApi): Change => {
   return isDeepStrictEqual(before, after) ? 'none' : 'patch';
 };
 
-/** Whether `version` has grown from `old` as much as `change` asks for. */
+/** Whether `version` has grown from `old` by at least what `change` requires. */
 export const hasGrown = (old: string, version: string, change: Change): boolean => {
   const [major, minor, patch] = [0, 1, 2].map(n => Math.sign(Number(version.split('.')[n]) - Number(old.split('.')[n]))) as [
     number,
@@ -156,7 +156,7 @@ export const hasGrown = (old: string, version: string, change: Change): boolean 
 
 const wording = ['description', 'summary', 'example', 'title'];
 
-/** Members of `properties` are names, which may be any word. */
+/** Members of `properties` are names, so any word is possible. */
 const withoutWording = (value: unknown, areNames = false): unknown => {
   if (Array.isArray(value)) return value.map(entry => withoutWording(entry));
   if (typeof value !== 'object' || value === null) return value;
@@ -167,7 +167,7 @@ const withoutWording = (value: unknown, areNames = false): unknown => {
   );
 };
 
-/** Removals that were not announced, or whose day has not come on `today`, such as `2027-01-01`. */
+/** Removals that were not announced, or whose announced date is later than `today`, such as `2027-01-01`. */
 export const earlyRemovals = (differences: readonly Difference[], today: string): string[] =>
   differences.flatMap(({what, removed}) => {
     if (!removed) return [];
@@ -176,7 +176,7 @@ export const earlyRemovals = (differences: readonly Difference[], today: string)
     return deprecation.sunset > today ? [`${what} before ${deprecation.sunset}`] : [];
   });
 
-/** What is wrong with the marks of a description: each has its days, six months or more apart. */
+/** What is wrong with the deprecation dates of a description: each mark needs both dates, at least six months apart. */
 export const deprecationFaults = (value: unknown, at = ''): string[] => {
   if (typeof value !== 'object' || value === null) return [];
   const {deprecated, 'x-deprecation': mark} = value as {deprecated?: unknown; 'x-deprecation'?: Partial<Deprecation>};

@@ -1,11 +1,11 @@
-// A name server for scanners, which ask a lot of names: a mute resolver costs them seconds per mail.
+// A name server for scanners, which look up many names: a mute resolver costs them seconds per mail.
 import {createSocket} from 'node:dgram';
 import type {Owner} from './daemon.ts';
 
-/** The IPv4 address of a name in lower case, undefined for a name that there is not. */
+/** The IPv4 address of a name in lower case; undefined for a name that does not exist. */
 export type KnownNames = (name: string) => string | undefined;
 
-/** Answers NXDOMAIN to everything unless told otherwise, on loopback, until the test ends. Resolves with its UDP port. */
+/** Answers NXDOMAIN to everything by default, on loopback, until the test ends. Resolves with its UDP port. */
 export const startDnsStub = async (t: Owner, addressOf: KnownNames = () => undefined): Promise<number> => {
   const socket = createSocket('udp4');
   socket.on('message', (query, from) => {

@@ -1,21 +1,21 @@
-// A name server with the records that a test gives it, and NXDOMAIN for everything else.
+// A name server with the records given by a test, and NXDOMAIN for everything else.
 import {createSocket} from 'node:dgram';
 import {isIPv4} from 'node:net';
 import type {Owner} from './daemon.ts';
 
-/** Of names in lower case: names for PTR, addresses for A and AAAA. */
+/** By name in lower case: names for PTR, addresses for A and AAAA. */
 export type Zone = Record<string, {PTR?: string[]; A?: string[]; AAAA?: string[]}>;
 
 export interface DnsZone {
   /** `HOST:PORT`. */
   server: string;
-  /** What was asked for, such as `A mx.test`. */
+  /** Received queries, such as `A mx.test`. */
   questions: string[];
 }
 
 const types: Record<number, 'A' | 'PTR' | 'AAAA'> = {1: 'A', 12: 'PTR', 28: 'AAAA'};
 
-/** Serves `zone` over UDP on loopback until the test ends; a server without one is mute. */
+/** Serves `zone` over UDP on loopback until the test ends; without a zone the server is mute. */
 export const startDnsZone = async (t: Owner, zone?: Zone): Promise<DnsZone> => {
   const socket = createSocket('udp4');
   const questions: string[] = [];
@@ -38,7 +38,7 @@ export const startDnsZone = async (t: Owner, zone?: Zone): Promise<DnsZone> => {
   return {server: `127.0.0.1:${socket.address().port}`, questions};
 };
 
-/** RFC 1035 section 4.1.2: the name, and where the only question ends. */
+/** RFC 1035 section 4.1.2: the name, and the offset at which the only question ends. */
 const questionIn = (query: Buffer): {name: string; end: number} => {
   const labels: string[] = [];
   let at = 12;

@@ -1,4 +1,4 @@
-// Server-sent events of a node, as a client gets them.
+// Server-sent events of a node, as received by a client.
 import {readFile} from 'node:fs/promises';
 import type {IncomingHttpHeaders, IncomingMessage} from 'node:http';
 import {request} from 'node:https';
@@ -9,7 +9,7 @@ import type {TestNode} from './node.ts';
 
 interface TestEvent {
   id: string;
-  /** As the `event:` line names it. */
+  /** The name on the `event:` line. */
   name: string;
   data: ClusterEvent;
 }
@@ -17,14 +17,14 @@ interface TestEvent {
 export interface TestEventStream {
   headers: IncomingHttpHeaders;
   events: TestEvent[];
-  /** Everything that has come. */
+  /** Everything received so far. */
   text(): string;
-  /** Resolves once the node says that it listens to the others; with what it says. */
+  /** Resolves with the node's message that it is subscribed to the other nodes. */
   listening(): Promise<string>;
-  /** The first event for which `isWanted`, once it is there. */
+  /** Resolves with the first event for which `isWanted` is true. */
   next(isWanted: (event: ClusterEvent) => boolean): Promise<TestEvent>;
   isEnded(): boolean;
-  /** Stops reading, so that what comes has to wait in the node. */
+  /** Stops reading, so that events queue up in the node. */
   pause(): void;
   close(): void;
 }

@@ -1,10 +1,10 @@
-// A clock that stands still until a test lets it go on. It is the one of the whole process: such tests are serial.
+// A clock that stands still until a test advances it. It replaces the clock of the whole process, so such tests are serial.
 import {setImmediate as turn} from 'node:timers/promises';
 import type {ExecutionContext} from 'ava';
 
 export interface FakeClock {
   now(): number;
-  /** Runs what becomes due, in order, each with what it leads to at once. */
+  /** Runs the timers that become due, in order, each with its immediate consequences. */
   advance(ms: number): Promise<void>;
 }
 

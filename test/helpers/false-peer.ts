@@ -1,4 +1,4 @@
-// Stands where a node of the cluster stood, with its certificate, and says what a test has it say.
+// A server in the place of a stopped node, with that node's certificate and the answers of a test.
 import {readFile} from 'node:fs/promises';
 import {createServer} from 'node:https';
 import {json} from 'node:stream/consumers';
@@ -6,10 +6,10 @@ import type {ClusterNode} from './cluster.ts';
 import type {Owner} from './daemon.ts';
 import {nodeCredentials} from './peer-call.ts';
 
-/** By the path below /peer/v1; what it returns is the `data` of the answer. Other paths answer 404. */
+/** Answers by the path below /peer/v1; the result is the `data` of the answer. Other paths answer 404. */
 export type FalseAnswers = Record<string, (body: unknown, query: URLSearchParams) => unknown>;
 
-/** The node must have been stopped: its port and its certificate are used. */
+/** The node must have been stopped, as its port and its certificate are used. */
 export const startFalsePeer = async (owner: Owner, node: ClusterNode, answers: FalseAnswers): Promise<{asked: string[]}> => {
   const ca = await readFile(node.ca_file, 'utf8');
   const asked: string[] = [];

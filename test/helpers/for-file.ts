@@ -1,9 +1,9 @@
-// Something that is started before the first test of a file and ends after the last.
+// A resource that is started before the first test of a file and closed after the last.
 import test from 'ava';
 import {createClosers} from '../../daemon/node/closers.ts';
 import type {Owner} from './daemon.ts';
 
-/** What `start` gives is there once tests run. */
+/** The result of `start` is available once tests run. */
 export const forFile = <T>(start: (owner: Owner) => Promise<T>): (() => T) => {
   const failures: unknown[] = [];
   const closers = createClosers(error => failures.push(error));

@@ -1,4 +1,4 @@
-// The gateway with a backend behind it and the services played by an object a test can change.
+// A gateway with a backend behind it, and services replaced by an object that a test can change.
 import {mkdtemp, readdir, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -20,7 +20,7 @@ interface Teardown {
 export interface TestGateway extends SmtpGateway {
   port: number;
   sink: SmtpSink;
-  /** What the services do; a test replaces what it needs to. */
+  /** The services; a test replaces those that it needs. */
   intake: IntakePort;
   /** Held mails with their content. */
   held: {mail: ReceivedMail; content: string}[];
@@ -28,20 +28,20 @@ export interface TestGateway extends SmtpGateway {
   judged: ReceivedMail[];
   verdicts: Verdict[];
   logged: string[];
-  /** Names of the files that are in the folder for big mails now. */
+  /** Names of the files that are in the folder for big mails at this moment. */
   spilled(): Promise<string[]>;
 }
 
 export interface TestGatewayOptions {
   sink?: SinkOptions;
-  /** Where mail for any domain goes; by default to the sink. */
+  /** The route of mail for any domain; by default the sink. */
   servers?: HostPort[];
   needs?: Partial<SmtpGatewayNeeds>;
 }
 
 const tls = await selfSigned('gate.test');
 
-/** Domains as `claim` has them; everything scores 0 and is relayed. */
+/** Domains as `claim` returns them; all mail scores 0 and is relayed. */
 export const startTestGateway = async (t: Teardown, options: TestGatewayOptions = {}): Promise<TestGateway> => {
   const sink = await startSmtpSink(t, options.sink);
   const tmpDir = await mkdtemp(join(tmpdir(), 'mfd-gateway-'));
@@ -82,7 +82,7 @@ const domains = [
   {id: 4, name: 'closed.test', direction: 'inbound', active: false},
 ] as Domain[];
 
-/** Who owns which mail: one.test and two.test are inbound, out.test is outbound and signed, closed.test is inactive. */
+/** Owners of mail: one.test and two.test are inbound, out.test is outbound and signed, closed.test is inactive. */
 export const claim = createClaim({findByName: name => domains.find(domain => domain.name === name)});
 
 const createFakeIntake = (

@@ -1,4 +1,4 @@
-// A hold queue on a real spool and a real database; where mail is delivered to is an object that a test can change.
+// A hold queue on a real spool and a real database. The delivery is an object that a test can change.
 
 import {join} from 'node:path';
 import {buffer} from 'node:stream/consumers';
@@ -32,11 +32,11 @@ export interface TestQueue {
   deliveries: Delivery[];
   /** Queue ids of files that could not be removed. */
   leftovers: string[];
-  /** What the queue has told of, such as `held Q1w2E3r4T5`. */
+  /** Published events of the queue, such as `held Q1w2E3r4T5`. */
   told: string[];
-  /** What the backend says to a recipient; `delivered` unless a test says otherwise. */
+  /** The backend's reply to a recipient; `delivered` by default. */
   answer: (recipient: string) => Promise<RecipientResult['outcome']>;
-  /** Replaces the writes that make room or administer. */
+  /** Replaces the retry with the reserve file, for writes that free space or administer. */
   withReserve: <T>(write: () => Promise<T>) => Promise<T>;
   /** Told of every lesson; nobody learns unless a test does. */
   train: Trainer['train'];

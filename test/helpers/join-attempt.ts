@@ -1,4 +1,4 @@
-// `mfd join` as somebody tries it, and what it leaves behind.
+// An attempt at `mfd join`, and the files that it leaves behind.
 import type {ChildProcess} from 'node:child_process';
 import {mkdtemp, readdir, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -10,11 +10,11 @@ import {mfdFile, type Ran, run} from './program.ts';
 
 export interface Attempt extends Ran {
   data: string;
-  /** What there is where the data folder would be, the folder itself included. */
+  /** The content of the data folder, the folder itself included. */
   left: string[];
 }
 
-/** With the token on standard input, in a folder of its own. */
+/** Passes the token on standard input and uses a folder of its own. */
 export const attemptJoin = async (
   t: ExecutionContext<unknown>,
   token: string,

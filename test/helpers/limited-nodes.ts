@@ -1,16 +1,16 @@
-// Rate limiters of several nodes that tell each other their counts, in a time of their own: nothing waits, and all is in order.
+// Rate limiters of several nodes that exchange their counts in simulated time: nothing waits, and all is in order.
 import {createRateLimiter, type RateLimiter} from '../../daemon/services/access/rate-limit.ts';
 
 export interface LimitedNodesOptions {
-  /** One for each node: how far its wall clock is ahead. */
+  /** For each node, how far its wall clock is ahead. */
   clockOffsetsMs: readonly number[];
-  /** How long a heartbeat is on its way, and its answer; the `n`-th line takes the `n`-th, over and over. */
+  /** Delay of a heartbeat and of its answer; the `n`-th line takes the `n`-th value, cyclically. */
   delaysMs: readonly number[];
 }
 
 export interface LimitedNodes {
   limiters: readonly RateLimiter[];
-  /** Asks a node `count` times at a moment. */
+  /** Sends `count` requests to a node at one moment. */
   askAt(atMs: number, node: number, count: number): void;
   /** Moments of the requests that passed, in order, once all is over. */
   run(untilMs: number): number[];
@@ -80,7 +80,7 @@ export const limitedNodes = (keyId: number, limit: number, {clockOffsetsMs, dela
 
 const never = {atMs: Number.POSITIVE_INFINITY, order: 0, run: () => undefined};
 
-/** The most that happened in any 60 s. `moments` are in order. */
+/** The largest number of requests in any 60 s. `moments` are in order. */
 export const mostInAMinute = (moments: readonly number[]): number => {
   let first = 0;
   let most = 0;

@@ -1,4 +1,4 @@
-// A real node with one domain and the backend it delivers to, and what tests of mail do with them.
+// A real node with one domain and the backend that it delivers to, and common steps of mail tests.
 import {readdir} from 'node:fs/promises';
 import {join} from 'node:path';
 import {formatHostPort} from '../../shared/host-port.ts';
@@ -31,7 +31,7 @@ export interface Sending {
 export interface MailNode extends TestNode {
   sink: SmtpSink;
   domainId: number;
-  /** From ada@example.net to ben@example.com, unless told otherwise. */
+  /** From ada@example.net to ben@example.com by default. */
   send(raw: string | Buffer, sending?: Sending): Promise<Reply>;
   createDomain(domain: object): Promise<number>;
   updateDomain(changes: object): Promise<void>;
@@ -51,13 +51,13 @@ export interface MailNodeOptions extends NodeOptions {
   domain?: object;
 }
 
-/** Thresholds with which everything is held, or everything relayed, whatever it scores. */
+/** Thresholds at which everything is held, or everything relayed, independent of its score. */
 export const holdAll = {quarantine_threshold: -1000, reject_threshold: 10_000};
 export const relayAll = {quarantine_threshold: 10_000, reject_threshold: 10_000};
 
 export const startMailNode = async (owner: Owner, options: MailNodeOptions = {}): Promise<MailNode> => {
   const sink = await startSmtpSink(owner, options.sink);
-  // Nothing asks the name server of the machine.
+  // No query reaches the name server of the machine.
   const smtp = {reverse_lookup: false, ...(options.config?.smtp as object | undefined)};
   const node = await startNode(owner, {...options, config: {...options.config, smtp}});
 
@@ -101,13 +101,13 @@ export const startMailNode = async (owner: Owner, options: MailNodeOptions = {})
   };
 };
 
-/** Splits what a node hands out into its own `Received` field and all that follows. */
+/** Splits a mail handed out by a node into the node's `Received` field and the rest. */
 export const splitTrace = (bytes: Buffer): {trace: string; rest: Buffer} => {
   const trace = /^Received: [^\r\n]*\r\n(?:[\t ][^\r\n]*\r\n)*/.exec(bytes.subarray(0, 4096).toString('latin1'))?.[0] ?? '';
   return {trace, rest: bytes.subarray(trace.length)};
 };
 
-/** Text as SMTP carries it: every line ends in CRLF, the last one too. */
+/** Text in SMTP's form: every line ends in CRLF, the last one too. */
 export const onTheWire = (bytes: Buffer): Buffer => {
   const text = bytes.toString('latin1').replace(/\r?\n/g, '\r\n');
   return Buffer.from(text === '' || text.endsWith('\r\n') ? text : `${text}\r\n`, 'latin1');

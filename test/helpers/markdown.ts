@@ -4,13 +4,13 @@ export interface Heading {
   /** 1 for the title of the page. */
   level: number;
   text: string;
-  /** What `#…` in a link has to say. */
+  /** The anchor: the text after `#` in a link. */
   anchor: string;
 }
 
 interface Link {
   text: string;
-  /** As it is written: `docs/cluster.md#drift`, `#try-it`, `https://…`. */
+  /** The link as written: `docs/cluster.md#drift`, `#try-it`, `https://…`. */
   target: string;
 }
 
@@ -43,7 +43,7 @@ const slugOf = (heading: string): string =>
     .replace(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-');
 
-/** Headings of one name are told apart by numbers, from the second one on. */
+/** Headings with the same name get a number, from the second one on. */
 const numbered = (slugs: readonly string[], at: number): string => {
   const slug = slugs[at] ?? '';
   const before = slugs.slice(0, at).filter(other => other === slug).length;

@@ -1,4 +1,4 @@
-// A real Postfix whose milter is a real node; what it relays comes to the node's sink.
+// A real Postfix whose milter is a real node. Relayed mail goes to the node's sink.
 import {join} from 'node:path';
 import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
@@ -11,11 +11,11 @@ import {makeSocketFolder} from './socket-folder.ts';
 
 export interface MilterNode extends MailNode {
   postfix: PrivatePostfix;
-  /** The milter as Postfix's configuration has it. */
+  /** The milter's address as in Postfix's configuration. */
   milter: string;
-  /** To Postfix; from ada@example.net to ben@example.com, unless told otherwise. */
+  /** Sends to Postfix; from ada@example.net to ben@example.com by default. */
   mail(raw: string | Buffer, sending?: Sending): Promise<{reply: Reply; recipients: Reply[]}>;
-  /** Resolves once the sink has had so many mails. */
+  /** Resolves once the sink has received this number of mails. */
   sunk(count: number): Promise<SinkMail[]>;
   /** Queue ids in Postfix's hold queue. */
   onHold(): Promise<string[]>;
@@ -27,7 +27,7 @@ export interface MilterNodeOptions extends MailNodeOptions {
   isOverTcp?: boolean;
 }
 
-/** Postfix relays mail for example.com and example.org, and from loopback to anybody. */
+/** Postfix relays mail for example.com and example.org, and any mail from loopback. */
 export const startMilterNode = async (t: Owner, options: MilterNodeOptions = {}): Promise<MilterNode> => {
   const {settings, isOverTcp, ...mailOptions} = options;
   const postfix = await startPostfix(t, {isStarted: false});

@@ -1,4 +1,4 @@
-// A milter with the services played by an object a test can change, and the other end of it: what Postfix says to one.
+// A milter with services replaced by an object that a test can change, and the other end of it: Postfix's side of the protocol.
 import {mkdtemp, readdir, rm} from 'node:fs/promises';
 import {connect, type Socket} from 'node:net';
 import {tmpdir} from 'node:os';
@@ -12,18 +12,18 @@ import type {Owner} from './daemon.ts';
 import {claim, judgement} from './gateway.ts';
 
 export interface TestMilter extends MilterServer {
-  /** What the services do; a test replaces what it needs to. */
+  /** The services; a test replaces those that it needs. */
   intake: MilterIntake;
   /** Everything that was judged, and everything held, with its content. */
   judged: {mail: ReceivedMail; content: string}[];
   held: ReceivedMail[];
   verdicts: Verdict[];
   logged: string[];
-  /** Names of the files that are in the folder for big mails now. */
+  /** Names of the files that are in the folder for big mails at this moment. */
   spilled(): Promise<string[]>;
 }
 
-/** Everything scores 0 and is let pass. Listens on loopback. */
+/** Everything scores 0 and passes. Listens on loopback. */
 export const startTestMilter = async (owner: Owner, needs: Partial<MilterServerNeeds> = {}): Promise<TestMilter> => {
   const tmpDir = await mkdtemp(join(tmpdir(), 'mfd-milter-'));
   owner.teardown(async () => rm(tmpDir, {recursive: true}));
@@ -70,7 +70,7 @@ export const frame = (letter: string, ...parts: (string | Buffer)[]): Buffer => 
   return Buffer.concat([length, Buffer.from(letter), data]);
 };
 
-/** Texts as the protocol has them: each with a NUL at its end. */
+/** Texts in the protocol's form: each with a NUL at its end. */
 export const texts = (...values: string[]): string => values.map(value => `${value}\0`).join('');
 
 export const uint32 = (...values: number[]): Buffer => {
@@ -79,7 +79,7 @@ export const uint32 = (...values: number[]): Buffer => {
   return bytes;
 };
 
-/** What Postfix 3.7 offers. */
+/** The options that Postfix 3.7 offers. */
 export const offered = {version: 6, actions: 0x1ff, protocol: 0x1f_ffff};
 
 export interface MilterMailParts {
@@ -92,7 +92,7 @@ export interface MilterMailParts {
   macros?: string[];
 }
 
-/** Frames of one mail, without those that come before the content when `to` is empty. As Postfix sends them. */
+/** Frames of one mail in Postfix's order. An empty `to` leaves out the frames before the content. */
 export const framesOf = (mail: MilterMailParts) => {
   const {from = 'ada@example.net', to = ['ben@one.test'], queueId = '4jX9jr51JCzJFFG', headers = [['Subject', ' hi']]} = mail;
   const {body = 'text\r\n', parameters = [], macros = []} = mail;
@@ -113,21 +113,24 @@ export const framesOf = (mail: MilterMailParts) => {
 
 export interface MilterPeer {
   write(bytes: Buffer): void;
-  /** The next answer; rejects when the milter closes. */
+  /** Resolves with the next answer; rejects when the milter closes. */
   answer(): Promise<MilterAnswer>;
-  /** Answers up to one that decides: continue, accept, a reply code. */
+  /** Answers up to a final one: continue, accept, or a reply code. */
   decision(): Promise<MilterAnswer[]>;
-  /** The whole dialogue of one mail; answers to its recipients, and to its end, or to what ended it before. */
+  /**
+   * The whole dialogue of one mail. Resolves with the answers to its recipients, and with the answer to its end or the answer
+   * that ended it earlier.
+   */
   mail(parts?: MilterMailParts): Promise<{recipients: MilterAnswer[]; answers: MilterAnswer[]}>;
-  /** All dialogue up to the first content. */
+  /** The dialogue up to the content. */
   untilContent(parts?: MilterMailParts): Promise<void>;
-  /** What it has not been able to send yet. */
+  /** Bytes that could not be sent yet. */
   unsentBytes(): number;
   closed: Promise<unknown>;
   destroy(): void;
 }
 
-/** Connects as Postfix does for a client at 192.0.2.5, unless told to say nothing yet. */
+/** Connects as Postfix does for a client at 192.0.2.5, unless the test sends the first frames itself. */
 export const connectPeer = async (address: LocalAddress, {isSilent = false} = {}): Promise<MilterPeer> => {
   const socket: Socket = connect({...address, noDelay: true});
   const answers = createAnswerReader(socket);

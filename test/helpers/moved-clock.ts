@@ -1,7 +1,8 @@
-// Clocks that a test moves. Timers and TLS go by the real ones; these are those of the whole process: such tests are serial.
+// Clocks that a test moves. Timers and TLS use the real clocks. The moved ones apply to the whole process, so such tests are
+// serial.
 import type {ExecutionContext} from 'ava';
 
-/** Moves `Date.now` and `performance.now` ahead by `ms` more. */
+/** Moves `Date.now` and `performance.now` ahead by another `ms`. */
 export const useMovedClock = (t: ExecutionContext): ((ms: number) => void) => {
   const wall = Date.now;
   const monotonic = performance.now.bind(performance);

@@ -1,7 +1,7 @@
 import {createServer, type Socket} from 'node:net';
 import type {ExecutionContext} from 'ava';
 
-/** Takes connections and says nothing. Resolves with its http address. */
+/** Accepts connections and sends nothing. Resolves with its http address. */
 export const startMute = async (t: ExecutionContext): Promise<string> => {
   const sockets = new Set<Socket>();
   const server = createServer(socket => {

@@ -1,4 +1,5 @@
-// Hosts with addresses of their own: network namespaces on one bridge. What one sends to another can be lost, in one direction too.
+// Hosts with addresses of their own: network namespaces on one bridge. Packets between two hosts can be dropped, also in one
+// direction only.
 import {execFile} from 'node:child_process';
 import {promisify} from 'node:util';
 import type {Owner} from './daemon.ts';
@@ -11,8 +12,8 @@ export interface Host {
   /** IPv4. */
   address: string;
   /**
-   * Begins the command line of a program that runs on this host. Not `ip netns exec`: that makes a mount namespace, too, which keeps
-   * disks of other tests that are unmounted meanwhile.
+   * Begins the command line of a program that runs on this host. Not `ip netns exec`: that also creates a mount namespace, which
+   * keeps disks of other tests busy that are unmounted meanwhile.
    */
   within: string[];
 }
@@ -20,23 +21,23 @@ export interface Host {
 interface Loss {
   from: string;
   to: string;
-  /** TCP packets to this port of `to` alone; otherwise all. */
+  /** Only TCP packets to this port of `to`; all packets when left out. */
   port?: number;
 }
 
 export interface Network<Name extends string = string> {
   hosts: Record<Name, Host>;
-  /** The address on this network of the machine that the tests run on, the host `tests`. */
+  /** The address on this network of the machine that runs the tests, the host `tests`. */
   address: string;
-  /** From now on such packets vanish without an answer. */
+  /** From now on such packets are dropped silently. */
   lose(...losses: Loss[]): Promise<void>;
-  /** Nothing gets from one to the other or back. */
+  /** Drops all packets between the two hosts, in both directions. */
   cut(one: string, other: string): Promise<void>;
-  /** Nothing is lost any more. */
+  /** Stops all packet loss. */
   heal(): Promise<void>;
 }
 
-/** Networks at once on one machine. */
+/** Maximum number of networks at once on one machine. */
 const most = 200;
 
 export const startNetwork = async <Name extends string>(owner: Owner, names: readonly Name[]): Promise<Network<Name>> => {
@@ -52,7 +53,7 @@ export const startNetwork = async <Name extends string>(owner: Owner, names: rea
     await ip('netns', 'add', space);
     owner.teardown(async () => void (await ip('netns', 'del', space)));
     await ip('link', 'add', wire, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', space);
-    // With the namespace it would go some time later, when another network may have its name.
+    // If it were deleted with its namespace, it would disappear some time later, when another network may have its name.
     owner.teardown(async () => void (await ip('link', 'del', wire)));
     await ip('link', 'set', wire, 'master', bridgeOf(no), 'up');
     const host = {address: `10.213.${no}.${at + 10}`, within: ['nsenter', `--net=/run/netns/${space}`]};
@@ -72,7 +73,7 @@ export const startNetwork = async <Name extends string>(owner: Owner, names: rea
   const addressOf = (name: string) => (name === 'tests' ? address : hostOf(name).address);
   const lose = async ({from, to, port}: Loss) => {
     const what = port === undefined ? '' : `tcp dport ${port} `;
-    // Where it is sent when it is sent to the tests, as these have no rules of their own.
+    // Packets to the tests' host are dropped at the sender, as the tests' host has no rules of its own.
     if (to === 'tests') await nft(hostOf(from), `add rule inet lost out ip daddr ${address} ${what}drop`);
     else await nft(hostOf(to), `add rule inet lost in ip saddr ${addressOf(from)} ${what}drop`);
   };
@@ -95,7 +96,7 @@ export const startNetwork = async <Name extends string>(owner: Owner, names: rea
 
 const bridgeOf = (no: number) => `mfdbr${no}`;
 
-/** Its number is the number of the network; no two processes get the same one. */
+/** The port's number is the number of the network; no two processes get the same one. */
 const addBridge = async (owner: Owner): Promise<number> => {
   for (let no = process.pid % most, tries = 1; ; no = (no + 1) % most, tries += 1)
     try {
@@ -111,7 +112,7 @@ const addBridge = async (owner: Owner): Promise<number> => {
 const nft = async ({within: [program = '', ...args]}: Host, rules: string) =>
   execute(program, [...args, 'nft', rules], {env: {PATH: systemPath}});
 
-/** Why there can be no such network here: a right or a program is missing. Undefined where there can be. */
+/** The reason why no such network can be created here: a missing right or program. Undefined where one can be created. */
 export const networkMissing: string | undefined = await (async () => {
   const closers: (() => Promise<void> | void)[] = [];
   try {

@@ -1,4 +1,4 @@
-// A real node for tests: the built programs as child processes, on free ports, in a folder that goes away.
+// A real node for tests: the built programs as child processes, on free ports, in a temporary folder.
 import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {Agent} from 'node:https';
 import {tmpdir} from 'node:os';
@@ -26,19 +26,19 @@ export interface TestNode {
   smtpPort: number;
   data: string;
   xdgConfigHome: string;
-  /** Everything the daemon has written to stderr since it was last started. */
+  /** Everything that the daemon has written to stderr since its last start. */
   log(): string;
   api(method: string, path: string, options?: ApiRequest): Promise<ApiAnswer>;
   mfctl(args: string[], options?: RunOptions): Promise<Ran>;
   /** Ends the daemon and waits; returns its exit code, or the signal that ended it. */
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
-  /** Starts the daemon of a stopped node again, on the same ports; `env` is added for this time. */
+  /** Starts the daemon of a stopped node again, on the same ports; `env` applies to this start only. */
   start(env?: Record<string, string>): Promise<void>;
   /** The build of mfd that `start` runs from now on. */
   runWith(program: string): void;
   signal(signal: NodeJS.Signals): void;
   isRunning(): boolean;
-  /** Of the daemon, while it runs. */
+  /** Process id of the daemon, while it runs. */
   pid(): number;
 }
 
@@ -46,13 +46,13 @@ export interface NodeOptions {
   /** Merged into mfd.yaml, section by section. */
   config?: Record<string, unknown>;
   env?: Record<string, string>;
-  /** Data directory, when it must be a special one. */
+  /** The data directory, when a test needs a special one. */
   data?: string;
-  /** Another build of mfd to make and run it with. */
+  /** Another build of mfd, used to create and run the node. */
   program?: string;
 }
 
-/** What `mfd init --json` prints. */
+/** The output of `mfd init --json`. */
 export type NodeReport = Pick<
   TestNode,
   'node_id' | 'api_url' | 'api_key' | 'ca_file' | 'metrics_url' | 'cluster_url' | 'smtp' | 'data'
@@ -61,7 +61,7 @@ export type NodeReport = Pick<
 /** Options of `mfd init` and `mfd join`. */
 export const listenOptions = ['--api-listen', '--cluster-listen', '--metrics-listen', '--smtp-listen'];
 
-/** The same with ports that are free. */
+/** The same options with free ports. */
 export const freeListens = async (host = '127.0.0.1'): Promise<string[]> => {
   const options: string[] = [];
   for (const option of listenOptions) options.push(option, `${host}:${await freePort()}`);
@@ -81,14 +81,14 @@ export const startNode = async (owner: Owner, options: NodeOptions = {}): Promis
   return node;
 };
 
-/** A folder for one node, which goes away, and the mfctl configuration of whoever made the node. */
+/** A temporary folder for one node, and the mfctl configuration of the user who created the node. */
 export const nodeFolder = async (owner: Owner, parent = tmpdir()): Promise<{root: string; xdgConfigHome: string}> => {
   const root = await mkdtemp(join(parent, 'mfd-test-'));
   owner.teardown(async () => rm(root, {recursive: true, force: true}));
   return {root, xdgConfigHome: join(root, 'config')};
 };
 
-/** `mfd init` or `mfd join` with ports that are free. */
+/** `mfd init` or `mfd join` with free ports. */
 export const makeNode = async (
   args: string[],
   {env, program = mfdFile, host}: Pick<Making, 'env' | 'program' | 'host'>,
@@ -104,11 +104,11 @@ interface Making {
   xdgConfigHome: string;
   env: Record<string, string>;
   program?: string | undefined;
-  /** Where it runs, if not on the host of the tests. */
+  /** The host on which the node runs, if not that of the tests. */
   host?: Host | undefined;
 }
 
-/** A node that has been made, not started yet. */
+/** A node that has been created and not started yet. */
 export const openNode = async (owner: Owner, {report, xdgConfigHome, env, program, host}: Making): Promise<TestNode> => {
   const agent = new Agent({keepAlive: true, ca: await readFile(report.ca_file, 'utf8')});
   owner.teardown(() => agent.destroy());
@@ -139,7 +139,7 @@ export const openNode = async (owner: Owner, {report, xdgConfigHome, env, progra
   };
 };
 
-/** Later documents win over what init wrote: the sections named are merged into the file's. */
+/** Later documents override the file written by init: their sections are merged into the file's sections. */
 export const addToConfig = async (data: string, config: Record<string, unknown>): Promise<void> => {
   const file = join(data, 'mfd.yaml');
   const merged = parse(await readFile(file, 'utf8')) as Record<string, unknown>;

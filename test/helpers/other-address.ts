@@ -1,8 +1,8 @@
-/** Of unknown keys that one address sends within a minute, more than twenty are too many. */
+/** A node rejects an address that sends more than twenty unknown keys within a minute. */
 const perAddress = 15;
 let given = 0;
 
-/** Addresses of this machine for requests with keys that a node does not know: none of them is given too often. */
+/** Addresses of this machine for requests with unknown keys. No address is used more often than the node allows. */
 export const otherAddress = (): string => {
   const number = Math.floor(given / perAddress) % (256 * 256);
   given += 1;

@@ -1,6 +1,6 @@
 import type {Owner} from './daemon.ts';
 
-/** Whoever starts things outside of a test: what was opened last ends first. */
+/** Owner of resources that are started outside of a test: the last one opened is closed first. */
 export const startOwner = (): Owner & {end(): Promise<void>} => {
   const teardowns: (() => Promise<void> | void)[] = [];
   return {

@@ -1,4 +1,4 @@
-// Requests to a cluster port with whatever certificate a test likes to show.
+// Requests to a cluster port with any client certificate that a test chooses.
 import {X509Certificate} from 'node:crypto';
 import {once} from 'node:events';
 import {readFile} from 'node:fs/promises';
@@ -34,7 +34,7 @@ export const callPeer = async (
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 ): Promise<{status: number; json: any}> => {
   const ca = await readFile(target.ca_file, 'utf8');
-  // Names are for clients of the API: nodes know each other by what else is in their certificates.
+  // Host names are for clients of the API: nodes recognise each other by other parts of their certificates.
   const agent = new Agent({...credentials, ca, checkServerIdentity: () => undefined});
   const text = body === undefined ? undefined : JSON.stringify(body);
   try {
@@ -54,7 +54,7 @@ export const callPeer = async (
   }
 };
 
-/** Fingerprint of the certificate that a new connection is shown. */
+/** Fingerprint of the certificate that the server presents to a new connection. */
 export const shownAt = async (url: string): Promise<string> => {
   const {hostname: host, port} = new URL(url);
   const socket = connect({host, port: Number(port), rejectUnauthorized: false}).on('error', () => {});
@@ -71,7 +71,7 @@ export interface OpenConnection {
   closed: Promise<void>;
 }
 
-/** A connection that has got past the handshake and says nothing. */
+/** A connection that has completed the handshake and sends nothing. */
 export const openConnection = async (target: Target, credentials: Credentials): Promise<OpenConnection> => {
   const ca = await readFile(target.ca_file, 'utf8');
   const {hostname: host, port} = new URL(target.cluster_url);
@@ -81,7 +81,7 @@ export const openConnection = async (target: Target, credentials: Credentials): 
   });
   socket.on('error', () => {});
   await new Promise<void>((resolve, reject) => {
-    // The server's tickets come once it has looked at the certificate.
+    // The server sends its TLS session tickets once it has checked the certificate.
     socket.once('session', () => resolve());
     socket.once('close', () => reject(new Error('closed at once')));
   });

@@ -1,5 +1,5 @@
-// Small nodes in this process that ask each other over real mutual TLS: a hold queue each, with keys and domains that a test
-// can set, and nothing else of a node.
+// Small nodes in this process that call each other over real mutual TLS. Each has a hold queue, keys and domains that a test can
+// set, and no other part of a node.
 
 import pino from 'pino';
 import {createAuthority, issueLeaf, type KeyAndCertificate} from '../../daemon/cluster/certificates.ts';
@@ -25,13 +25,13 @@ export interface PeerNode extends TestQueue {
   nodeId: string;
   bus: EventBus;
   auditLog: AuditLog;
-  /** What this node knows of keys and domains. */
+  /** Keys and domains of this node. */
   keys: Map<number, StoredApiKey>;
   domainIds: Set<number>;
   credentials: PeerCredentials;
-  /** Asks this node as `asker`. */
+  /** Calls this node as `asker`. */
   clientOf(asker: PeerNode): PeerClient;
-  /** Goes away, or comes back where it was. */
+  /** Closes the listener, or opens it again at the same address. */
   stop(): Promise<void>;
   start(): Promise<void>;
 }

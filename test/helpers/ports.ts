@@ -1,17 +1,17 @@
-// Ports for whatever must be told its port before it listens, or keeps it while it is down.
+// Ports for programs that must know their port before they listen, or that keep it while they are down.
 import {createServer, type Server} from 'node:net';
 import type {HostPort} from '../../shared/host-port.ts';
 
-// Below the range from which systems take ports for outgoing connections, and below that from which mfd takes one in place of port 0.
+// Below the range of the system's ephemeral ports, and below the range from which mfd takes a port in place of port 0.
 const first = 4000;
 const perProcess = 256;
 const shares = Math.floor((10_000 - first) / perProcess);
 
-/** The first port of the share of this process: who listens there owns the others, until it ends. */
+/** The first port of this process's share: the process that listens there owns the others until it ends. */
 let mine: Promise<number> | undefined;
 let given = 0;
 
-/** A port of 127.0.0.1 that is free, and that no other process of the tests is given. */
+/** A free port of 127.0.0.1 that no other process of the tests gets. */
 export const freePort = async (): Promise<number> => {
   mine ??= claimShare();
   const share = await mine;
@@ -27,7 +27,7 @@ export const freePort = async (): Promise<number> => {
   throw new Error(`ports ${share} to ${share + perProcess - 1} are all in use`);
 };
 
-/** An address of this machine where nobody listens. */
+/** An address of this machine without a listener. */
 export const closedPort = async (): Promise<HostPort> => ({host: '127.0.0.1', port: await freePort()});
 
 const claimShare = async (): Promise<number> => {

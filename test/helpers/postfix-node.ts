@@ -1,4 +1,4 @@
-// A real node beside a real Postfix, whose hold queue is part of the node's.
+// A real node beside a real Postfix, whose hold queue is part of the node's quarantine.
 import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
 import {type Held, type MailNode, type MailNodeOptions, startMailNode} from './mail-node.ts';
@@ -8,21 +8,21 @@ import {startSmtpSink} from './smtp-sink.ts';
 
 export interface PostfixNode extends MailNode {
   postfix: PrivatePostfix;
-  /** To Postfix, from ada@example.net to ben@example.com. */
+  /** Sends to Postfix, from ada@example.net to ben@example.com. */
   sendToPostfix(raw: string | Buffer, sending?: {from?: string; to?: string | string[]}): ReturnType<typeof sendMail>;
-  /** Ids of what is on hold in Postfix. */
+  /** Ids of the mails on hold in Postfix. */
   onHold(): Promise<string[]>;
-  /** Waits until so many mails are in the list. */
+  /** Waits until the list has this number of mails. */
   untilHeld(count: number): Promise<Held[]>;
 }
 
-/** Every mail is put on hold by Postfix itself, as `header_checks` may do. */
+/** Postfix itself puts every mail on hold, as `header_checks` may do. */
 export const holdEverything = {smtpd_data_restrictions: 'check_client_access static:HOLD'};
 
 export interface PostfixNodeOptions extends MailNodeOptions, Pick<PostfixOptions, 'settings'> {
   /** Starts the helper that runs programs as root; resolves with its socket. */
   helper?(owner: Owner, postfix: PrivatePostfix): Promise<string>;
-  /** Between two looks at the queue. */
+  /** Interval of the polls of the queue. */
   reconcileSeconds?: number;
 }
 

@@ -1,4 +1,4 @@
-// A real Postfix, private to one test: its own configuration, queue and port, no chroot, started and ended by the test.
+// A real Postfix, private to one test: its own configuration, queue and port, no chroot, started and stopped by the test.
 import {execFile, spawn} from 'node:child_process';
 import {chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -10,7 +10,7 @@ import {freePort} from './ports.ts';
 
 const runFile = promisify(execFile);
 
-/** Why these tests cannot run here, or undefined. Postfix starts as root only. */
+/** The reason why these tests cannot run here, or undefined. Postfix starts as root only. */
 export const postfixMissing = (): string | undefined => {
   if (process.getuid?.() !== 0) return 'Postfix starts as root only';
   return isInstalled('/usr/sbin/postconf') ? undefined : 'Postfix is not installed';
@@ -28,13 +28,13 @@ interface QueuedMail {
 export interface PrivatePostfix {
   configDir: string;
   queueDir: string;
-  /** Of its SMTP server, on 127.0.0.1. */
+  /** Port of its SMTP server, on 127.0.0.1. */
   port: number;
   /** Runs one of its programs, such as `postsuper`, on this instance. */
   command(program: string, args: string[], input?: string): Promise<{code: number; stdout: Buffer; stderr: string}>;
-  /** What is in its queues, as postqueue says it. */
+  /** The content of its queues, as printed by postqueue. */
   queue(): Promise<QueuedMail[]>;
-  /** Sets parameters of main.cf and has them taken over. */
+  /** Sets parameters of main.cf and reloads them. */
   configure(settings: Record<string, string>): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -44,7 +44,7 @@ export interface PrivatePostfix {
 export interface PostfixOptions {
   /** Parameters of main.cf. */
   settings?: Record<string, string>;
-  /** False: `start` is the test's to call. */
+  /** False: the test calls `start` itself. */
   isStarted?: boolean;
 }
 
@@ -53,7 +53,7 @@ export const startPostfix = async (
   {settings = {}, isStarted = true}: PostfixOptions = {},
 ): Promise<PrivatePostfix> => {
   const root = await mkdtemp(join(tmpdir(), 'mfd-postfix-'));
-  // Postfix gives up root and must still get in.
+  // Postfix drops root rights and must still be able to enter.
   await chmod(root, 0o755);
   const [configDir, queueDir, dataDir] = ['conf', 'queue', 'data'].map(name => join(root, name)) as [string, string, string];
   const port = await freePort();
@@ -102,7 +102,7 @@ export const startPostfix = async (
     async stop() {
       if (!isRunning) return;
       isRunning = false;
-      // It waits until its master process, which it finds by the pid file of this instance, is gone.
+      // It waits until its master process, found by the pid file of this instance, has ended.
       await insist('postfix', ['stop']);
     },
     log: async () => readFile(logFile, 'utf8').catch(() => ''),
@@ -125,7 +125,7 @@ const basics = ({queueDir, dataDir, logFile}: {queueDir: string; dataDir: string
   queue_directory: queueDir,
   data_directory: dataDir,
   maillog_file: logFile,
-  // Postfix writes its log below these folders only.
+  // Postfix writes its log only below these folders.
   maillog_file_prefixes: '/var, /tmp, /dev/stdout',
   myhostname: 'mx.test',
   mydestination: '',
@@ -136,7 +136,7 @@ const basics = ({queueDir, dataDir, logFile}: {queueDir: string; dataDir: string
   alias_maps: '',
   alias_database: '',
   biff: 'no',
-  // Nothing asks a name server.
+  // No query reaches a name server.
   smtpd_peername_lookup: 'no',
   disable_dns_lookups: 'yes',
   smtp_host_lookup: 'native',

@@ -1,4 +1,4 @@
-// Copies of one node that `test/run.mjs` has made: `mfd init` for each test took longer than the node takes to start.
+// Copies of one node that `test/run.mjs` has created. Running `mfd init` in each test took longer than starting the node.
 import {cp, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {freePort} from './ports.ts';
@@ -21,7 +21,7 @@ export const copyPreparedNode = async <R extends Report>(data: string, xdgConfig
   const moves: [string, string][] = [[made.data, data]];
   for (const address of [made.api_url, made.cluster_url, made.metrics_url, made.smtp])
     moves.push([address.slice(address.lastIndexOf(':')), `:${await freePort()}`]);
-  // In one step: a new port may be an old one of another listener.
+  // All ports are replaced in one step: a new port may equal an old one of another listener.
   const pattern = new RegExp(moves.map(([from]) => from.replace(/[.+]/g, '\\$&')).join('|'), 'g');
   const moved = (text: string) => text.replace(pattern, found => moves.find(([from]) => from === found)?.[1] ?? found);
 

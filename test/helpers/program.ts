@@ -6,7 +6,7 @@ import {fileURLToPath} from 'node:url';
 export const mfdFile = fileURLToPath(new URL('../../bin/mfd', import.meta.url));
 export const mfctlFile = fileURLToPath(new URL('../../bin/mfctl', import.meta.url));
 
-/** mfd with crash points: npm run build:test makes what it runs. */
+/** mfd with crash points, built by `npm run build:test`. */
 export const mfdTestBuildFile = fileURLToPath(new URL('../fault/mfd-test-build.js', import.meta.url));
 
 export interface Ran {
@@ -18,17 +18,17 @@ export interface Ran {
 export interface RunOptions {
   input?: string;
   env?: Record<string, string>;
-  /** Begins the command line, such as where a host of a network is entered. */
+  /** Begins the command line, for example to enter a host of a network. */
   within?: readonly string[];
-  /** For signals while it runs. */
+  /** Gives access to the process, for signals while it runs. */
   onStart?(child: ChildProcess): void;
 }
 
-/** Runs a program with this Node to its end; never rejects for an exit status. */
+/** Runs a program with this Node until it ends; an exit status other than 0 does not reject. */
 export const run = async (file: string, args: string[], options: RunOptions = {}): Promise<Ran> =>
   execute(process.execPath, [file, ...args], options);
 
-/** The same as from a shell, where the program's own first lines start Node, which is to be found in the PATH. */
+/** The same as from a shell: the program's own first lines start Node, which must be in the PATH. */
 export const runTyped = async (file: string, args: string[], {env, ...options}: RunOptions = {}): Promise<Ran> =>
   execute(file, args, {...options, env: {PATH: `${dirname(process.execPath)}:${process.env.PATH}`, ...env}});
 
@@ -44,7 +44,7 @@ const execute = async (program: string, options: string[], {input, env, within =
     child.stdin?.end(input ?? '');
   });
 
-/** Nothing of whoever runs the tests leaks into the programs under test. */
+/** The environment of the test run must not leak into the programs under test. */
 export const cleanEnvironment = (): NodeJS.ProcessEnv =>
   Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(MFD_|MFCTL_|NODE_EXTRA_CA_CERTS|NO_COLOR|FORCE_COLOR)/.test(name)),

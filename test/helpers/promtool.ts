@@ -3,7 +3,7 @@ import {isInstalled} from './installed.ts';
 
 export const hasPromtool = isInstalled('promtool');
 
-/** What `promtool check metrics` prints. */
+/** The output of `promtool check metrics`. */
 export const promtool = async (text: string): Promise<string> =>
   new Promise((resolve, reject) => {
     const child = execFile('promtool', ['check', 'metrics'], (error, stdout, stderr) => {

@@ -1,4 +1,4 @@
-// A real terminal for a program under test: util-linux' script, of which every byte that arrives at the master side is kept.
+// A real terminal for a program under test: script of util-linux, which keeps every byte that arrives at the master side.
 import {type ChildProcess, spawn} from 'node:child_process';
 import {quoted} from '../../cli/command-line/quoting.ts';
 import {isInstalled} from './installed.ts';
@@ -9,15 +9,15 @@ export const hasScript = isInstalled('script');
 export interface PseudoTerminalOptions {
   columns?: number;
   env?: Record<string, string>;
-  /** What is typed once the output has this text. */
+  /** Text that is typed once this text has been printed. */
   answer?: {to: string; keys: string};
   onStart?(child: ChildProcess, type: (keys: string) => void): void;
 }
 
-/** As a shell would have it: 130 for a program that an interrupt has ended. */
+/** The status as in a shell: 130 for a program ended by an interrupt. */
 export interface PseudoTerminalRun {
   code: number;
-  /** Standard output and standard error, as they came. */
+  /** Standard output and standard error, in order of arrival. */
   output: Buffer;
 }
 

@@ -30,7 +30,7 @@ export interface MailParts {
   hasTestString?: boolean;
 }
 
-/** An unsuspicious mail from a stranger, but for what is given. */
+/** An unsuspicious mail from a stranger, except for the given fields. */
 export const receivedMail = ({
   bytes = sample('plain.eml'),
   client,

@@ -7,7 +7,7 @@ import type {Owner} from './daemon.ts';
 
 const program = fileURLToPath(new URL('../../node_modules/@redocly/cli/bin/cli.js', import.meta.url));
 
-/** What `redocly lint` finds in a description: problems as text, and its exit status. */
+/** The findings of `redocly lint` in a description: problems as text, and its exit status. */
 export const lint = async (owner: Owner, yaml: string): Promise<{code: number; problems: string[]}> => {
   const folder = await mkdtemp(join(tmpdir(), 'mfd-openapi-'));
   owner.teardown(() => rm(folder, {recursive: true}));

@@ -14,19 +14,19 @@ export interface Release {
   commit: string;
 }
 
-/** Releases from which an upgrade has to work. A release adds itself. */
+/** Releases from which an upgrade must work. Each new release adds itself. */
 export const releases: readonly Release[] = [
   {version: '0.4.0', commit: 'b0dec73ba0dbe1b47f8c1dcb40d64cce3e34ac37'},
   {version: '0.5.0', commit: '423c04100ea60fb44167c1eb1884251f96bec940'},
 ];
 
-/** Why a release cannot be built here; undefined where it can. */
+/** The reason why a release cannot be built here; undefined where it can. */
 export const releaseMissing = ({version, commit}: Release): string | undefined => {
   const {status} = spawnSync('git', ['-C', root, 'cat-file', '-e', `${commit}^{commit}`], {stdio: 'ignore'});
   return status === 0 ? undefined : `the commit of ${version} is not here: git is not installed, or this is no full clone`;
 };
 
-/** Builds a release with the packages that are installed; resolves with the path of its mfd. */
+/** Builds a release with the installed packages; resolves with the path of its mfd. */
 export const buildRelease = async (t: Teardown, {commit}: Release): Promise<string> => {
   const folder = join(await testFolder(t), 'release');
   await mkdir(folder);

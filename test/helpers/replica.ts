@@ -1,4 +1,4 @@
-// Configurations of several nodes in one process that replicate without the wire.
+// Configurations of several nodes in one process that replicate without a network.
 
 import {type Configuration, createConfiguration} from '../../daemon/replication/configuration.ts';
 import {createReplication} from '../../daemon/replication/replication.ts';
@@ -16,7 +16,7 @@ export interface Replica {
 
 export const everything = {limit: 1000, maxChars: Number.MAX_SAFE_INTEGER};
 
-/** Who a replica is when it sends something. */
+/** The identity of a replica as a sender. */
 export const sender = (nodeNo: number) => ({nodeId: `mx${nodeNo}`, nodeNo});
 
 export const createReplica = async (t: Teardown, nodeNo: number, now = Date.now): Promise<Replica> => {
@@ -33,7 +33,7 @@ export const addDomain = async ({configuration}: Replica, name: string): Promise
     return id;
   });
 
-/** Everything `from` has that `to` has not applied; resolves with what `to` says of it. */
+/** Sends everything that `from` has and `to` has not applied; resolves with the answer of `to`. */
 export const send = async (from: Replica, to: Replica, after?: number) => {
   const applied = (await to.replication.applied()).get(from.nodeNo) ?? 0;
   return to.replication.receive(sender(from.nodeNo), await from.replication.batchAfter(after ?? applied, everything));

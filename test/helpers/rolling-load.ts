@@ -1,11 +1,11 @@
-// Senders and administrators that go on while nodes are stopped and started, and what has to be true of it in the end.
+// Senders and administrators that work while nodes are stopped and started, and the checks at the end.
 import {setTimeout as delay} from 'node:timers/promises';
 import type {ExecutionContext} from 'ava';
 import type {Cluster, ClusterNode} from './cluster.ts';
 import {holdAll} from './mail-node.ts';
 import {connect} from './smtp-client.ts';
 
-/** What the world was told. */
+/** Everything that was acknowledged. */
 interface Told {
   /** Ids of held mails whose sender got a 250, as node/queue. */
   held: Set<string>;
@@ -13,13 +13,13 @@ interface Told {
   /** By domain id: the last tenant whose change was answered with 200. */
   tenants: Map<number, number>;
   answers: Map<string, number>;
-  /** What nobody may be told while a node restarts. */
+  /** Answers that no client may get while a node restarts. */
   wrong: string[];
 }
 
 const count = ({answers}: Told, what: string) => void answers.set(what, (answers.get(what) ?? 0) + 1);
 
-/** A server that is going down says so; one that is down says nothing. Both are to be tried again. */
+/** A server that is going down says so; one that is down says nothing. A client has to retry in both cases. */
 const sendMails = async (node: ClusterNode, told: Told, signal: AbortSignal): Promise<void> => {
   for (let n = 0; !signal.aborted; n += 1) {
     try {
@@ -68,15 +68,15 @@ const ask = async (node: ClusterNode, told: Told, request: {method: string; path
 
 interface Work {
   node: ClusterNode;
-  /** A domain that is changed here only. */
+  /** A domain that is changed only here. */
   domainId: number;
-  /** The node whose mail is ended from here. */
+  /** The node that holds the mail released or discarded here. */
   owner: ClusterNode;
   told: Told;
   signal: AbortSignal;
 }
 
-/** What somebody does who works with one node. */
+/** The actions of a person who works with one node. */
 const administer = async ({node, domainId, owner, told, signal}: Work): Promise<void> => {
   for (let n = 1; !signal.aborted; n += 1) {
     await ask(node, told, {method: 'GET', path: 'mail/quarantine?limit=20'});
@@ -86,7 +86,7 @@ const administer = async ({node, domainId, owner, told, signal}: Work): Promise<
     if (id !== undefined && n % 2 === 0) {
       const ended = await ask(node, told, {method: 'POST', path: `mail/quarantine/${id}/${n % 4 ? 'release' : 'discard'}`});
       if (ended === 200) told.ended.add(id);
-      // Whether it was ended nobody was told, so it may be there or not. After a 503 it must be there.
+      // The outcome is unknown, so the mail may still be held or not. After a 503 it must still be held.
       else if (ended !== 503) told.held.delete(id);
     }
     await delay(20);
@@ -96,8 +96,8 @@ const administer = async ({node, domainId, owner, told, signal}: Work): Promise<
 const domainOf = ({node_id}: ClusterNode) => `${node_id}.example`;
 
 /**
- * Runs `work` under load on all nodes of a cluster, then checks that everything acknowledged is there, that nothing is there that was
- * ended, and that nobody was told what could not be tried again.
+ * Runs `work` under load on all nodes of a cluster. Then checks that everything acknowledged is there, that no released or
+ * discarded mail is still held, and that every failure could be retried.
  */
 export const underLoad = async <Name extends string>(
   t: ExecutionContext,

@@ -1,4 +1,4 @@
-// A real Rspamd with the configuration it was installed with, private to one test.
+// A real Rspamd with its installed configuration, private to one test.
 import {type ChildProcess, spawn} from 'node:child_process';
 import {randomUUID} from 'node:crypto';
 import {chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile} from 'node:fs/promises';
@@ -16,11 +16,11 @@ export const isRspamdInstalled = (): boolean => isInstalled('rspamd');
 export interface PrivateRspamdOptions {
   /** Rules besides its own, in Lua. */
   rules?: string;
-  /** What there is in DNS; nothing, unless told otherwise. */
+  /** The records in DNS; none by default. */
   addressOf?: KnownNames;
 }
 
-/** Every subject that is an action demands it, before the rules are asked. */
+/** Every subject that is an action forces that action, before the rules run. */
 export const demandingRules = `
 for _, action in ipairs({'reject', 'soft reject', 'greylist', 'no action'}) do
   local name = 'DEMANDS_' .. action:gsub(' ', '_'):upper()
@@ -56,7 +56,7 @@ export interface TeachableRspamd {
 /** The same with a controller and a Bayes classifier that keeps what it learns in files, where the usual one needs a Redis. */
 export const startTeachableRspamd = async (t: Owner): Promise<TeachableRspamd> => {
   const [port, controllerPort] = [await freePort(), await freePort()];
-  // It takes its default password from nobody, not even from loopback.
+  // It accepts its default password from no address, not even from loopback.
   const password = 'open sesame';
   const controller = `worker "controller" { bind_socket = "127.0.0.1:${controllerPort}"; count = 1; password = "${password}"; }\n`;
   const workers = `worker "normal" { bind_socket = "127.0.0.1:${port}"; count = 1; }\n${controller}`;
@@ -76,18 +76,21 @@ export const startTeachableRspamd = async (t: Owner): Promise<TeachableRspamd> =
 };
 
 interface Workers extends PrivateRspamdOptions {
-  /** Of the normal worker. */
+  /** Port of the normal worker. */
   port: number;
   workers: string;
   classifier?: string;
-  /** Started and ended first: workers that make the same files at the same time can leave one of them without these. */
+  /**
+   * Started and stopped once before the others: workers that create the same files at the same time can leave one of them without
+   * these files.
+   */
   before?: {port: number; workers: string};
 }
 
 const startWorkers = async (t: Owner, {port, workers, rules, addressOf, classifier, before}: Workers): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'mfd-rspamd-'));
   t.teardown(async () => rm(folder, {recursive: true, force: true}));
-  // Rspamd gives up root and must still get in.
+  // Rspamd drops root rights and must still be able to enter.
   await chmod(folder, 0o777);
   await copyCompiled(compiled, folder);
   await writeFile(join(folder, 'options.conf'), dnsOptions(await startDnsStub(t, addressOf)));
@@ -135,10 +138,10 @@ statfile { symbol = "BAYES_HAM"; spam = false; path = "\${DBDIR}/ham.sqlite"; }
 statfile { symbol = "BAYES_SPAM"; spam = true; path = "\${DBDIR}/spam.sqlite"; }
 `;
 
-/** Merged from a file of its own: a second `dns` section in one file is not looked at, and the machine's name server asked. */
+/** Merged from a file of its own: Rspamd ignores a second `dns` section in one file and uses the machine's name server. */
 const dnsOptions = (dnsPort: number): string => `dns { nameserver = ["127.0.0.1:${dnsPort}"]; timeout = 1s; retransmits = 1; }\n`;
 
-/** What Rspamd has compiled of its patterns, which takes seconds at each first start. The files are named after what is in them. */
+/** The patterns that Rspamd has compiled, which takes seconds at each first start. The files are named after their content. */
 const compiled = fileURLToPath(new URL('../../node_modules/.cache/mfd-rspamd', import.meta.url));
 
 const copyCompiled = async (from: string, to: string): Promise<void> => {
@@ -146,7 +149,7 @@ const copyCompiled = async (from: string, to: string): Promise<void> => {
   const has = new Set(await readdir(to));
   const names = await readdir(from).catch(() => []);
   for (const name of names.filter(name => /\.hsm[cp]$/.test(name) && !has.has(name))) {
-    // Other tests read there at the same time: a file is whole as soon as it is seen.
+    // Other tests read there at the same time: a file must be complete as soon as it is visible.
     const part = join(to, `${name}.${randomUUID()}`);
     await copyFile(join(from, name), part);
     await rename(part, join(to, name));

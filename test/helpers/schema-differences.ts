@@ -1,4 +1,4 @@
-// What has become narrower or wider between two versions of a JSON schema, as the interface descriptions use them.
+// Differences between two versions of a JSON schema: what has become narrower or wider, as the interface descriptions use it.
 import type {Deprecation} from '../../shared/deprecation.ts';
 
 export interface Schema {
@@ -28,7 +28,7 @@ export interface Located {
 
 export interface Difference {
   what: string;
-  /** Of what is gone: the announcement in the old version, if there was one. */
+  /** For a removal: the announcement in the old version, if there was one. */
   removed?: {deprecation: Deprecation | undefined};
 }
 
@@ -40,8 +40,8 @@ export interface Versions {
 type Direction = 'request' | 'answer';
 
 /**
- * What clients of the old version run into. In a request everything that was accepted must still be; in an answer nothing may come
- * that could not come before, apart from additional fields.
+ * Changes that break clients of the old version. A request must still accept everything that it accepted; an answer must not
+ * contain anything that it could not contain before, apart from additional fields.
  */
 export const breakingIn = (direction: Direction, {old, now}: Versions, where: string): Difference[] => {
   const walk = (from: Located, to: Located, at: string, seen: readonly string[]): Difference[] => {
@@ -61,7 +61,7 @@ export const breakingIn = (direction: Direction, {old, now}: Versions, where: st
       }),
     ];
 
-    /** What keeps the inner alternative from being within the outer one; the arguments are in the order of time. */
+    /** The reasons why the inner alternative is not within the outer one; the arguments are in the order of time. */
     function narrowed(earlier: Schema, later: Schema): Difference[] {
       const [one, other] = direction === 'request' ? [earlier, later] : [later, earlier];
       if (!isTypeWithin(one, other))
@@ -133,7 +133,7 @@ const resolved = ({schema, schemas}: Located): Schema => {
   });
 };
 
-/** A value is valid by one of these, each of which has one type at most. */
+/** A value is valid by one of these, each of which has at most one type. */
 const alternatives = (located: Located): Schema[] => {
   const schema = resolved(located);
   const choices = schema.anyOf ?? schema.oneOf;

@@ -1,5 +1,5 @@
-// This machine's system as a copy that may be changed: what is written in it goes to memory, is seen by nobody else, and is gone at the
-// end. Processes, users and the network are the machine's own.
+// A changeable copy of this machine's file system: writes go to memory, are invisible to others, and are gone at the end.
+// Processes, users and the network are the machine's own.
 import {type ChildProcess, spawn, spawnSync} from 'node:child_process';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -10,15 +10,15 @@ import {programsMissing, systemPath} from './installed.ts';
 import type {Ran} from './program.ts';
 
 export interface ScratchSystem {
-  /** Runs a script of `sh -eu` as root; never rejects for an exit status. */
+  /** Runs a script of `sh -eu` as root; an exit status other than 0 does not reject. */
   sh(script: string, ...args: string[]): Promise<Ran>;
-  /** The same, and throws for an exit status. Returns what it printed, without the end of the line. */
+  /** The same, but throws for an exit status other than 0. Returns the output without the last line end. */
   insist(script: string, ...args: string[]): Promise<string>;
-  /** A process that goes on, with nothing in its environment but this. */
+  /** A process that keeps running, with nothing in its environment but this. */
   spawn(command: string[], env: Record<string, string>): ChildProcess;
 }
 
-/** `$1` is an empty folder, `$2` a folder that is to be seen as /mnt. */
+/** `$1` is an empty folder, `$2` a folder that is mounted at /mnt. */
 const setUp = `
 mount -t tmpfs -o mode=755 tmpfs "$1"
 mkdir "$1/upper" "$1/work" "$1/root"
@@ -29,7 +29,7 @@ mount -t tmpfs -o mode=1777 tmpfs "$1/root/tmp"
 mount --bind "$2" "$1/root/mnt"
 `;
 
-/** Whether there can be one: root may mount, and the kernel lays one file system over the other. */
+/** Whether such a copy is possible: root may mount, and the kernel has overlay file systems. */
 export const mayScratch = await (async () => {
   if (programsMissing(['unshare', 'nsenter']) || programsMissing(['chroot'], systemPath)) return false;
   const folder = await mkdtemp(join(tmpdir(), 'mfd-scratch-'));
@@ -38,10 +38,10 @@ export const mayScratch = await (async () => {
   return status === 0;
 })();
 
-/** What lies in `shared` is to be found in /mnt. */
+/** The content of `shared` is available in /mnt. */
 export const startScratchSystem = async (owner: Owner, shared: string): Promise<ScratchSystem> => {
   const folder = await mkdtemp(join(tmpdir(), 'mfd-scratch-'));
-  // It lives until its standard input ends, and everything that is mounted lives as long.
+  // It runs until its standard input ends; everything mounted exists until then.
   const keeper = spawn('unshare', ['--mount', 'sh', '-euc', `${setUp} echo mounted; exec cat`, 'sh', folder, shared], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });

@@ -1,4 +1,4 @@
-// An SMTP server that says exactly what a test tells it to, for what no proper server would say.
+// An SMTP server with replies scripted by a test, for replies that no proper server sends.
 import {once} from 'node:events';
 import {type AddressInfo, createServer, type Socket} from 'node:net';
 import type {HostPort} from '../../shared/host-port.ts';
@@ -7,10 +7,10 @@ interface Teardown {
   teardown(close: () => Promise<void>): void;
 }
 
-/** Gives the bytes to send for a command line, or closes the connection with `null`; `undefined` says nothing. */
+/** Returns the bytes to send for a command line, or `null` to close the connection; `undefined` sends nothing. */
 export type Script = (line: string, socket: Socket) => string | null | undefined;
 
-/** Replies of a server that takes everything. */
+/** Replies of a server that accepts everything. */
 export const politeScript: Script = line => {
   if (line.startsWith('EHLO')) return '250-scripted.test\r\n250 8BITMIME\r\n';
   if (line === 'DATA') return '354 go\r\n';
@@ -18,7 +18,7 @@ export const politeScript: Script = line => {
   return /^(MAIL|RCPT|RSET|NOOP|\.$)/.test(line) ? '250 ok\r\n' : undefined;
 };
 
-/** `script` comes first; what it says nothing to is answered politely. */
+/** `script` is asked first; where it returns nothing, the server answers politely. */
 export const startScriptedServer = async (
   t: Teardown,
   script: Script,

@@ -1,4 +1,4 @@
-// Many mails over a few sessions that are kept, as a mail server with much to say sends them.
+// Many mails over a few kept sessions, as a busy mail server sends them.
 import {connect} from './smtp-client.ts';
 
 interface NumberedMail {
@@ -9,16 +9,16 @@ interface NumberedMail {
 export interface SendMany {
   port: number;
   count: number;
-  /** Number n, from 0. */
+  /** Mail number n, from 0. */
   mail(n: number): NumberedMail;
   sessions?: number;
   from?: string;
 }
 
-/** Servers end a session that has brought a thousand. */
+/** Servers end a session after a thousand mails. */
 const maxMails = 500;
 
-/** Resolves once the last of them is accepted; rejects at the first that is not. */
+/** Resolves once the last mail is accepted; rejects at the first refusal. */
 export const sendMany = async ({port, count, mail, sessions = 8, from = 'ada@example.net'}: SendMany): Promise<void> => {
   let sent = 0;
   const session = async (): Promise<void> => {

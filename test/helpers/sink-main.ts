@@ -1,4 +1,5 @@
-// `npm run sink`: an SMTP server that shows what it gets and keeps nothing. --listen HOST:PORT, 127.0.0.1:2526 by default.
+// `npm run sink`: an SMTP server that shows the mail it receives and stores nothing. --listen HOST:PORT, 127.0.0.1:2526 by
+// default.
 import {parseArgs} from 'node:util';
 import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';

@@ -1,4 +1,4 @@
-// A disk that is soon full: a tmpfs of its own, where the tests may mount one.
+// A small disk: a tmpfs of its own, where the tests may mount one.
 import {execFile} from 'node:child_process';
 import {statfsSync} from 'node:fs';
 import {mkdtemp, open, rm, rmdir} from 'node:fs/promises';
@@ -12,16 +12,16 @@ const run = promisify(execFile);
 export interface SmallDisk {
   path: string;
   freeBytes(): number;
-  /** Takes all space but `leaveBytes`. */
+  /** Fills the disk, leaving `leaveBytes` free. */
   fill(leaveBytes?: number): Promise<void>;
-  /** Gives back what `fill` took. */
+  /** Frees the space that `fill` took. */
   clear(): Promise<void>;
 }
 
 const mountDisk = async (path: string, sizeBytes: number) =>
   run('mount', ['-t', 'tmpfs', '-o', `size=${sizeBytes}`, 'tmpfs', path]);
 
-/** Whether this machine lets the tests mount anything. */
+/** Whether this machine allows the tests to mount a file system. */
 export const mayMount = await (async () => {
   const path = await mkdtemp(join(tmpdir(), 'mfd-disk-'));
   try {

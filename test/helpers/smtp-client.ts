@@ -1,4 +1,4 @@
-// A small SMTP client that sends whatever it is told to, well-formed or not.
+// A small SMTP client that sends any line, well-formed or not.
 import {once} from 'node:events';
 import {connect as connectSocket, type Socket} from 'node:net';
 import {type ConnectionOptions, connect as connectTls} from 'node:tls';
@@ -13,13 +13,13 @@ export interface SmtpClient {
   greeting: Reply;
   /** Sends one line and reads the reply. */
   cmd(line: string): Promise<Reply>;
-  /** DATA, the content with dots stuffed, the final dot. `isRaw` sends the content as it is, without an end. */
+  /** Sends DATA, the content with dots stuffed, and the final dot. `isRaw` sends the content unchanged, without an end. */
   data(content: string | Buffer, options?: {isRaw?: boolean}): Promise<Reply>;
-  /** Bytes without more ado, in one piece. */
+  /** Sends bytes as they are, in one piece. */
   write(bytes: string | Buffer): void;
-  /** The next reply; rejects when the server closes before it is complete. */
+  /** Resolves with the next reply; rejects when the server closes before it is complete. */
   reply(): Promise<Reply>;
-  /** Trusts any certificate, unless told otherwise. */
+  /** Accepts any certificate by default. */
   startTls(trust?: ConnectionOptions): Promise<{subject: string}>;
   /** Resolves when the server has closed. */
   closed: Promise<unknown>;
@@ -73,7 +73,7 @@ export interface SendMail {
   parameters?: string;
 }
 
-/** One mail in one session. `reply` is the first refusal of MAIL, or of all recipients, or what DATA ended with. */
+/** Sends one mail in one session. `reply` is the first refusal of MAIL, or of all recipients, or the reply to DATA. */
 export const sendMail = async ({
   port,
   host,
@@ -96,7 +96,7 @@ export const sendMail = async ({
   }
 };
 
-/** Lines that begin with a dot get another one, and the last line an end (RFC 5321 section 4.5.2). */
+/** Adds a dot to lines that begin with a dot, and a line end to the last line (RFC 5321 section 4.5.2). */
 const stuffed = (content: Buffer): Buffer => {
   const text = content.toString('latin1').replace(/(^|\r\n)\./g, '$1..');
   return Buffer.from(text === '' || text.endsWith('\r\n') ? text : `${text}\r\n`, 'latin1');

@@ -1,4 +1,4 @@
-// A real SMTP server that plays the backend: remembers what it gets, byte for byte, and misbehaves when asked to.
+// A real SMTP server that plays the backend: records received mail byte for byte, and misbehaves on request.
 import {once} from 'node:events';
 import type {AddressInfo} from 'node:net';
 import {SMTPServer, type SMTPServerSession} from 'smtp-server';
@@ -13,7 +13,7 @@ interface SinkReply {
 export interface SinkMail {
   sender: string;
   recipients: string[];
-  /** Exactly what came after DATA, dot-unstuffed. */
+  /** The exact bytes after DATA, dot-unstuffed. */
   content: Buffer;
   isUtf8: boolean;
   isEightBit: boolean;
@@ -25,16 +25,16 @@ export interface SinkBehaviour {
   /** Replies to MAIL by sender, to RCPT by recipient. */
   senders?: Record<string, SinkReply>;
   recipients?: Record<string, SinkReply>;
-  /** In place of the 250 after the final dot. */
+  /** Replaces the 250 after the final dot. */
   final?: SinkReply;
-  /** Before every reply to MAIL and RCPT and to the final dot. */
+  /** Delay before every reply to MAIL and RCPT and to the final dot. */
   delayMs?: number;
   drop?: 'on-connect' | 'on-rcpt' | 'within-data' | 'after-final-dot';
 }
 
 export interface SinkOptions extends SinkBehaviour {
   listen?: HostPort;
-  /** True: a certificate nobody vouches for. */
+  /** True: a self-signed certificate. */
   hasTls?: boolean;
   tls?: {key: string; cert: string};
   hasUtf8?: boolean;
@@ -46,9 +46,9 @@ export interface SinkOptions extends SinkBehaviour {
 export interface SmtpSink {
   server: HostPort;
   mails: SinkMail[];
-  /** Every command line that began or ended something, as far as smtp-server shows them: `MAIL a`, `RCPT b`, `DATA`. */
+  /** Command lines that began or ended something, as far as smtp-server shows them: `MAIL a`, `RCPT b`, `DATA`. */
   steps: string[];
-  /** Connections ever made. */
+  /** Number of connections so far. */
   connectionCount(): number;
   behave(behaviour: SinkBehaviour): void;
   dropConnections(): void;

@@ -1,4 +1,4 @@
-// Makes of the store. The tests of the ports run against each of them, and know nothing else of it.
+// Implementations of the store. The tests of the ports run against each of them, and know nothing else about it.
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {createConfiguration} from '../../daemon/replication/configuration.ts';
@@ -10,11 +10,11 @@ export interface OpenStore {
   store: Store;
   config: ConfigStore;
   heldQuery: HeldQuery;
-  /** Closes it and opens it again, as a node does that is restarted. */
+  /** Closes it and opens it again, as a restarted node does. */
   reopen(): Promise<OpenStore>;
 }
 
-/** Of the node whose mail the store has. */
+/** The node whose mail the store has. */
 export const nodeId = 'alpha';
 
 const openSqlite = async (t: Teardown, filename: string): Promise<OpenStore> => {
@@ -33,7 +33,7 @@ const openSqlite = async (t: Teardown, filename: string): Promise<OpenStore> => 
 
 const makes = [{name: 'SQLite', open: async (t: Teardown) => openSqlite(t, join(await testFolder(t), 'mfd.db'))}];
 
-/** A test for each make of the store, with an empty one. */
+/** Runs a test for each implementation of the store, with an empty store. */
 export const testStores = (title: string, work: (t: ExecutionContext, open: OpenStore) => Promise<void>): void => {
   for (const {name, open} of makes) test(`${name}: ${title}`, async t => work(t, await open(t)));
 };

@@ -1,4 +1,4 @@
-// A real database file in a folder that goes away.
+// A real database file in a temporary folder.
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -28,7 +28,7 @@ const withHandles = (database: Database): TestStore => ({
 
 export const openTestStore = async (filename: string): Promise<TestStore> => withHandles(await openDatabase(filename));
 
-/** `isDurable: false` leaves out the fsyncs, for tests of many thousand writes that no power cut is part of. */
+/** `isDurable: false` leaves out the fsyncs, for tests with many thousand writes and no power cut. */
 export const testDatabase = async (t: Teardown, {isDurable = true} = {}): Promise<{database: Database; filename: string}> => {
   const filename = join(await testFolder(t), 'mfd.db');
   const database = await openDatabase(filename);

@@ -1,6 +1,6 @@
 import type {NewHeldMail} from '../../daemon/services/quarantine/stored-mail.ts';
 
-/** A row of the hold queue for tests of the store: what a test does not say plays no part in it. */
+/** A row of the hold queue for tests of the store: fields that a test does not give play no part in it. */
 export const storedMail = (
   given: Pick<NewHeldMail, 'queue_id' | 'arrived_at' | 'subject' | 'score'> & Partial<NewHeldMail>,
 ): NewHeldMail => ({
@@ -22,7 +22,7 @@ export const storedMail = (
   ...given,
 });
 
-/** Subjects that a search may trip over. */
+/** Subjects that are difficult for a search. */
 export const oddSubjects = [
   'Überweisung 100% sicher',
   'a_b "quoted" \\ text',

@@ -1,4 +1,4 @@
-// A line between two nodes that can be cut, stalled, slowed down and reset.
+// A TCP proxy between two nodes that can be cut, stalled, slowed down and reset.
 import {once} from 'node:events';
 import {type AddressInfo, connect, createServer, type Socket} from 'node:net';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -6,8 +6,8 @@ import type {HostPort} from '../../shared/host-port.ts';
 import type {Owner} from './daemon.ts';
 
 /**
- * `refuse` closes every connection at once. The others keep them open and swallow bytes: all of them, those of who asked, or
- * those of who answers. What was cut or has missed something is not mended: such a connection ends when the mode changes.
+ * `refuse` closes every connection at once. The other modes keep connections open and drop bytes: in both directions, from the
+ * client, or from the server. A connection that was cut or has lost bytes is not repaired: it ends when the mode changes.
  */
 export type ProxyMode = 'pass' | 'refuse' | 'blackhole' | 'drop-requests' | 'drop-answers';
 
@@ -16,13 +16,13 @@ type Direction = 'requests' | 'answers';
 export interface TcpProxy {
   readonly port: number;
   setMode(mode: ProxyMode): void;
-  /** Everything from now on comes so much later, in each direction. */
+  /** From now on all bytes are delayed by this time, in each direction. */
   delay(ms: number): void;
   /** Bytes per second, for each connection and direction; undefined for no limit. */
   throttle(bytesPerSecond: number | undefined): void;
-  /** What is open now leads nowhere from now on, as where a firewall has forgotten it. */
+  /** Open connections lose all bytes from now on, as if a firewall had forgotten them. */
   deafen(): void;
-  /** RST to both ends of all that is open now. */
+  /** Sends RST to both ends of all open connections. */
   reset(): void;
   readonly counts: {readonly connections: number; readonly open: number; readonly requests: number; readonly answers: number};
 }
@@ -33,7 +33,7 @@ interface Line {
   isDeaf: boolean;
 }
 
-/** `target` is asked anew for every connection: it may not be known yet, and is then as good as down. */
+/** `target` is called for every connection: it may be unknown at first, and then counts as down. */
 export const startProxy = async (owner: Owner, target: () => HostPort | undefined): Promise<TcpProxy> => {
   const lines = new Set<Line>();
   const counts = {connections: 0, open: 0, requests: 0, answers: 0};
@@ -51,7 +51,7 @@ export const startProxy = async (owner: Owner, target: () => HostPort | undefine
     if (!from || !to) return;
     let isFreeAt = 0;
     let inOrder = Promise.resolve();
-    /** What is on its way keeps the time it was given when it came. */
+    /** Bytes under way keep the delay that applied when they arrived. */
     const later = (length: number, arrive: () => void) => {
       if (swallows(direction) || line.isDeaf) {
         line.hasMissed = true;
@@ -70,7 +70,7 @@ export const startProxy = async (owner: Owner, target: () => HostPort | undefine
       later(chunk.length, () => to.write(chunk));
     });
     from.on('end', () => later(0, () => to.end()));
-    // An end that breaks off takes the other one with it, unless nobody would hear of it.
+    // When one end breaks off, the other one is closed too, unless the line drops everything in this direction.
     from.on('close', () => {
       if (from.errored) later(0, () => to.destroy());
     });

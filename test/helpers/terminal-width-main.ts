@@ -1,11 +1,11 @@
-// Runs inside the terminal, in a folder that holds the texts and gets their widths.
+// A program that runs inside the terminal, in a folder that holds the texts and receives their widths.
 import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 
 const folder = process.argv[2] ?? '';
 const texts = JSON.parse(await readFile(join(folder, 'texts'), 'utf8')) as string[];
 const widths: number[] = [];
-/** As many at a time as surely fit what a terminal keeps of unread answers. */
+/** The number of texts at a time that surely fits the terminal's buffer of unread answers. */
 const batchSize = 200;
 let asked = 0;
 
@@ -21,7 +21,7 @@ ask();
 for await (const chunk of process.stdin) {
   unread += String(chunk);
   for (const [answer, line, column] of unread.matchAll(/\x1b\[(\d+);(\d+)R/g)) {
-    // On a second line it was wider than the terminal.
+    // On a second line the text was wider than the terminal.
     widths.push(line === '1' ? Number(column) - 1 : Number.POSITIVE_INFINITY);
     unread = unread.slice(unread.indexOf(answer) + answer.length);
   }

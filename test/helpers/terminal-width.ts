@@ -1,4 +1,4 @@
-// How many cells text takes, measured by a terminal: tmux is asked where its cursor is after each of them.
+// Width of text in cells, measured by a terminal: tmux reports its cursor position after each text.
 import {execFileSync, spawnSync} from 'node:child_process';
 import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -10,7 +10,7 @@ export const hasTmux = isInstalled('tmux');
 
 const main = join(import.meta.dirname, 'terminal-width-main.ts');
 
-/** Of texts on one line each, and of fewer cells than the terminal has. */
+/** For texts of one line that have fewer cells than the terminal. */
 export const measureInTerminal = async (texts: readonly string[], columns = 400): Promise<number[]> => {
   const folder = await mkdtemp(join(tmpdir(), 'mfd-tmux-'));
   const tmux = (...args: string[]): Buffer =>

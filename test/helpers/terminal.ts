@@ -1,4 +1,4 @@
-// A real terminal for tests: tmux, with a server of its own.
+// A real terminal for tests: tmux with a server of its own.
 import {execFile} from 'node:child_process';
 import {mkdtempSync, rmSync} from 'node:fs';
 import {readFile} from 'node:fs/promises';
@@ -18,20 +18,23 @@ export interface TerminalOptions {
 }
 
 export interface TestTerminal {
-  /** As `tmux send-keys` names them: `j`, `Enter`, `Escape`, `C-c`. Each alone, so that none is taken for a part of another. */
+  /**
+   * Key names as for `tmux send-keys`: `j`, `Enter`, `Escape`, `C-c`. Each key is sent alone, so that none is read as part of
+   * another.
+   */
   keys(...names: string[]): Promise<void>;
-  /** Text as it is typed. */
+  /** Types the text. */
   type(text: string): Promise<void>;
-  /** Text as a paste: between markers, when the program has asked for them. */
+  /** Pastes the text: between markers, when the program has asked for them. */
   paste(text: string): Promise<void>;
-  /** What is on the screen; with `isStyled` with its SGR sequences. */
+  /** The content of the screen; with `isStyled` including its SGR sequences. */
   screen(isStyled?: boolean): Promise<string>;
-  /** The screen once it shows that; rejects with the last screen. */
+  /** Resolves with the screen once it shows this; rejects with the last screen. */
   shows(what: RegExp | string, withinMs?: number): Promise<string>;
   resize(columns: number, rows: number): Promise<void>;
-  /** Of the program. */
+  /** Process id of the program. */
   pid(): Promise<number>;
-  /** The window goes away under the program. */
+  /** Closes the window of the running program. */
   close(): Promise<void>;
 }
 
@@ -59,8 +62,8 @@ export const startTerminal = async (
     (await tmux('tmux', ['-S', socket, '-f', '/dev/null', ...command], {env: environment})).stdout;
   const quoted = [file, ...args].map(word => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
   const size = ['-x', String(columns), '-y', String(rows)];
-  // The trap: an interrupt is for the program, and some shells end with it. `exec` of the sleep: the pane stays for the test to read,
-  // and ends with the server.
+  // The trap: an interrupt is for the program, and some shells end with it. `exec` of the sleep: the pane stays for the test to
+  // read, and ends with the server.
   await call('new-session', '-d', ...size, `trap : INT; ${quoted}; echo "exit status $?"; exec sleep 600`);
   owner.teardown(async () => {
     await call('kill-server').catch(() => undefined);
@@ -105,7 +108,7 @@ export const startTerminal = async (
   };
 };
 
-/** The dashboard of the node it is for, once it has begun. */
+/** The dashboard of the given node, once it has started. */
 export const startDashboard = async (
   owner: Owner,
   {xdgConfigHome}: Pick<TestNode, 'xdgConfigHome'>,

@@ -2,7 +2,10 @@ import type {ExecutionContext} from 'ava';
 import {type ClusterOptions, startCluster, type ThreeNodes} from './cluster.ts';
 import {forFile} from './for-file.ts';
 
-/** One cluster of three for all tests of a file. Each test finds all lines whole and all nodes alike, and leaves the lines so. */
+/**
+ * One cluster of three nodes for all tests of a file. Each test starts with all lines intact and all nodes in agreement, and
+ * leaves the lines intact.
+ */
 export const useCluster = (options: ClusterOptions<ThreeNodes> = {}) => {
   const cluster = forFile(async owner => startCluster(owner, options));
   return async (t: ExecutionContext) => {

@@ -1,4 +1,4 @@
-// Wall clocks of processes, set by a test while they run. Timers go by another clock, which stays right.
+// Wall clocks of processes, set by a test while they run. Timers use another clock, which stays correct.
 import {existsSync, readdirSync} from 'node:fs';
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -6,9 +6,11 @@ import {join} from 'node:path';
 import type {Owner} from './daemon.ts';
 
 export interface WallClocks<Name extends string> {
-  /** What a process is started with to have the clock of that name. */
+  /** The environment with which a process gets the clock of that name. */
   env: Record<Name, Record<string, string>>;
-  /** Seconds by which clocks are ahead from now on, seen within a second; resolves with how many of them have moved. */
+  /**
+   * Seconds by which clocks are ahead from now on, in effect within a second; resolves with the number of clocks that have moved.
+   */
   set(ahead: Partial<Record<Name, number>>): Promise<number>;
 }
 
@@ -18,13 +20,13 @@ const findLibrary = (): string | undefined => {
   return folders.map(name => join(libraries, name, 'faketime', 'libfaketime.so.1')).find(file => existsSync(file));
 };
 
-/** Why there can be none here; undefined where there can be. */
+/** The reason why such clocks are impossible here; undefined where they are possible. */
 export const wallClocksMissing: string | undefined = findLibrary() === undefined ? 'faketime is not installed' : undefined;
 
 export const startWallClocks = async <Name extends string>(owner: Owner, names: readonly Name[]): Promise<WallClocks<Name>> => {
   const folder = await mkdtemp(join(tmpdir(), 'mfd-clocks-'));
   owner.teardown(async () => rm(folder, {recursive: true}));
-  // A file for each, read again every second by whatever asks for the time.
+  // A file for each clock; every process that asks for the time reads its file again each second.
   const fileOf = (name: string) => join(folder, name);
   const current = new Map<string, number>();
   const set = async (ahead: Partial<Record<Name, number>>): Promise<number> => {
@@ -41,7 +43,7 @@ export const startWallClocks = async <Name extends string>(owner: Owner, names: 
     LD_PRELOAD: findLibrary() ?? '',
     FAKETIME_TIMESTAMP_FILE: fileOf(name),
     FAKETIME_CACHE_DURATION: '1',
-    // A clock that somebody sets is the wall clock; the other one never jumps.
+    // Only the wall clock is set; the monotonic one never jumps.
     FAKETIME_DONT_FAKE_MONOTONIC: '1',
     DONT_FAKE_MONOTONIC: '1',
   });

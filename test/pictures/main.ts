@@ -16,7 +16,7 @@ interface Shot {
   columns: number;
   rows: number;
   screen: string;
-  /** Keys, and texts that have to be on the screen before the next one. */
+  /** Keys, and texts that must be on the screen before the next step. */
   steps: readonly ({keys: readonly string[]} | {shows: RegExp})[];
 }
 
@@ -78,19 +78,19 @@ const main = async (folder: string): Promise<void> => {
     await converged();
     await mkdir(folder, {recursive: true});
 
-    // The first one shows how things went, so it is open while they do.
+    // The first picture shows a history, so its dashboard is open while the mail arrives.
     const [first, ...others] = shots;
     const watching = first && (await open(owner, nodes.alpha, first));
     const end = Date.now() + trickleMs;
     for (let n = 0; Date.now() < end; n += 1) {
       await sendSample(n, all[n % all.length]?.smtpPort ?? 0);
-      // More of it now, less of it then.
+      // Varies the rate over time.
       await pause(300 + 2500 * Math.sin(n / 9) ** 2);
     }
 
     for (const shot of others) {
       const terminal = await open(owner, nodes.alpha, shot);
-      // What comes a moment later, such as counts.
+      // Values that appear a moment later, such as counts.
       await pause(2000);
       await develop(terminal, shot, folder);
     }

@@ -1,4 +1,4 @@
-// A terminal's screen as a picture. Text stays text: it can be searched and read aloud.
+// SVG picture of a terminal's screen. Text stays text: it can be searched and read aloud.
 import {displayWidth} from '../../cli/output/display-width.ts';
 
 interface Style {
@@ -27,7 +27,7 @@ const cell = {width: 8.4, height: 18};
 const margin = 12;
 const titleBar = 28;
 
-/** `screen` as `tmux capture-pane -e` gives it. */
+/** `screen` in the format of `tmux capture-pane -e`. */
 export const screenPicture = (screen: string, {columns, title}: {columns: number; title: string}): string => {
   const lines = screen.trimEnd().split('\n');
   const width = Math.ceil(columns * cell.width + 2 * margin);
@@ -46,7 +46,7 @@ export const screenPicture = (screen: string, {columns, title}: {columns: number
   ].join('\n');
 };
 
-/** Characters that follow each other in one style. */
+/** Runs of characters in the same style. */
 const runsOf = (line: string): Run[] => {
   const runs: Run[] = [];
   let style = plain;

@@ -1,4 +1,4 @@
-// From an existing Postfix to the first released mail, with `mfd setup postfix` and the API alone.
+// First session: from an existing Postfix to the first released mail, with `mfd setup postfix` and the API alone.
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
@@ -34,7 +34,7 @@ const start = async (t: ExecutionContext, {isChrooted = false} = {}): Promise<Se
   const node = await startMailNode(t);
   await node.stop();
   const setup = async (...args: string[]): Promise<string> => {
-    // What is installed on this machine has no part in it.
+    // An Rspamd on this machine must not affect the test.
     const rspamd = ['--rspamd-dir', join(node.data, 'none')];
     const {code, stdout, stderr} = await run(mfdFile, [
       'setup',

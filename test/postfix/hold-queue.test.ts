@@ -1,4 +1,4 @@
-// The hold queue of a real Postfix as part of a node's quarantine, without a milter: whatever is put on hold there.
+// The hold queue of a real Postfix as part of a node's quarantine, without a milter: it lists every mail on hold there.
 import test from 'ava';
 import {eventually} from '../helpers/eventually.ts';
 import {splitTrace} from '../helpers/mail-node.ts';
@@ -12,7 +12,7 @@ const named = (title: string) => `[Postfix] ${title}${missing === undefined ? ''
 const mail = (subject: string, body = 'Hello.\r\n.dot\r\n') =>
   `From: <ada@example.net>\r\nTo: <ben@example.com>\r\nSubject: ${subject}\r\nMessage-Id: <1@example.net>\r\nDate: Sun, 1 Mar 2026 12:00:00 +0000\r\n\r\n${body}`;
 
-/** What Postfix puts in front of a mail, and all that follows. */
+/** The part that Postfix adds before a mail, and the rest. */
 const rest = (bytes: Buffer) => splitTrace(bytes).rest.toString('latin1');
 
 ifPostfix(named('a mail put on hold by Postfix is listed with subject, sender and client, and shown with CRLF'), async t => {

@@ -1,4 +1,4 @@
-// mfd is killed while Postfix asks it about mail, again and again: what Postfix has on hold and what mfd lists are the same in the end.
+// Kills of mfd while Postfix sends it mail, repeated many times: in the end Postfix's hold queue and mfd's list are the same.
 import {setTimeout as delay} from 'node:timers/promises';
 import test from 'ava';
 import {eventually} from '../helpers/eventually.ts';
@@ -12,7 +12,7 @@ const titled = (title: string) => `[Postfix] ${title}${missing === undefined ? '
 
 const kills = 8;
 
-/** Sends until it is told to end; resolves with the queue ids of all mails that were acknowledged. */
+/** Sends until it is stopped; resolves with the queue ids of all acknowledged mails. */
 const startSender = (mail: (raw: string) => Promise<{reply: {code: number; text: string}}>) => {
   const acknowledged: string[] = [];
   let isOver = false;
@@ -31,7 +31,7 @@ const startSender = (mail: (raw: string) => Promise<{reply: {code: number; text:
   };
 };
 
-/** The list goes by pages. */
+/** Reads the list page by page. */
 const allHeld = async (node: MilterNode): Promise<Held[]> => {
   const all: Held[] = [];
   for (;;) {
@@ -71,7 +71,7 @@ for (const action of ['tempfail', 'quarantine'])
         [],
       );
       const unjudged = listed.filter(({symbols}) => symbols.includes('POSTFIX_HOLD'));
-      // The row is written first, so that only mail that Postfix held without asking has no score.
+      // The row is written first, so only mail that Postfix held on its own has no score.
       if (action === 'tempfail') t.deepEqual(unjudged, []);
       else t.log(`${unjudged.length} were put on hold by Postfix alone`);
       t.true(listed.every(({subject}) => /^mail \d+$/.test(subject)));

@@ -19,7 +19,7 @@ const missing = postfixMissing() ?? programsMissing(['/usr/sbin/sendmail']);
 const ifPostfix = missing === undefined ? test.serial : test.serial.skip;
 const titled = (title: string) => (missing === undefined ? `[Postfix] ${title}` : `[Postfix] ${title} (skipped: ${missing})`);
 
-/** With all fields that Postfix would add where they are missing. */
+/** With all fields that Postfix would add if they were missing. */
 const mailOf = (body: string, headers = '') =>
   `From: Ada <ada@example.net>\r\nTo: x@example.com\r\nDate: Tue, 04 Nov 2025 09:12:44 +0100\r\nMessage-ID: <1@example.net>\r\n${headers}Subject: x\r\n\r\n${body}\r\n`;
 const spam = mailOf(testString);
@@ -29,7 +29,7 @@ const withoutTrace = (bytes: Buffer | undefined): string =>
   bytes?.toString('latin1').replace(/^Received: .*\r\n(?:\t.*\r\n)*/, '') ?? '';
 
 ifPostfix(titled('a mail comes through as it was, with its score and without what it said of itself'), async t => {
-  // What a trusted client's mail says of itself would be believed first.
+  // A trusted client's own score fields would be accepted.
   const node = await startMilterNode(t, {config: {smtp: {trusted_networks: []}}});
   const raw = [
     'From: Ada <ada@example.net>\r\nX-Spam-Score: -100\r\nDate: Tue, 04 Nov 2025 09:12:44 +0100\r\nMessage-ID: <1@example.net>\r\n',
@@ -344,7 +344,7 @@ ifPostfix(titled('stopping lets the mail that is judged come to its answer'), as
   await node.sunk(1);
 });
 
-/** Plays Rspamd: says nothing until told to, and then at once that there is nothing wrong. */
+/** Plays Rspamd: sends no answer until told to, and from then on answers at once that the mail is clean. */
 const startScanner = async (t: ExecutionContext) => {
   const waiting: ServerResponse[] = [];
   let isAnswering = false;

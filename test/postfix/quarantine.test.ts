@@ -1,4 +1,5 @@
-// The whole of it on the real things: mail comes to Postfix, mfd asks Rspamd about it, Postfix holds it, people decide by mfctl.
+// The whole path with real programs: mail comes to Postfix, mfd scores it with Rspamd, Postfix holds it, people decide through
+// mfctl.
 import test, {type ExecutionContext} from 'ava';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {eventually} from '../helpers/eventually.ts';
@@ -21,7 +22,7 @@ const start = async (t: ExecutionContext, {config, ...options}: MilterNodeOption
   });
 };
 
-/** Without the fields that Postfix and mfd put in front, and mfd's at the end of the header. */
+/** Removes the fields that Postfix and mfd add at the front, and those of mfd at the end of the header. */
 const asSent = (bytes: Buffer | string | undefined): string =>
   String(bytes ?? '')
     .replace(/^Received: .*\r\n(?:\t.*\r\n)*/, '')

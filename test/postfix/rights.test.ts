@@ -1,4 +1,4 @@
-// How a node gets at what Postfix allows root alone: through the helper, through sudo, or not at all.
+// Access of a node to operations that Postfix allows only to root: through the helper, through sudo, or not at all.
 import {spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {join} from 'node:path';
@@ -21,7 +21,7 @@ const serialUnless = (missing: string | undefined, title: string): [typeof test.
 const raw =
   'Subject: rights\r\nFrom: <a@example.net>\r\nMessage-Id: <1@example.net>\r\nDate: Sun, 1 Mar 2026 12:00:00 +0000\r\n\r\nbody\r\n';
 
-/** As systemd hands connections to the helper. */
+/** Starts the helper for each connection, like systemd. */
 const startHelper = async (t: ExecutionContext, {configDir}: Pick<PrivatePostfix, 'configDir'>): Promise<string> => {
   const socket = join(await testFolder(t), 'helper.sock');
   const helper = fileURLToPath(new URL('../../daemon/deploy/postfix-helper', import.meta.url));
@@ -41,7 +41,7 @@ const [withHelper, helperTitle] = serialUnless(
   'through the helper a node reads, shows, releases and discards',
 );
 withHelper(helperTitle, async t => {
-  // The helper is there before the node is, as systemd has it.
+  // The helper starts before the node, as with systemd.
   const node = await startPostfixNode(t, {
     settings: {...holdEverything, smtpd_recipient_restrictions: 'permit'},
     helper: startHelper,

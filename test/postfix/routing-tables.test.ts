@@ -1,4 +1,4 @@
-// A real Postfix that asks a real node which domains it takes mail for, and where that goes.
+// Routing tables: a real Postfix asks a real node for its domains and their next hops.
 import test, {type ExecutionContext} from 'ava';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {eventually} from '../helpers/eventually.ts';
@@ -19,7 +19,7 @@ const raw = 'Subject: routed\r\n\r\nHello\r\n';
 interface Routed {
   node: MailNode;
   postfix: PrivatePostfix;
-  /** What Postfix says to a mail, or to a recipient alone. */
+  /** Postfix's reply to a mail, or to a recipient alone. */
   send(to: string): Promise<string>;
   rcpt(to: string): Promise<string>;
 }
@@ -38,7 +38,7 @@ const start = async (t: ExecutionContext, settings: Record<string, string> = {})
   const node = await startMailNode(t, {config: {postfix: {socketmap_listen: `unix:${folder}/socketmap.sock`}}});
   await postfix.start();
 
-  // A process of Postfix remembers what it was told of a sender and a recipient for as long as it lives: each has a sender of its own.
+  // A Postfix process caches the answers about a sender and a recipient for its lifetime, so each mail has another sender.
   let count = 0;
   const sender = () => {
     count += 1;
@@ -109,7 +109,7 @@ withPostfix('[Postfix] makes mail to an inactive domain wait, what is in its que
   await send('ben@example.com');
   const reason = async () => (await postfix.queue()).map(({recipients}) => recipients[0]?.delay_reason).join();
   const tryAgain = async () => {
-    // The queue manager remembers the last place it was told for 30 s: another mail makes it forget.
+    // The queue manager caches the last destination for 30 s: another mail replaces it.
     await send('cid@other.example');
     await postfix.command('postqueue', ['-f']);
   };

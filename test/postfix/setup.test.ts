@@ -1,4 +1,4 @@
-// `mfd setup postfix` on a real Postfix, as an administrator has configured it.
+// `mfd setup postfix` on a real Postfix with an administrator's own configuration.
 import {execFile} from 'node:child_process';
 import {appendFile, chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
@@ -14,7 +14,7 @@ const missing = postfixMissing();
 const withPostfix = missing === undefined ? test.serial : test.serial.skip;
 if (missing !== undefined) test.serial.skip(`[Postfix] ${missing}`, () => undefined);
 
-/** As people write it: comments, continuation lines, a comment within a value, tabs. */
+/** Settings in the style of administrators: comments, continuation lines, a comment within a value, tabs. */
 const ownLines = `
 # our filters
 smtpd_milters = inet:localhost:8891,
@@ -32,9 +32,9 @@ interface Setting {
   data: string;
   rspamdDir: string;
   setup(...args: string[]): Promise<Ran>;
-  /** What the value of a parameter is, on one line. */
+  /** The value of a parameter, on one line. */
   value(name: string): Promise<string>;
-  /** Everything that could have been written, by path. */
+  /** All files that could have been written, by path. */
   files(): Promise<Record<string, string>>;
 }
 
@@ -270,7 +270,7 @@ withPostfix(
 
 withPostfix('[Postfix] who is not root is told so, and so is who asks for what cannot be', async t => {
   const {setup, data, postfix} = await start(t);
-  // The node's own user may look at its data, and at nothing of Postfix that is not for all.
+  // The node's own user may read the node's data, and only the public files of Postfix.
   for (const folder of [data, dirname(data)]) await chmod(folder, 0o755);
   await chmod(join(data, 'mfd.yaml'), 0o644);
 
@@ -288,7 +288,7 @@ withPostfix('[Postfix] who is not root is told so, and so is who asks for what c
   t.regex(noNode.stderr, /^mfd: \S+mfd\.yaml does not exist/);
 });
 
-/** The program is loaded first, as the folder it is in may be readable for root alone. */
+/** The program is loaded first, as its folder may be readable only for root. */
 const asNobodyText = `
 const {main} = await import(process.argv[1]);
 process.setgroups([]);

@@ -1,4 +1,4 @@
-// Ten thousand mails on hold in a real Postfix beside a real node: the list, what is done by hand, and what is done at once.
+// Ten thousand mails on hold in a real Postfix beside a real node: the list, single actions, and bulk actions.
 import test from 'ava';
 import type {ActionOutcome, HeldMail} from '../../shared/held-mail.ts';
 import {quantilesOf} from '../bench/quantiles.ts';
@@ -24,7 +24,7 @@ const nodeOfFile =
   missing === undefined &&
   forFile(async owner => {
     const node = await startPostfixNode(owner, {
-      // What is released by hand is taken at once, by nobody.
+      // Mail that is released through Postfix is accepted at once and discarded.
       settings: {...holdEverything, in_flow_delay: '0', relay_transport: 'discard:'},
       reconcileSeconds: 1,
     });
@@ -33,7 +33,7 @@ const nodeOfFile =
     return node;
   });
 
-/** Once so many mails are held according to the node. */
+/** Waits until the node reports this number of held mails. */
 const nodeWith = async (count: number): Promise<PostfixNode> => {
   if (!nodeOfFile) throw new Error(missing);
   const node = nodeOfFile();
@@ -47,7 +47,7 @@ const page = async (node: PostfixNode, limit: number, offset = 0): Promise<{mail
   return {mails: json.data, total: Number(headers['x-total-count'])};
 };
 
-/** To the end, page by page. */
+/** Reads all pages of the list. */
 const listed = async (node: PostfixNode): Promise<HeldMail[]> => {
   const mails: HeldMail[] = [];
   for (let offset = 0; ; offset += pageSize) {
@@ -57,7 +57,7 @@ const listed = async (node: PostfixNode): Promise<HeldMail[]> => {
   }
 };
 
-/** A few of those that one side has more often than the other: ten thousand differences are not for reading. */
+/** Some items that one side has more often than the other: nobody reads ten thousand differences. */
 const difference = (actual: readonly string[], expected: readonly string[]): string[] => {
   const counts = new Map<string, number>();
   for (const text of actual) counts.set(text, (counts.get(text) ?? 0) + 1);

@@ -1,4 +1,4 @@
-// Three nodes of one cluster, each beside a Postfix of its own: what these hold is one quarantine.
+// Three nodes of one cluster, each beside a Postfix of its own: their hold queues form one quarantine.
 import test from 'ava';
 import {testString} from '../../daemon/mail/content-check.ts';
 import type {BulkResult, HeldMail, MailReference} from '../../shared/held-mail.ts';
@@ -27,7 +27,7 @@ interface Sites extends Record<ThreeNodes, Site> {
   cluster: Cluster<ThreeNodes>;
 }
 
-/** Set up as `mfd setup postfix` does it. */
+/** Configured as by `mfd setup postfix`. */
 const startSites = async (owner: Owner): Promise<Sites> => {
   const postfixes = await Promise.all(
     names.map(async name => {
@@ -61,7 +61,7 @@ const sites = (): Sites => {
   return sitesOfFile();
 };
 
-/** A domain that every node knows. */
+/** Creates a domain and waits until every node knows it. */
 const createDomain = async (): Promise<string> => {
   const {alpha, cluster} = sites();
   const {name} = await alpha.node.createDomain();
@@ -70,14 +70,14 @@ const createDomain = async (): Promise<string> => {
 };
 
 let sent = 0;
-/** From a sender of its own: a process of Postfix remembers what it was told of a sender and a recipient. */
+/** Uses another sender for each mail, as a Postfix process caches the answers about a sender and a recipient. */
 const send = async ({postfix}: Site, to: string, body: string) => {
   sent += 1;
   const raw = `From: ada${sent}@example.net\r\nTo: ${to}\r\nSubject: No ${sent}\r\n\r\n${body}\r\n`;
   return (await sendMail({port: postfix.port, from: `ada${sent}@example.net`, to, raw})).reply;
 };
 
-/** Has the Postfix there hold a mail, at the word of its milter. */
+/** Makes the Postfix of this site hold a mail on the decision of its milter. */
 const hold = async (site: Site, domain: string): Promise<MailReference> => {
   const {code, text} = await send(site, `ben@${domain}`, testString);
   const queue_id = / queued as (\w+)$/.exec(text)?.[1];

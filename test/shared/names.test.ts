@@ -1,4 +1,4 @@
-// The names that come in from outside: domains, addresses, host:port, keys. What passes is canonical and can be passed on.
+// Names from outside: domains, addresses, host:port, keys. Accepted names are canonical and safe to pass on.
 import {domainToASCII} from 'node:url';
 import test from 'ava';
 import fc from 'fast-check';

@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';
 
-/** What can move a cursor, reorder, hide or pretend: nothing of it may come out. */
+/** Characters that can move a cursor, reorder, hide or imitate text: none of them may appear in the output. */
 const hostile = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/u;
 
 const anyText = fc.oneof(

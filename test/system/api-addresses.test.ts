@@ -1,4 +1,4 @@
-// What a node makes of the addresses that requests come from: on a socket for IPv4 and IPv6, and of those that guess keys.
+// Client addresses as a node handles them: on a socket for IPv4 and IPv6, and limits for those that guess keys.
 import {join} from 'node:path';
 import test from 'ava';
 import {generateApiKey} from '../../shared/api-key-value.ts';

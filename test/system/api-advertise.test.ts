@@ -1,4 +1,4 @@
-// Nodes whose API clients reach at another address than their own, as behind NAT.
+// Nodes that API clients reach at an address other than their own, as behind NAT.
 import {readFile} from 'node:fs/promises';
 import {connect, type PeerCertificate} from 'node:tls';
 import test from 'ava';

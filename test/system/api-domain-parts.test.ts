@@ -1,4 +1,4 @@
-// Mail filters and DKIM keys: what belongs to a domain.
+// Mail filters and DKIM keys: parts that belong to a domain.
 import {createPublicKey} from 'node:crypto';
 import test from 'ava';
 import {useApiNode} from '../helpers/api-node.ts';

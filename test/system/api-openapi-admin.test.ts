@@ -201,7 +201,8 @@ test('every status that is described for the operations that are not curated com
   }
 
   const described = operations.flatMap(({name, responses}) => Object.keys(responses).map(status => `${name} ${status}`));
-  // 500 takes a bug, 503 a full disk or a node that is away, 504 one that hangs; and a node is removed by another one.
+  // 500 needs a bug, 503 a full disk or a node that is away, 504 one that hangs; and a node can only be removed through another
+  // one.
   const isElsewhere = (name: string) => / 50[034]$/.test(name) || name === 'DELETE /cluster/nodes/{node_id} 200';
   t.deepEqual(
     described.filter(name => !seen.has(name) && !isElsewhere(name)),

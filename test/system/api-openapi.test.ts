@@ -159,7 +159,7 @@ test('every answer of a described operation, success or failure, is as described
       Object.keys(responses).map(status => `${method.toUpperCase()} ${template} ${status}`),
     ),
   );
-  // 500 takes a bug, 503 a full disk or a node that is away; /auth/me is open to every scope.
+  // 500 needs a bug, 503 a full disk or a node that is away; /auth/me is open to every scope.
   const isElsewhere = (name: string) => / 50[03]$/.test(name) || name === 'GET /auth/me 403';
   t.deepEqual(
     described.filter(name => !seen.has(name) && !isElsewhere(name)),

@@ -9,7 +9,7 @@ const node = useApiNode();
 const list = async (query: string) => node().api('GET', `mail/quarantine?${query}`);
 const pathOf = ({node_id, queue_id}: MailReference) => `mail/quarantine/${node_id}/${queue_id}`;
 
-/** Mails of a domain of their own, so that tests do not see each other's. Oldest first. */
+/** Holds mails of a separate domain, so that tests do not see each other's. Oldest first. */
 const holdSome = async (
   mails: {from?: string; user?: string | string[]; subject?: string; score?: number; headers?: string}[],
 ) => {

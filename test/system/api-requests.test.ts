@@ -1,5 +1,5 @@
-// What clients send by mistake or malice, and that each kind of error has its own answer. That every answer carries a
-// request id, an envelope and nothing internal is checked wherever the helper asks the node.
+// Requests with errors, by mistake or malice: each kind of error has its own answer. The helper checks with every request that
+// the answer has a request id, an envelope and no internal details.
 import {request} from 'node:https';
 import test from 'ava';
 import {statusOfCode} from '../../shared/fault.ts';

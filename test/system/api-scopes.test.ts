@@ -1,4 +1,4 @@
-// What keys reach. Who may ask what, cell by cell, is in test/fault/matrix.ts.
+// Access scopes of keys. The full matrix of permissions is in test/fault/matrix.ts.
 import test from 'ava';
 import {useApiNode} from '../helpers/api-node.ts';
 import {apiLayers} from '../helpers/api-routes.ts';

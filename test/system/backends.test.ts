@@ -1,4 +1,4 @@
-// Where the mail of a domain may go: not to a node of the cluster, and not just anywhere for a key of one domain.
+// Backends of a domain: not a node of the cluster, and not any address for a key of one domain.
 import test from 'ava';
 import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
 import {useApiNode} from '../helpers/api-node.ts';

@@ -1,4 +1,4 @@
-// `mfd bootstrap-key` of root, on a node that belongs to another user.
+// `mfd bootstrap-key` run as root, on a node that belongs to another user.
 import {chmod, chown, copyFile, readdir, rename, stat, symlink} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';

@@ -1,4 +1,4 @@
-// `npm run demo`, as its first user runs it: what it starts, and that nothing of it is left, however it ends.
+// `npm run demo` as a first user runs it: what it starts, and that nothing is left however it ends.
 import {type ChildProcess, spawn} from 'node:child_process';
 import {mkdir, readdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -10,7 +10,7 @@ import {testFolder} from '../helpers/store.ts';
 
 const main = fileURLToPath(new URL('../demo/main.ts', import.meta.url));
 
-/** Somebody with a context of their own, and a folder for temporary files that nobody else uses. */
+/** A user with an own context and an own folder for temporary files. */
 const arrange = async (t: ExecutionContext) => {
   const root = await testFolder(t);
   const tmp = join(root, 'tmp');
@@ -26,7 +26,7 @@ const arrange = async (t: ExecutionContext) => {
     contexts,
     config: join(root, 'config', 'mfctl', 'config.yaml'),
     async assertNothingIsLeft() {
-      // Beside it tsx keeps what it has compiled, for whoever runs it next.
+      // tsx stores its compiled files there for later runs.
       t.deepEqual(
         (await readdir(tmp)).filter(name => !name.startsWith('tsx-')),
         [],

@@ -1,4 +1,4 @@
-// `mfd start` where there may be no node, and where its addresses are taken.
+// `mfd start` without a node in its data folder, and with addresses that are in use.
 import {once} from 'node:events';
 import {mkdir, readdir, readFile, writeFile} from 'node:fs/promises';
 import {type AddressInfo, createServer} from 'node:net';
@@ -24,7 +24,7 @@ const arrange = async (t: ExecutionContext) => {
   };
 };
 
-/** An address that somebody else listens on. */
+/** An address with another listener. */
 const taken = async (t: ExecutionContext): Promise<string> => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -185,7 +185,7 @@ test('a first start that fails once the node is made leaves mfctl as it was, and
   await makeNode(['init', '--data', join(root, 'other'), '--node-id', 'other'], {env});
   const before = await contexts();
   await mkdir(data);
-  // No address of this machine: that is found when it is listened on.
+  // Not an address of this machine: only listening reveals that.
   const sections = Object.fromEntries(['api', 'cluster', 'metrics', 'smtp'].map(name => [name, {listen: '192.0.2.1:2525'}]));
   await writeFile(join(data, 'mfd.yaml'), stringify(sections));
 

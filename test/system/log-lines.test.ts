@@ -1,4 +1,4 @@
-// What the log of a node looks like, to programs that read it and to the journal.
+// Format of a node's log, for programs that read it and for the journal.
 import {spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {open, readFile, writeFile} from 'node:fs/promises';
@@ -9,12 +9,12 @@ import {makeNode, nodeFolder} from '../helpers/node.ts';
 import {cleanEnvironment, mfdFile} from '../helpers/program.ts';
 
 interface Started {
-  /** All of standard error. */
+  /** Resolves with all of standard error. */
   log(): Promise<string>;
   end(): Promise<void>;
 }
 
-/** With a file for standard error; `streamOf` makes JOURNAL_STREAM of its device and inode. */
+/** Uses a file for standard error; `streamOf` makes JOURNAL_STREAM of its device and inode. */
 const start = async (t: ExecutionContext, data: string, streamOf: (file: string) => string): Promise<Started> => {
   const path = `${data}.log`;
   const file = await open(path, 'w');
@@ -45,7 +45,7 @@ const linesOf = (log: string): string[] => log.trimEnd().split('\n');
 
 test('a level is a word, and a line nothing but JSON where no journal reads it', async t => {
   const data = await arrange(t);
-  // As of a service that has given its standard error to something else.
+  // The value of a service that has redirected its standard error.
   const node = await start(t, data, () => '1:1');
 
   await eventually(async () => (await node.log()).includes('reconciled'));

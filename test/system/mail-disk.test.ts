@@ -1,4 +1,4 @@
-// A node on a disk that fills up: it says so in time, keeps what it took, and can be rid of mail again.
+// A node on a disk that fills up: it reports this in time, keeps accepted mail, and can free space again.
 import {join} from 'node:path';
 import test from 'ava';
 import {eventually, type Held, holdAll, type MailNode, splitTrace, startMailNode} from '../helpers/mail-node.ts';
@@ -16,12 +16,12 @@ const mailOf = (n: number, sizeBytes: number) =>
   `Subject: number ${n}\r\n\r\n${`${String(n).padEnd(76)}\r\n`.repeat(sizeBytes / 78)}`;
 
 interface Sent {
-  /** By queue id: what was acknowledged. */
+  /** Acknowledged mails by queue id. */
   acknowledged: Map<string, string>;
   refusals: number[];
 }
 
-/** Sends with several clients until every one of them has been refused three times running. */
+/** Sends with several clients until each of them has been refused three times in a row. */
 const sendUntilFull = async (node: MailNode, sizeBytes: number, clients = 12): Promise<Sent> => {
   const acknowledged = new Map<string, string>();
   const refusals: number[] = [];
@@ -74,7 +74,7 @@ for (const [what, sizeBytes] of [
       t.deepEqual(await node.spooled('tmp'), []);
       t.deepEqual((await node.spooled('held')).sort(), idsOf(mails));
 
-      // Somebody else takes the rest, to the last byte.
+      // Another program takes the rest, to the last byte.
       await disk.fill();
       t.is(disk.freeBytes(), 0);
       await isThere(acknowledged);

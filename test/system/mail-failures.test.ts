@@ -1,4 +1,4 @@
-// Backends, clients and senders at their worst: nothing is lost, nothing doubled, nothing gets through that must not.
+// Failures of backends, clients and senders: nothing is lost, nothing is doubled, and nothing forbidden gets through.
 import {readFileSync, writeFileSync} from 'node:fs';
 import {request} from 'node:http';
 import {join} from 'node:path';
@@ -22,7 +22,7 @@ const holdOne = async (node: MailNode, to: string | string[] = 'ben@example.com'
   return node.onlyHeld();
 };
 
-/** Nothing of a mail that was never acknowledged is left, once the node has tidied up. */
+/** Checks that no part of an unacknowledged mail is left, once the node has cleaned up. */
 const isClean = async (t: Context, node: MailNode): Promise<void> => {
   await eventually(async () => ((await node.spooled('tmp')).length === 0 ? true : undefined));
   t.deepEqual(await node.held(), []);
@@ -302,7 +302,7 @@ const nasty = [
   `a${'\u0301'.repeat(300)}`,
 ];
 
-// Controls and formats of any kind but the line feed and the tab.
+// All control and format characters except line feed and tab.
 const unsafeText = /[\p{Cc}\p{Cf}\u2028\u2029](?<![\n\t])/u;
 
 test('what a mail says of itself reaches a terminal only as harmless text', async t => {
@@ -371,7 +371,7 @@ test('no address says more to the backend than an address', async t => {
     client.destroy();
     t.true(code >= 500, `${JSON.stringify(address)}: ${code}`);
   }
-  // A source route is read over (RFC 5321 appendix C).
+  // A source route is ignored (RFC 5321 appendix C).
   t.is((await node.send(plain, {to: '@elsewhere.test:ben@example.com'})).code, 250);
   t.deepEqual(
     node.sink.steps.filter(step => step.startsWith('RCPT')),

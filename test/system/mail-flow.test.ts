@@ -1,4 +1,4 @@
-// Mail through the real programs: held, looked at, released, relayed, and never a byte different.
+// Mail through the real programs: held, inspected, released, relayed, without a change of a single byte.
 import {readdirSync, readFileSync} from 'node:fs';
 import test, {type ExecutionContext} from 'ava';
 import {holdAll, type MailNode, onTheWire, relayAll, splitTrace, startMailNode} from '../helpers/mail-node.ts';
@@ -7,7 +7,7 @@ import type {SinkMail} from '../helpers/smtp-sink.ts';
 
 interface Sample {
   name: string;
-  /** As sent. */
+  /** The bytes that were sent. */
   bytes: Buffer;
   from?: string;
   to?: string;
@@ -77,14 +77,14 @@ const isSame = (t: ExecutionContext, found: Buffer | undefined, wanted: Buffer, 
   t.true(found?.equals(wanted), `${what}: ${found?.length} bytes, not the ${wanted.length} that were sent`);
 };
 
-/** Our one Received field, and exactly what was sent. */
+/** The node's one Received field, and exactly the sent bytes. */
 const isOurs = (t: ExecutionContext, found: Buffer, {bytes, name}: Sample, queueId: string): void => {
   const {trace, rest} = splitTrace(found);
   t.regex(trace, new RegExp(`\\bid\\s+${queueId}\\b`), name);
   isSame(t, rest, bytes, name);
 };
 
-// Format and control characters of any kind but line feed and tab.
+// All control and format characters except line feed and tab.
 const unsafeText = /[\p{Cc}\p{Cf}](?<![\n\t])/u;
 
 const holdAndRelease = async (t: ExecutionContext, node: MailNode, sample: Sample): Promise<void> => {
@@ -121,7 +121,7 @@ const relayed = async (t: ExecutionContext, node: MailNode, sample: Sample): Pro
   node.sink.mails.length = 0;
 
   const reply = await sendSample(node, sample);
-  // The backend has it before the client gets its reply.
+  // The backend has received it before the client gets its reply.
   const delivered = node.sink.mails.at(-1);
 
   t.is(reply.code, 250, `${sample.name}: ${reply.text}`);
@@ -197,6 +197,6 @@ test('the mails of one session are held and relayed each as its own', async t =>
   t.is(new Set(replies.map(({text}) => /queued as (\w+)/.exec(text)?.[1])).size, 20);
   t.is((await node.held()).length, 10);
   t.is(node.sink.mails.length, 10);
-  // One, unless a next mail comes while the server is still told that the one before was not for it.
+  // One connection, unless a mail arrives while the connection is still being reset after the one before.
   t.true(node.sink.connectionCount() < 5);
 });

@@ -1,4 +1,4 @@
-// Who may send what to whom, and what an operator changes about it: through the API, effective on the next mail.
+// Mail policy: who may send which mail to whom, and changes of it through the API, effective on the next mail.
 import test from 'ava';
 import {dkimVerify} from 'mailauth/lib/dkim/verify.js';
 import {formatHostPort} from '../../shared/host-port.ts';

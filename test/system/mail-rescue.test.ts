@@ -1,4 +1,4 @@
-// Mail of a node that is gone, from the files of its spool, as docs/cluster.md says.
+// Mail of a lost node, recovered from the files of its spool as described in docs/cluster.md.
 import {execFile} from 'node:child_process';
 import {copyFile, readdir} from 'node:fs/promises';
 import {join} from 'node:path';

@@ -1,4 +1,4 @@
-// Mail judged by the real Rspamd, and by one that is down or mute.
+// Mail scored by the real Rspamd, and by one that is down or does not answer.
 import {readFileSync} from 'node:fs';
 import test from 'ava';
 import {formatHostPort} from '../../shared/host-port.ts';

@@ -1,4 +1,4 @@
-// STARTTLS with the certificate a node makes for itself.
+// STARTTLS with the certificate that a node creates for itself.
 import {once} from 'node:events';
 import {readFileSync} from 'node:fs';
 import {connect as connectSocket, type Socket} from 'node:net';
@@ -74,7 +74,7 @@ test('commands in the same packet as STARTTLS are not taken for those of the enc
 
   const encrypted = connectTls({socket, rejectUnauthorized: false});
   await once(encrypted, 'secureConnect');
-  // Before anything else, EHLO has to come again (RFC 3207 section 4.2).
+  // EHLO must be repeated before anything else (RFC 3207 section 4.2).
   await said(encrypted, 'RCPT TO:<ben@example.com>\r\n', /^503 /m);
 
   t.deepEqual(node.sink.steps, []);

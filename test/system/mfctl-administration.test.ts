@@ -1,4 +1,4 @@
-// mfctl as people run it: the built program against a built node.
+// Administration with mfctl: the built program against a built node.
 import {execFile} from 'node:child_process';
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -44,7 +44,7 @@ test.serial('every command that reads works in every format', async t => {
     const linesOf = (format: string): string[] => (outputs.get(format) ?? '').trimEnd().split(/\r?\n/);
     const records = linesOf('ndjson').map(line => JSON.parse(line) as object);
     const data = JSON.parse(outputs.get('json') ?? '');
-    // The key was used in between, so that times differ.
+    // The key was used in between, so the times differ.
     t.deepEqual(Object.keys(parse(outputs.get('yaml') ?? '')), Object.keys(data), command.join(' '));
     t.is(records.length, Array.isArray(data) ? data.length : (data.peers ?? data.groups ?? [data]).length, command.join(' '));
     t.is(linesOf('name').length, records.length, command.join(' '));

@@ -1,4 +1,4 @@
-// `cluster check` against a cluster, and against one that is falling apart.
+// `cluster check` against a healthy cluster, and against one with failures.
 import test from 'ava';
 import {startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
@@ -9,7 +9,7 @@ test('a cluster is OK, a node that is cut off while something is changed is a wa
   const {id} = await alpha.createDomain();
   await converged();
   const check = async () => alpha.mfctl(['cluster', 'check', '--drift-age', '1']);
-  /** Each node knows by the next heartbeats of the others that these reach all. */
+  /** The next heartbeats of the others tell each node that they reach all nodes. */
   const allWell = async () =>
     eventually(async () => {
       const [checked, byGamma] = await Promise.all([check(), gamma.mfctl(['cluster', 'check'])]);
@@ -21,7 +21,7 @@ test('a cluster is OK, a node that is cut off while something is changed is a wa
   await alpha.updateDomain(id, {quarantine_threshold: 5});
   const apart = await eventually(async () => {
     const checked = await check();
-    // Another node may have noticed it before.
+    // Another node may have noticed it earlier.
     return checked.stdout.includes('no answer from gamma') && checked;
   });
   heal();

@@ -13,9 +13,9 @@ import {cleanEnvironment, mfctlFile, run} from '../helpers/program.ts';
 const hostile = '`touch pwned` $(touch pwned) $HOME "q" \'a\' :b\\ \\e[31m %F{red} %n --all; touch pwned';
 
 interface Shell {
-  /** Each line of what the shell got to offer for the last word. */
+  /** The words that the shell offers for the last word, one a line. */
   offers(...words: string[]): Promise<string[]>;
-  /** What a command in a mail would have made. */
+  /** The file that a command in a mail would have created. */
   pwned: string;
 }
 
@@ -58,7 +58,7 @@ const inShell = async (
       });
       child.stdin?.end('for nobody\n');
     });
-  // Nobody who types waits long for the node: on a busy machine it may have nothing to offer the first time.
+  // The completion waits only briefly for the node: on a busy machine it may offer nothing the first time.
   const offers = async (...words: string[]): Promise<string[]> => {
     for (let tries = 1; tries < 3; tries += 1) {
       const offered = await ask(words);
@@ -69,7 +69,7 @@ const inShell = async (
   return {offers, pwned: join(folder, 'pwned')};
 };
 
-/** As readline calls it; what it breaks words at stands in a word of its own. */
+/** Calls it like readline, which passes the characters at which it breaks words as separate words. */
 const bash = (words: string[]): string => {
   const pieces = ['mfctl', ...words].flatMap(word => (word === '' ? [''] : word.split(/([=:@]+)/).filter(Boolean)));
   const line = ['mfctl', ...words].join(' ');
@@ -82,7 +82,7 @@ const bash = (words: string[]): string => {
     [ \${#COMPREPLY[@]} -eq 0 ] || printf '%s\\n' "\${COMPREPLY[@]}"`;
 };
 
-/** The widgets of the line editor are there only when somebody types: what they are handed is printed. */
+/** The widgets of the line editor exist only in an interactive shell: their replacements print their arguments. */
 const zsh = (words: string[]): string => `
   compdef() { :; }
   _describe() { print -rl -- "\${(P@)argv[-1]}"; }
@@ -141,7 +141,7 @@ testIn('zsh')('zsh gets what there is on the node, and what to say about it', as
   const [mail = '', ...more] = await offers('quarantine', 'show', '');
 
   t.deepEqual(more, []);
-  // Up to the first colon it is the word, in what follows a backslash stands for the next character.
+  // The text up to the first colon is the word; in the rest a backslash escapes the next character.
   t.true(mail.startsWith(`${id}:\`touch pwned\``));
   t.true(mail.includes(':b\\\\ \\\\e[31m'));
   t.deepEqual(await offers('-c', ''), [`${node.node_id}:${node.api_url}`]);

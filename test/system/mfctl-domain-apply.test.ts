@@ -1,4 +1,4 @@
-// From one real cluster to another, by the built program.
+// Domain files between two real clusters, applied by the built program.
 import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';

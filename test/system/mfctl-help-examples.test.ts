@@ -1,4 +1,4 @@
-// What the help shows is what works: its examples are run by a shell, against a node.
+// Help examples: a shell runs each of them against a node, and they work.
 import {execFile} from 'node:child_process';
 import {randomUUID} from 'node:crypto';
 import {cp, mkdir, mkdtemp, rm, writeFile} from 'node:fs/promises';
@@ -12,12 +12,12 @@ import {isInstalled} from '../helpers/installed.ts';
 import type {TestNode} from '../helpers/node.ts';
 import {cleanEnvironment, mfctlFile} from '../helpers/program.ts';
 
-/** Needs a terminal, another machine, or somebody to end it. */
+/** Examples that need a terminal, another machine, or a person to end them. */
 const notRun = /^mfctl (dashboard|top|login|events|quarantine watch|cluster (watch|remove))\b/;
 
 interface Place {
   node: TestNode;
-  /** Takes what is released. */
+  /** Receives released mail. */
   backend: string;
 }
 
@@ -68,7 +68,7 @@ const runExample = async (t: ExecutionContext, place: Place, line: string): Prom
   });
 };
 
-/** Sees to what an example takes for granted, and puts what is there in the place of what stands for it. */
+/** Creates what an example assumes, and replaces its placeholders with existing names. */
 const prepared = async ({node, backend}: Place, line: string): Promise<string> => {
   const domain = await freshDomain(node, backend);
   let text = line.replace(/\/domains\/\d+/, `/domains/${domain}`);
@@ -84,33 +84,33 @@ const prepared = async ({node, backend}: Place, line: string): Promise<string> =
     const {id} = await ask<{id: number}>(node, 'POST', `domains/${domain}/filters`, filter);
     text = text.replace(/\d+$/, String(id));
   }
-  // Nothing is held of what the example looks for.
+  // No held mail matches the example.
   text = text.replace(/--expect-count \d+/, '--expect-count 0');
   return / context use /.test(line) ? text.replace('mx1', node.node_id) : text;
 };
 
-/** Whatever the examples before have made of it. */
+/** Independent of what earlier examples have changed. */
 const freshDomain = async (node: TestNode, backend: string): Promise<number> => {
   for (const {id} of await ask<{id: number}[]>(node, 'GET', 'domains')) await ask(node, 'DELETE', `domains/${id}`);
   const settings = {backend_servers: [backend], quarantine_threshold: -1000, reject_threshold: 10_000};
   return (await ask<{id: number}>(node, 'POST', 'domains', {name: 'example.com', ...settings})).id;
 };
 
-/** One for each id, as an example may take it away. */
+/** A new mail for each id, as an example may remove it. */
 const heldMail = async (node: TestNode): Promise<string> => {
   await send(node, 'Subject: example\r\n\r\ntext\r\n');
   const [mail] = await ask<{node_id: string; queue_id: string}[]>(node, 'GET', 'mail/quarantine?limit=1');
   return `${mail?.node_id}/${mail?.queue_id}`;
 };
 
-/** Fails here, as what comes after would fail without saying why. */
+/** Throws here, as later steps would fail without giving the reason. */
 const ask = async <T>(node: TestNode, method: string, path: string, body?: unknown): Promise<T> => {
   const {status, json} = await node.api(method, path, {body});
   if (status > 299) throw new Error(`${method} ${path}: ${JSON.stringify(json)}`);
   return json.data as T;
 };
 
-/** The question is for a person. */
+/** Answers the question that is meant for a person. */
 const agreed = (line: string): string => {
   const [argv = []] = argumentsIn(line);
   const asking = allCommands(mfctlCommands()).filter(({options}) => options.some(({long}) => long === '--yes'));

@@ -1,4 +1,4 @@
-// Rotation as people do it: the built program, a real node, contexts on the disk.
+// Key rotation in practice: the built program, a real node, contexts on the disk.
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';

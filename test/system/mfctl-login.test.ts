@@ -1,4 +1,4 @@
-// A login to real nodes by the built program: what they show is what the fingerprint on their disk says.
+// A login to real nodes by the built program: the fingerprint that it shows is that of the certificate on their disk.
 import {X509Certificate} from 'node:crypto';
 import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';

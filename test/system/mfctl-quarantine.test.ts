@@ -1,4 +1,4 @@
-// mfctl as people run it: the built program against a built node.
+// The quarantine with mfctl: the built program against a built node.
 import {existsSync} from 'node:fs';
 import {readdir, readFile} from 'node:fs/promises';
 import {join} from 'node:path';

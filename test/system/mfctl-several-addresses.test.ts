@@ -1,4 +1,4 @@
-// Two real nodes, of which one is killed: the built mfctl goes on with the other, whose address it has learned.
+// Two real nodes, of which one is killed: the built mfctl continues with the other, whose address it has learned.
 import {X509Certificate} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -8,7 +8,7 @@ import {isTmuxInstalled, startDashboard} from '../helpers/terminal.ts';
 
 const onTerminal = isTmuxInstalled() ? test.serial : test.serial.skip;
 
-/** Logged in to alpha. */
+/** Logs in to alpha. */
 const arrange = async (t: ExecutionContext) => {
   const {nodes, converged} = await startCluster(t, {nodes: ['alpha', 'beta'], isProxied: false});
   const {alpha, beta} = nodes;

@@ -1,11 +1,11 @@
-// The commands that watch, as people run them: the built program against a built node.
+// Watch commands as people run them: the built program against a built node.
 import type {ChildProcess} from 'node:child_process';
 import test from 'ava';
 import {heldIds, send, startHoldingNode} from '../helpers/cli/holding-node.ts';
 import {eventually} from '../helpers/eventually.ts';
 import type {TestNode} from '../helpers/node.ts';
 
-/** Runs a command until it is ended, and shows what it has printed so far. */
+/** Runs a command until it is stopped, and returns its output so far. */
 const startMfctl = (node: TestNode, args: string[]) => {
   let text = '';
   let said = '';
@@ -64,7 +64,7 @@ test('quarantine watch sees mail arrive and be released, and passes over what th
 test('events tells of changes, arrivals and acts alike', async t => {
   const {node} = await startHoldingNode(t);
   const watch = startMfctl(node, ['events', '--type', 'held,discarded,domain']);
-  // Until the stream is open nothing is told.
+  // Events are delivered only once the stream is open.
   await eventually(async () => {
     await node.mfctl(['domain', 'update', 'example.com', '--quarantine-threshold', String(-Math.ceil(Math.random() * 900))]);
     return watch.count() > 0;

@@ -1,4 +1,4 @@
-// The milter of a real node, with the part of Postfix played by the test: what holds where Postfix is not installed too.
+// The milter of a real node, with a test that plays Postfix: this also runs where Postfix is not installed.
 import {mkdtemp, rm} from 'node:fs/promises';
 import {connect} from 'node:net';
 import {tmpdir} from 'node:os';

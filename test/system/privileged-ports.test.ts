@@ -1,4 +1,4 @@
-// Ports below 1024, to which a program needs a right.
+// Ports below 1024, for which a program needs a capability.
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import test from 'ava';
@@ -9,7 +9,7 @@ import {mfdFile, run} from '../helpers/program.ts';
 const firstFree = Number(readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8'));
 const isRoot = process.getuid?.() === 0;
 const missing = firstFree < 1024 ? 'everybody may listen on ports below 1024' : isRoot ? programsMissing(['setpriv']) : undefined;
-/** As root that has given up this one right, or as whoever runs the tests. */
+/** Root without this one capability, or the user who runs the tests. */
 const within = isRoot ? ['setpriv', '--bounding-set=-net_bind_service', '--inh-caps=-net_bind_service', '--'] : [];
 const withoutRight = missing === undefined ? test : test.skip;
 const title = 'each listener that needs the right to its port is named, with how to give it';

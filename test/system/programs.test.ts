@@ -1,4 +1,4 @@
-// The programs as an operator meets them: what they print, what they exit with, and what signals do.
+// Programs as an operator sees them: their output, their exit statuses, and their reaction to signals.
 import {createHash} from 'node:crypto';
 import {once} from 'node:events';
 import {mkdir, readdir, readFile, rename, rm, stat, writeFile} from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// The lookup tables of a node as Postfix asks for them, without a Postfix.
+// The lookup tables of a node, queried like Postfix does, without a Postfix.
 import {connect} from 'node:net';
 import test, {type ExecutionContext} from 'ava';
 import {createNetstringReader, netstring} from '../../daemon/mail/socketmap/netstring.ts';

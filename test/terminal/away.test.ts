@@ -1,4 +1,4 @@
-// A real node that goes away under the dashboard, and other nodes to go to.
+// A real node that goes away while the dashboard is open, and a switch to other nodes.
 import test from 'ava';
 import {startNode} from '../helpers/node.ts';
 import {isTmuxInstalled, startDashboard} from '../helpers/terminal.ts';
@@ -38,11 +38,11 @@ onTerminal('[tmux] c goes to another context, and comes back with a message from
   await terminal.keys('c');
   await terminal.shows('── Context');
   await terminal.keys('Escape');
-  // With another key right after it, it would be a part of that.
+  // A key sent right after Escape would be read as part of it.
   await terminal.shows('R rotate');
   await terminal.type(':context there\r');
 
-  // It stays on its screen.
+  // The dashboard stays on its screen.
   await terminal.shows(/4 Keys .* there\n.*by name/s);
   t.pass();
 });

@@ -1,4 +1,4 @@
-// Bracketed paste in a real terminal: switched on while the dashboard is there and off at every way out, and what comes of a paste.
+// Bracketed paste in a real terminal: switched on while the dashboard is open and off at every exit, and the effect of a paste.
 import {readFile} from 'node:fs/promises';
 import test, {type ExecutionContext} from 'ava';
 import {startApi} from '../helpers/cli/scripted-api.ts';
@@ -10,7 +10,7 @@ import {mfctlFile} from '../helpers/program.ts';
 import {hasScript, runInTerminal} from '../helpers/pseudo-terminal.ts';
 import {isTmuxInstalled} from '../helpers/terminal.ts';
 
-// One dashboard at a time: ten that start at once take each other the time to be ready.
+// One dashboard at a time: ten that start at once slow each other down too much.
 const inPseudoTerminal = hasScript ? test.serial : test.serial.skip;
 const onTerminal = isTmuxInstalled() ? test.serial : test.serial.skip;
 
@@ -19,13 +19,13 @@ interface Running {
   type(keys: string): void;
   signal(name: NodeJS.Signals): void;
   isStopped(): Promise<boolean>;
-  /** Continues the terminal, too, which stops with what runs in it. */
+  /** Continues the terminal, too, which stops together with its program. */
   goOn(): void;
-  /** Everything written so far. */
+  /** The output so far. */
   output(): string;
 }
 
-/** Each change. What is continued twice switches it on twice. */
+/** Changes of the mode. A program that is continued twice switches it on twice. */
 const switches = (output: string): string[] =>
   [...output.matchAll(/\x1b\[\?2004([hl])/g)]
     .map(([, way]) => (way === 'h' ? 'on' : 'off'))
@@ -102,7 +102,7 @@ inPseudoTerminal(
     const {requests, output} = await runDashboard(t, async ({type, output: written}) => {
       for (const part of ['\x1b[20', '0~D', 'y\r\x1b[31m\x1b[20', '1', '~']) {
         type(part);
-        // Written apart; whether they are read apart is for the terminal to say.
+        // Written separately; the terminal decides whether they are read separately.
         await new Promise(resolve => setImmediate(resolve));
       }
       await eventually(() => written().includes('does nothing here'));

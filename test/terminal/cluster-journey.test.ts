@@ -55,7 +55,7 @@ onTerminal('[tmux] a drift that lasts is an alarm that stays until it is over, w
   t.regex(screen, /mx2 .*≠ 22222222/);
   await terminal.keys('d');
   await terminal.shows(/reject_threshold.*mx1 +15.*mx2 +20/s);
-  // Read at once, an escape and a key are another key.
+  // An escape and a key that are read together are another key.
   await terminal.keys('Escape');
   await terminal.shows('Held mail');
   await terminal.keys('4');

@@ -1,4 +1,4 @@
-// A line that is cut without a word: nothing arrives, and nothing breaks.
+// A connection that is cut silently: nothing arrives, and no error occurs.
 import test from 'ava';
 import {scriptedNode, startScripted} from '../helpers/dashboard/scripted-dashboard.ts';
 import {eventually} from '../helpers/eventually.ts';

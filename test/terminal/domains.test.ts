@@ -22,7 +22,7 @@ const startScreen = async (t: ExecutionContext, node: TestNode, args: string[] =
   return terminal;
 };
 
-/** In the form of the settings: the field so many below the first. */
+/** Types into the settings form: the field that is `below` fields under the first one. */
 const typeSetting = async (terminal: TestTerminal, below: number, text: string): Promise<void> => {
   await terminal.shows('── Settings of example.com');
   await terminal.keys(...Array.from({length: below}, () => 'Tab'), 'C-u');
@@ -170,7 +170,7 @@ onTerminal('[tmux] with --read-only everything is seen and nothing is changed', 
   await terminal.shows('Mail filters (0)');
   await terminal.keys('e', 'a', 'f', 'd', 'D');
   await terminal.shows('opened with --read-only');
-  // A form or a question would take it.
+  // A form or a question would react to the key.
   await terminal.keys('Escape');
 
   await terminal.shows('Domains · 1');

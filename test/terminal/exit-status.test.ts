@@ -1,5 +1,5 @@
 import type {ChildProcess} from 'node:child_process';
-// One test for every exit status, of the built program: what a script sees.
+// One test for each exit status of the built program, as a script sees it.
 import {spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {existsSync} from 'node:fs';

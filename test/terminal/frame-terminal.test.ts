@@ -34,7 +34,7 @@ onTerminal('[tmux] after every change of its size there is one screen, with noth
     await terminal.resize(columns, rows);
     const screen = await eventually(async () => {
       const lines = (await terminal.screen()).replace(/\n$/, '').split('\n');
-      // The keys are in the last line but one: the last one is the cursor's.
+      // The key hints are in the last line but one: the last one is for the cursor.
       return lines.length === rows && lines[0]?.includes('1 Cluster') && lines.at(-2)?.includes('enter node') && lines;
     });
     t.is(screen.filter(line => line.includes('1 Cluster')).length, 1, `${columns}×${rows}`);

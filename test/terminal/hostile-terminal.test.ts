@@ -1,5 +1,5 @@
-// A hundred thousand hostile texts through every way in which mfctl prints them: the built program, on a real terminal. What arrives
-// there is judged by what Unicode says of it and by how many cells a terminal gives it, not by the tables of the program.
+// A hundred thousand hostile texts through every way in which mfctl prints them: the built program, on a real terminal. The
+// output is judged by Unicode's own properties and by the terminal's cell widths, not by the tables of the program.
 import {isDeepStrictEqual} from 'node:util';
 import test, {type ExecutionContext} from 'ava';
 import {parse} from 'yaml';
@@ -20,12 +20,12 @@ const onTerminal = hasScript ? test.serial : test.serial.skip;
 const needsBoth = '(needs script of util-linux, and tmux)';
 const onMeasuredTerminal = hasScript && hasTmux ? test.serial : test.serial.skip;
 
-/** In front of a text it shows where its column begins; no text has it. */
+/** Placed before a text, it marks the start of its column; no text contains it. */
 const post = '█';
 
 const textsOf = (batch: number): string[] => hostileTexts(batchSize, batch).map(text => text.replaceAll(post, ''));
 
-/** Three texts a mail. */
+/** Three texts for each mail. */
 const mailsOf = (texts: readonly string[], prefix = ''): HeldMail[] =>
   Array.from({length: Math.floor(texts.length / 3)}, (_, at) => {
     const [sender = '', recipient = '', subject = ''] = texts.slice(3 * at, 3 * at + 3).map(text => prefix + text);
@@ -39,7 +39,7 @@ interface Run {
   code?: number;
 }
 
-/** What the terminal got, with plain line ends and without colours. */
+/** The output at the terminal, with plain line ends and without colours. */
 const outputOf = async (t: ExecutionContext, {argv, answers, columns = 200, code = 0}: Run): Promise<string> => {
   const api = await startApi(t, answers);
   const ran = await runInTerminal(mfctlFile, argv, {env: api.env, columns});
@@ -49,13 +49,13 @@ const outputOf = async (t: ExecutionContext, {argv, answers, columns = 200, code
   return text.replace(/\r+\n/g, '\n').replace(/\x1b\[(?:3[123]|39)m/g, '');
 };
 
-/** Nothing of what Unicode calls a control, a format, a surrogate, private, unassigned, a separator of lines, or ignorable. */
+/** Rejects characters that Unicode classes as control, format, surrogate, private, unassigned, line separator, or ignorable. */
 const assertHarmless = (t: ExecutionContext, text: string): void => {
   const found = /(?!\n)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u.exec(text);
   t.is(found, null, found ? JSON.stringify(text.slice(Math.max(0, found.index - 30), found.index + 30)) : '');
 };
 
-/** Without those that have a character newer than the terminal, which gives it no cell though it is no mark. */
+/** Without lines that contain a character unknown to the terminal, which gives it no cell although it is not a mark. */
 const known = async (lines: readonly string[]): Promise<string[]> => {
   const chars = [...new Set(lines.join(''))].filter(char => char > '~');
   const widths = await measureInTerminal(chars.map(char => `a${char}`));
@@ -64,7 +64,7 @@ const known = async (lines: readonly string[]): Promise<string[]> => {
   return lines.filter(line => ![...line].some(char => unknown.has(char)));
 };
 
-/** By the terminal's measure, every post stands where the header has its title, and no line is wider than the terminal. */
+/** By the terminal's measure, every post is below the title of its column, and no line is wider than the terminal. */
 const assertAligned = async (
   t: ExecutionContext,
   text: string,
@@ -133,7 +133,7 @@ for (const batch of batches) {
         ...['Headers', 'Symbols', 'Attachments', 'Text'],
       ],
     );
-    // What is wider would go on at the edge.
+    // A wider line would wrap.
     const widths = await measureInTerminal(await known(lines));
     t.true(widths.every(width => width <= 200));
   });

@@ -9,7 +9,7 @@ const onTerminal = isTmuxInstalled() ? test : test.skip;
 const secretOn = async (terminal: TestTerminal): Promise<string> =>
   /^ (mfk_\w{38})\s*$/m.exec(await terminal.shows(/^ mfk_\w{38}\s*$/m))?.[1] ?? '';
 
-/** What a node says of a key that asks. */
+/** The node's answer to a key that identifies itself. */
 const whoIs = async (node: TestNode, apiKey: string) => node.api('GET', 'auth/me', {headers: {'x-api-key': apiKey}});
 
 onTerminal('[tmux] a key that is made works at once, and is not on the screen afterwards', async t => {

@@ -1,4 +1,4 @@
-// What was confirmed and has not begun when the dashboard is left.
+// Actions that were confirmed and not started yet when the dashboard is closed.
 import test from 'ava';
 import {createContextStore} from '../../cli/context/context-store.ts';
 import {startApi} from '../helpers/cli/scripted-api.ts';
@@ -45,7 +45,7 @@ for (const [name, leave] of Object.entries(ways))
 
     await leave(left);
 
-    // The process ends, so that nothing is left that could be done.
+    // The process ends, so that no action can start later.
     await left.terminal.shows(/exit status (1|130)/);
     t.deepEqual(
       left.api.requests.filter(({method}) => method === 'POST'),

@@ -1,4 +1,4 @@
-// A link between somebody who watches and the node that is cut in the middle: neither end is told.
+// A link between the dashboard and the node that is cut in the middle: neither end is notified.
 import test from 'ava';
 import {startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';

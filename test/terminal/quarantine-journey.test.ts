@@ -1,4 +1,4 @@
-// What somebody does on the quarantine screen, on a real node and in a real terminal.
+// Journey through the quarantine screen, on a real node and in a real terminal.
 import {readFile, stat} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
@@ -20,7 +20,7 @@ const numbered = (count: number, word: string): string[] => Array.from({length: 
 const open = (t: ExecutionContext, node: TestNode, args: string[] = [], options: TerminalOptions = {}): Promise<TestTerminal> =>
   startDashboard(t, node, ['--screen', 'quarantine', '--undo-delay', '1', ...args], options);
 
-/** Escape alone: with another key right after it, it would be a part of that. */
+/** Sends Escape alone: a key right after it would be read as part of it. */
 const stepBack = async (terminal: TestTerminal, shows: RegExp | string): Promise<void> => {
   await terminal.keys('Escape');
   await terminal.shows(shows);

@@ -1,7 +1,7 @@
-// The process behind startBareBackend. Speaks as much SMTP as our clients need, and answers at once.
+// The process behind startBareBackend. It speaks as much SMTP as the benchmark's clients need, and answers at once.
 import {createServer} from 'node:net';
 
-/** Its first line end is that of DATA or of the mail's last line. */
+/** Its first line end belongs to DATA or to the mail's last line. */
 const end = Buffer.from('\r\n.\r\n');
 const lineEnd = Buffer.from('\r\n');
 const ok = '250 2.0.0 Ok\r\n';
@@ -17,7 +17,7 @@ interface State {
   rest: Buffer;
 }
 
-/** One command or one mail off the front of what has come; its reply, or undefined when it is not complete. */
+/** Takes one command or one mail off the front of the received bytes; its reply, or undefined when it is not complete. */
 const step = (state: State): string | undefined => {
   const {isMail, rest} = state;
   const at = rest.indexOf(isMail ? end : lineEnd);

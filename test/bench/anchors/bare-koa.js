@@ -1,5 +1,5 @@
 // A bare Koa process over HTTPS that answers one body: node bare-koa.js KEY CERT BODY-FILE [DATABASE]
-// With a database it has that one open through knex and sqlite3, as a service has that does no more than that.
+// With DATABASE it also keeps that file open through knex and sqlite3, like the smallest service with a database.
 import {readFileSync} from 'node:fs';
 import {createServer} from 'node:https';
 import Koa from 'koa';

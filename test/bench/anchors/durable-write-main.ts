@@ -1,5 +1,5 @@
-// One of three processes that do no more than a durable write on all of them takes: a row in SQLite (WAL, synchronous FULL), and
-// the same to the two others over mutual TLS. Forked by durable-write.ts.
+// One of three processes that do only what a durable write on all of them requires: a row in SQLite (WAL, synchronous FULL), and
+// the same row to the two others over mutual TLS. Forked by durable-write.ts.
 import {Agent, createServer, request} from 'node:https';
 import type {AddressInfo} from 'node:net';
 import sqlite3 from 'sqlite3';

@@ -1,4 +1,4 @@
-// The least that a change takes which is on stable storage on three nodes: see durable-write-main.ts.
+// The minimal cost of a change that is on stable storage on three nodes: see durable-write-main.ts.
 import {type ChildProcess, fork} from 'node:child_process';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {Agent} from 'node:https';
@@ -16,7 +16,7 @@ export interface DurableNode {
 
 const main = fileURLToPath(new URL('./durable-write-main.ts', import.meta.url));
 
-/** Three processes; what is written to the first is on all of them. */
+/** Three processes; a write to the first is on all of them. */
 export const startDurableNodes = async (owner: Owner): Promise<[DurableNode, DurableNode, DurableNode]> => {
   const root = await mkdtemp(join(tmpdir(), 'mfd-durable-'));
   owner.teardown(async () => rm(root, {recursive: true, force: true}));

@@ -1,4 +1,4 @@
-// A private Postfix with mail on hold, and its newest by its own programs.
+// A private Postfix with mail on hold, whose newest mails are listed by Postfix's own programs.
 import {spawn, spawnSync} from 'node:child_process';
 import type {Owner} from '../../helpers/daemon.ts';
 import {isInstalled} from '../../helpers/installed.ts';
@@ -6,12 +6,12 @@ import {postfixMissing, startPostfix} from '../../helpers/postfix.ts';
 import {holdEverything} from '../../helpers/postfix-node.ts';
 import {sendMany} from '../../helpers/send-many.ts';
 
-/** Why there is none to measure against, or undefined. */
+/** The reason why there is none to compare with, or undefined. */
 export const heldInPostfixMissing = (): string | undefined =>
   postfixMissing() ?? (isInstalled('jq') ? undefined : 'jq is not installed');
 
 export interface HeldInPostfix {
-  /** The newest 100, as somebody at a shell gets them. */
+  /** Lists the newest 100, as an administrator would at a shell. */
   newest(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-// What the API says of requests is told of commands: of options that were typed, and of what mfctl can do about it.
+// API errors about requests, translated for commands: they name the options that were typed, and what mfctl can do about it.
 import {readdir, readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
@@ -7,10 +7,10 @@ import {startApi} from '../../helpers/cli/scripted-api.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
-/** A request, its method, or a query. */
+/** Mentions of a request, its method, or a query. */
 const ofRequests = /\b(?:GET|PUT|POST|PATCH|DELETE)\b(?! ON )|[? ]\w+=true\b|X-API-Key|at this path|is not possible here/;
 
-/** Texts of the daemon with words in them; `${…}` stands as X. */
+/** Messages in the daemon's source; `${…}` is replaced by X. */
 const sentences = async (): Promise<string[]> => {
   const found: string[] = [];
   for (const folder of ['services', 'replication', 'http', 'hold', 'cluster', 'mail', 'store'])
@@ -114,7 +114,7 @@ const typedAs: [request: string, field: [path: string, detail: string], argv: st
     '--sender must be an address',
   ],
   ['GET /domains/0', ['id', 'must be a whole number'], ['domain', 'get', '0'], '0 must be a whole number'],
-  // What has no option is told as the API names it.
+  // A field without an option keeps its API name.
   ['PUT /domains/7', ['created_at', 'cannot change'], ['domain', 'update', '7', '--active'], 'created_at cannot change'],
 ];
 

@@ -4,7 +4,7 @@ import {healthEvent} from '../../helpers/cli/sample-records.ts';
 import {startApi} from '../../helpers/cli/scripted-api.ts';
 import {deprecations} from '../../helpers/deprecated-api.ts';
 
-/** What the real middleware sends, for operations of the tests' own. */
+/** The headers of the real middleware, for operations of the tests' own. */
 const headersOf = (...operations: string[]) =>
   deprecationHeaders(deprecations().filter(({operation}) => operations.includes(operation)));
 

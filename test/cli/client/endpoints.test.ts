@@ -1,4 +1,5 @@
-// That the client of mfctl has each endpoint of the administrators' description and no other, and that no other file of mfctl names one.
+// Check that the client of mfctl has each endpoint of the administrators' API description and no other, and that no other file of
+// mfctl names one.
 import {readdir, readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';

@@ -18,7 +18,7 @@ test('events are the same however their bytes are cut and their lines end', t =>
 
   for (const lineEnd of ['\n', '\r\n', '\r']) {
     const bytes = Buffer.from(events.map(event => framed(event, lineEnd)).join(''));
-    // With a bare carriage return the last one may still become a CRLF.
+    // After a bare carriage return the last event may still continue with a line feed.
     const end = lineEnd === '\r' ? ': end' : '';
     for (const size of [1, 2, 3, 7, 100_000]) {
       const parser = createEventParser();
@@ -70,7 +70,7 @@ test('an event beyond a mebibyte is left out without being kept, on one line or 
 test('an event of lines without end is let go, though there is nothing on them', t => {
   const parser = createEventParser();
   const lines = Buffer.from('data:\n'.repeat(100_000));
-  // What is garbage already, and when it is collected, is up to the version of Node.
+  // The time of a garbage collection depends on the version of Node.
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const held = () => {

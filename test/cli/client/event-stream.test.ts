@@ -18,7 +18,7 @@ const startStreaming = async (t: ExecutionContext, answer: Reply) => {
   return {...api, ca, lines, client: await createClient({connection, version: '1', log: line => lines.push(line)})};
 };
 
-/** A node that tells of one mail and goes on; `closed` resolves when the connection is. */
+/** A node that sends one mail event and keeps the stream open; `closed` resolves when the connection is closed. */
 const startEndless = async (t: ExecutionContext) => {
   let isClosed = () => {};
   const closed = new Promise<void>(resolve => {
@@ -132,7 +132,7 @@ test('a connection that breaks, and a node that is not there, are failures of th
 test('a connection that is silent for too long is broken, and one that pings is not', async t => {
   let pings = 0;
   const {client} = await startStreaming(t, {
-    // Two intervals and two seconds.
+    // The limit is two intervals and two seconds.
     headers: {...headers, 'x-ping-interval': '1'},
     stream: response => {
       response.flushHeaders();

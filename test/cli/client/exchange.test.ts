@@ -21,7 +21,7 @@ test('a connection is kept for a hundred requests, and nothing of them stays wit
   t.deepEqual(warnings, []);
 });
 
-/** A connection is kept, and ended while the next request is on its way; `next` is that request. */
+/** A kept connection that is closed while the next request is under way; `next` is that request. */
 const afterEnd = async (t: ExecutionContext, next: {method: string}) => {
   let count = 0;
   const endsSecond = (): Reply => {
@@ -33,7 +33,7 @@ const afterEnd = async (t: ExecutionContext, next: {method: string}) => {
   const ask = (method: string) =>
     exchange(new URL('/api/v1/things', api.url), {method, headers: {}, body: undefined, signal: undefined});
   await ask('GET');
-  // The connection is free for the next one only then.
+  // Only then is the connection free for the next request.
   await nextTurn();
   return {answer: ask(next.method), api};
 };

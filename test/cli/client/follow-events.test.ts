@@ -9,7 +9,7 @@ type Connection = CliError | ClusterEvent[];
 
 const broken = new CliError('unreachable', 'the connection broke', {exitCode: exitCodes.unreachable});
 
-/** Each connection fails, or tells its events and ends. `halt` aborts when there is nothing left to connect to. */
+/** Each connection fails, or sends its events and ends. `halt` aborts when no connection is left. */
 const scripted = (connections: readonly Connection[], {random = (): number => 0, lastsMs = 0} = {}) => {
   const halt = new AbortController();
   const left = [...connections];

@@ -9,7 +9,7 @@ import {hasScript, runInTerminal} from '../../helpers/pseudo-terminal.ts';
 const busy = (retryAfterSeconds: number | undefined, code = 'rate_limited', details: CliErrorDetails = {}) =>
   new CliError(code, 'as scripted', {retryAfterSeconds, ...details});
 
-/** A retry over answers that come one after the other, and a clock that only sleeping moves. */
+/** A retry with scripted answers, and a clock that only sleeping moves. */
 const arrange = (budgetMs: number, answers: (CliError | string)[]) => {
   let nowMs = 1_000_000;
   const slept: number[] = [];

@@ -1,4 +1,5 @@
-// Contexts with the addresses of several nodes: who is asked when one does not answer, and who never gets the key.
+// Contexts with the addresses of several nodes: the node that is used when one does not answer, and the servers that never get
+// the key.
 import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
@@ -24,7 +25,7 @@ const startNodes = async (t: ExecutionContext, ...all: Answers[]) => {
   return {ca, nodes};
 };
 
-/** A context with these addresses, in the order in which they are asked. */
+/** A context with these addresses, in the order in which they are tried. */
 const context = async (t: ExecutionContext, ca: Pick<KeyAndCertificate, 'cert'>, urls: string[]) => {
   const {folder} = await startApi(t, {});
   const caFile = join(folder, 'cluster.pem');
@@ -44,7 +45,7 @@ const context = async (t: ExecutionContext, ca: Pick<KeyAndCertificate, 'cert'>,
   };
 };
 
-/** Heard, and never answered. */
+/** Received, and never answered. */
 const lost: Reply = {stream: response => void response.socket?.destroy()};
 
 test('a node that is not there is passed over with one line, for all that a command asks', async t => {
@@ -247,7 +248,7 @@ test('contexts are kept so that mfctl 0.4 reads them, and what it wrote is read'
   await writeFile(configFile, text.replace(/ {4}urls:\n(?: {6}- .*\n)+/, ''));
   t.like(await listed(), {url: urls[0], urls: [urls[0]]});
 
-  // By hand, or by 0.4: the others are of the cluster before.
+  // Edited by hand or by version 0.4: the other addresses belong to the previous cluster.
   await writeFile(configFile, text.replace('url: https://mx1', 'url: https://elsewhere'));
   t.like(await listed(), {urls: ['https://elsewhere.example.com:8443']});
 
@@ -264,8 +265,8 @@ const status = (...others: string[]) => ({
 
 const meWith = (...permissions: string[]) => ({data: {...key, permissions, node_id: 'mx1'}});
 
-/** What a login to the first node keeps. */
-const trained = async (t: ExecutionContext, answers: Answers, login: {flags?: string[]; isPublic?: boolean} = {}) => {
+/** The context that a login to the first node stores. */
+const logIn = async (t: ExecutionContext, answers: Answers, login: {flags?: string[]; isPublic?: boolean} = {}) => {
   const {ca, nodes} = await startNodes(t, answers);
   const [node] = nodes as [(typeof nodes)[0]];
   const caFile = join(node.folder, 'cluster.pem');
@@ -289,7 +290,7 @@ test('a login learns the other nodes, and only what is the plain address of one'
   ];
   const claims = ['https://mx2.example.com:8443', ...odd, 'https://mx2.example.com:8443/', 'HTTPS://MX3.example.com:443'];
 
-  const {urls} = await trained(t, {'GET /auth/me': meWith('me:read', 'cluster:read'), 'GET /cluster/status': status(...claims)});
+  const {urls} = await logIn(t, {'GET /auth/me': meWith('me:read', 'cluster:read'), 'GET /cluster/status': status(...claims)});
 
   t.deepEqual(urls, ['https://mx2.example.com:8443', 'https://mx3.example.com']);
 });
@@ -297,7 +298,7 @@ test('a login learns the other nodes, and only what is the plain address of one'
 test('a login forgets what the one before has learned', async t => {
   let others = ['https://mx2.example.com:8443', 'https://mx3.example.com:8443'];
   const answers = {'GET /auth/me': meWith('cluster:read'), 'GET /cluster/status': () => status(...others)};
-  const {urls, node, env} = await trained(t, answers);
+  const {urls, node, env} = await logIn(t, answers);
 
   others = ['https://mx3.example.com:8443'];
   const again = await runCli(['login', node.url, '--cacert', join(node.folder, 'cluster.pem'), '-o', 'json'], {env});
@@ -307,7 +308,7 @@ test('a login forgets what the one before has learned', async t => {
 });
 
 test('a key that may not read the status learns nothing, and asks for nothing', async t => {
-  const {urls, node} = await trained(t, {
+  const {urls, node} = await logIn(t, {
     'GET /auth/me': meWith('me:read', 'quarantine:read'),
     'GET /cluster/status': status('https://mx2:1'),
   });
@@ -317,7 +318,7 @@ test('a key that may not read the status learns nothing, and asks for nothing', 
 });
 
 test('a status that cannot be had does not keep anybody from a login', async t => {
-  const {urls, stderr} = await trained(t, {
+  const {urls, stderr} = await logIn(t, {
     'GET /auth/me': meWith('cluster:read'),
     'GET /cluster/status': {status: 503, error: {code: 'unavailable', detail: 'busy'}},
   });

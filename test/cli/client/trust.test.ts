@@ -1,4 +1,4 @@
-// Which certificates count for mfctl as it is typed: bin/mfctl starts Node without the list that Node brings along.
+// Certificates that mfctl trusts when it is run from a shell: bin/mfctl starts Node without Node's built-in list.
 import {execFile} from 'node:child_process';
 import {readdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';

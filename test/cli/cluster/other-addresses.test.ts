@@ -1,4 +1,4 @@
-// What a login learns of other nodes is a claim, and the key goes there one day.
+// Addresses of other nodes that a login learns: they are unverified, and the key may later be sent there.
 import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {rootCertificates} from 'node:tls';
@@ -23,7 +23,7 @@ test('only a file with nothing but authorities of its own vouches for nobody els
     root,
     `${ca.cert}\n${others.at(-1)}`,
     [...rootCertificates].join('\n'),
-    // Signed by another one, as what public authorities sign with is.
+    // Signed by another certificate, like the certificates with which public authorities sign.
     leaf.cert,
     (await selfSigned('localhost')).cert,
     '-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n',
@@ -50,7 +50,7 @@ test('the node itself is left out, and no more are kept than a cluster has', t =
   t.false(otherAddresses(claims(), 'https://vip.example.com').includes('https://mx1.example.com:8443'));
 });
 
-/** A node that names a server elsewhere, which has a certificate that the whole world trusts. */
+/** A node that announces a server elsewhere with a publicly trusted certificate. */
 const startClaiming = async (t: ExecutionContext) => {
   const [cluster, everybody] = await Promise.all([createAuthority(Date.now()), createAuthority(Date.now())]);
   const leafOf = (ca: typeof cluster) => issueLeaf(ca, {commonName: 'mx', hosts: ['localhost']}, Date.now());
@@ -84,7 +84,7 @@ test('a server elsewhere whose certificate everybody trusts never gets the key o
   t.is(code, 7);
   t.regex(stderr, /the certificate of localhost:\d+ is signed by nobody this machine trusts \(tls_untrusted\)/);
   t.is(elsewhere.requests.length, 0);
-  // It would be trusted, if nobody had said which authority counts.
+  // It would be trusted without the setting of the authority.
   t.is((await mfctl(['openapi', '--url', elsewhere.url, '--cacert', `${clusterFile.replace('cluster', 'public')}`])).code, 5);
 });
 

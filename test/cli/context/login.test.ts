@@ -1,4 +1,4 @@
-// Whom a login trusts, and that no key goes to anybody else.
+// Trust decisions of a login, and that no key is sent to an untrusted server.
 import {X509Certificate} from 'node:crypto';
 import {readdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -33,10 +33,10 @@ const arrange = async (t: ExecutionContext, tls?: KeyAndCertificate, nodeId = 'm
     ...api,
     env,
     folder: join(api.folder, 'mfctl'),
-    /** The key is given. */
+    /** With the key in the environment. */
     login: async (...args: string[]) => api.mfctl(['login', api.url, ...args], {env: {...env, MFCTL_API_KEY: keyText}}),
     mfctl: async (...args: string[]) => api.mfctl(args, {env}),
-    /** On a terminal, where each answer is typed when it is asked for. */
+    /** On a terminal, where each answer is typed after its question. */
     type: async (answers: string[], ...args: string[]) => {
       const terminal = createFakeTerminal({env: {...api.env, ...env}, columns: 200});
       const stdin = Object.assign(new PassThrough(), {isTTY: true});

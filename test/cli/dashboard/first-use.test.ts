@@ -1,4 +1,4 @@
-// What somebody stumbles over who has not read anything.
+// Difficulties of first-time users who have not read any documentation.
 import test from 'ava';
 import {screenNames} from '../../../cli/dashboard/shell/shell.ts';
 import {CliError, exitCodes} from '../../../cli/errors.ts';

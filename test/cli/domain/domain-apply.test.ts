@@ -1,4 +1,4 @@
-// Failures between plan and change, which a healthy node does not give.
+// Failures between plan and change that a healthy node does not cause.
 import test, {type ExecutionContext} from 'ava';
 import type {Domain} from '../../../shared/domain.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';

@@ -11,7 +11,7 @@ import {createFakeTerminal} from '../../helpers/cli/fake-terminal.ts';
 
 const read = async (text: string) => readDomainFile('-', createFakeTerminal({input: text}));
 
-/** `line: what is wrong` of a file that cannot be used. */
+/** `line: what is wrong` for an invalid file. */
 const faultsOf = async (text: string): Promise<string[]> => {
   try {
     await read(text);
@@ -177,7 +177,7 @@ test('a domain is right in a file exactly when the node would take it', async t 
 
   await fc.assert(
     fc.asyncProperty(domain, async value => {
-      // Rules between settings are looked at when it is known what there is already.
+      // Rules between settings are checked later, once the existing settings are known.
       const {data, error} = createDomainSchema.safeParse(value);
       const isTogether = /needs at least one|must not be above/;
       const isRight = !error || error.issues.every(({message}) => isTogether.test(message));

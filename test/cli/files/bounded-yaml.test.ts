@@ -1,4 +1,4 @@
-// Files that are made to keep whoever reads them from ever ending.
+// YAML files that are made to keep a parser busy for ever.
 import test from 'ava';
 import {readBoundedYaml} from '../../../cli/files/bounded-yaml.ts';
 

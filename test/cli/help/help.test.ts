@@ -12,7 +12,7 @@ import {argumentsIn, helpExamples, pageExamples} from '../../helpers/cli/help-ex
 const env = {XDG_CONFIG_HOME: '/nonexistent'};
 const pages = ['README.md', ...(await readdir('docs')).filter(name => name.endsWith('.md')).map(name => `docs/${name}`)];
 
-/** Reads a command line as mfctl would, and does nothing. */
+/** Parses a command line as mfctl would, and does nothing. */
 const accept = async (argv: string[]): Promise<void> => {
   const {program} = createCommands(argv, createFakeTerminal({env}));
   const doNothing = (command: Command): void => {

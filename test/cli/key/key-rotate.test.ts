@@ -1,4 +1,4 @@
-// What can go wrong between the first and the last step of a rotation, and which keys and contexts there are then.
+// Failures between the first and the last step of a rotation, and the keys and contexts that exist afterwards.
 import {mkdir, readFile, rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {Writable} from 'node:stream';
@@ -18,7 +18,7 @@ const created = {...rest, id: 12, key_prefix: newKey.slice(0, 12), key: newKey};
 
 const denied = (code: string, status: number): Reply => ({status, error: {code, detail: 'why'}});
 
-/** Key 7 is the one in use, and in the context `mine`; `answers` take the place of those of a healthy node. */
+/** Key 7 is in use, and stored in the context `mine`; `answers` replace those of a healthy node. */
 const arrange = async (t: ExecutionContext, answers: Parameters<typeof startApi>[1] = {}) => {
   const api = await startApi(t, {
     'GET /auth/api-keys': {data: [key]},
@@ -163,7 +163,7 @@ test('when the old key could not be ended both are good, the context has the new
 test('when the new key cannot be kept the old one is not ended', async t => {
   const api = await arrange(t, {
     'POST /auth/api-keys': async () => {
-      // From here on the file of the contexts is none.
+      // From here on the context file is a folder.
       await rm(join(api.folder, 'mfctl', 'config.yaml'));
       await mkdir(join(api.folder, 'mfctl', 'config.yaml'));
       return {status: 201, data: created};

@@ -191,7 +191,7 @@ test('a key is taken by its name as well as by its id, and what reads as a numbe
     api.requests.filter(({path}) => path !== '/auth/api-keys').map(({path, query}) => path + (query.get('key_id') ?? '')),
     [
       ...['/auth/api-keys/7', '/auth/api-keys/7', '/auth/api-keys/9', '/auth/api-keys/7/revoke'],
-      // Of a key that was deleted there is no record left but these.
+      // These entries are the only record of a deleted key.
       ...['/audit7', '/audit9', '/audit12'],
     ],
   );

@@ -5,14 +5,14 @@ import {displayWidth} from '../../../cli/output/display-width.ts';
 import {safeLine} from '../../../shared/safe-text.ts';
 import {hostileTexts} from '../../helpers/cli/hostile-text.ts';
 
-/** What the dashboard's frame is measured with. */
+/** The width function of the dashboard's library. */
 const inkWidth = async (): Promise<(text: string) => number> => {
   const ink = createRequire(createRequire(import.meta.url).resolve('ink'));
   const {default: stringWidth} = await import(pathToFileURL(ink.resolve('string-width')).href);
   return stringWidth;
 };
 
-/** Of the two planes that are written in; ideographs and Korean syllables are all alike. */
+/** Characters of the two planes used for writing; ideographs and Korean syllables all have the same width. */
 const characters = Array.from({length: 0x20000}, (_, code) => String.fromCodePoint(code))
   .filter(char => !/[\p{Script=Han}\uac00-\ud7a3]/u.test(char) && safeLine(`a${char}`) === `a${char}`)
   .map(char => `a${char}`);

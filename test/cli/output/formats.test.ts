@@ -287,7 +287,7 @@ test('an error is an object for readers of JSON or YAML, and lines for everybody
   for (const format of ['table', 'wide', 'csv', 'name']) t.regex(await err('-o', format), /^error: no \/domains\/7 \(not_found/);
 });
 
-/** As the help of the command gives them. */
+/** The formats named in the help of the command. */
 const declaredFields = async (...words: string[]): Promise<{fields: string[]; answerFields: string[]}> => {
   const help = await helpOf(words);
   const [fields = '', answerFields = ''] = [/Fields for --json:\n((?: {2}.*\n)+)/, /of the whole answer:\n((?: {2}.*\n)+)/].map(

@@ -11,7 +11,7 @@ import {type Received, startApi} from '../../helpers/cli/scripted-api.ts';
 
 const firstMs = Date.parse('2026-03-01T00:00:00.000Z');
 
-/** Newest first. The 10 around the end of the first page came in one millisecond. */
+/** Newest first. The 10 mails around the end of the first page arrived in the same millisecond. */
 const mailsOf = (count: number): HeldMail[] =>
   Array.from({length: count}, (_, at) => {
     const atMs = at >= 995 && at < 1005 ? 1000 : at;
@@ -24,7 +24,7 @@ const mailsOf = (count: number): HeldMail[] =>
     };
   });
 
-/** As a node pages: `until`, then `offset`, then `limit`. */
+/** Pages like a node: `until`, then `offset`, then `limit`. */
 const startHolding = async (t: ExecutionContext, mails: HeldMail[], headers: Record<string, string> = {}) => {
   const page = ({query}: Received) => {
     const until = query.get('until');
@@ -61,7 +61,7 @@ test('--all prints every mail once, in every format as one list', async t => {
 test('a list in pages reads as a list in one', async t => {
   const mails = mailsOf(1500).map(one => ({...one, subject: 'x'}));
   const api = await startHolding(t, mails);
-  // A node that gives all at once.
+  // A node that returns everything at once.
   const other = await startApi(t, {'GET /mail/quarantine': {data: mails}});
 
   for (const format of outputFormats) {
@@ -148,7 +148,7 @@ test('a table is sorted by a field or a column, in either direction', async t =>
     idsIn((await api.mfctl(['quarantine', 'list', ...flags])).stdout).map(id => Number(id.slice(1)));
 
   t.deepEqual(await sorted('--sort', 'score'), [2, 0, 1, 3]);
-  // What is equal stays in its order.
+  // Equal entries keep their order.
   t.deepEqual(await sorted('--sort', '-score'), [1, 3, 0, 2]);
   t.deepEqual(await sorted('--sort=-size'), [2, 1, 0, 3]);
   t.deepEqual(await sorted('--sort', 'SIZE', '-o', 'json'), [3, 0, 1, 2]);

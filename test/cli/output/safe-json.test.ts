@@ -16,7 +16,7 @@ test('JSON keeps its value whatever it holds', t => {
 
 test('JSON holds no character that a terminal acts on or does not draw', t => {
   const property = fc.property(text, value => {
-    // Marks piled up on a letter are cut in tables; in JSON they are data.
+    // Stacked combining marks are cut in tables; in JSON they are data.
     const json = safeJson({value}, 2).replace(/\p{M}+/gu, '');
     return safeBlock(json) === json;
   });

@@ -21,7 +21,7 @@ test('YAML keeps its value whatever it holds', t => {
 
 test('YAML holds no character that a terminal acts on or does not draw, and a text is never more than its line', t => {
   const property = fc.property(text, value => {
-    // Marks piled up on a letter are cut in tables; in YAML they are data.
+    // Stacked combining marks are cut in tables; in YAML they are data.
     const yaml = safeYaml({value}).replace(/\p{M}+/gu, '');
     return safeBlock(yaml) === yaml && yaml.split('\n').length === 2;
   });

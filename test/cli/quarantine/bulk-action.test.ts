@@ -30,7 +30,7 @@ const createNode = (reply: Reply) => {
   };
 };
 
-/** Whatever is asked takes no time. */
+/** Requests take no time. */
 const now = () => 0;
 const done: Reply = items => items.map(({queue_id}) => outcome(queue_id));
 
@@ -71,7 +71,7 @@ test('what a node had no time for is asked for again, as long as that gets anyth
     error: {code: 'unavailable', detail: 'no time'},
   });
   const some = mails.slice(0, 8);
-  // Every other one, then none.
+  // Every other mail at first, then none.
   const node = createNode((items, request) =>
     items.map((mail, n) => (request < 3 && n % 2 === 0 ? outcome(mail.queue_id) : late(mail))),
   );

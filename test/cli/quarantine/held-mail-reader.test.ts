@@ -7,7 +7,7 @@ import type {HeldMail} from '../../../shared/held-mail.ts';
 import {fakeClient} from '../../helpers/cli/fake-client.ts';
 import {mail} from '../../helpers/cli/sample-records.ts';
 
-/** A list as the API answers it; `away` are the nodes that do not. */
+/** A list as the API returns it; `away` are the nodes that do not answer. */
 const createList = (mails: HeldMail[] = []) => {
   const queries: Record<string, unknown>[] = [];
   const away = new Set<string>();
@@ -17,7 +17,7 @@ const createList = (mails: HeldMail[] = []) => {
     queries,
     away,
     failure: undefined as CliError | undefined,
-    /** The number of milliseconds since the beginning is its time. */
+    /** Adds a mail that arrived `ms` milliseconds after the epoch. */
     add(ms: number, fields: Partial<HeldMail> = {}): HeldMail {
       made += 1;
       const added = {

@@ -15,7 +15,7 @@ const held = (count: number): HeldMail[] =>
 const itemsOf = ({body}: Received): MailReference[] => JSON.parse(body).items;
 const release = (request: Received): Reply => ({data: itemsOf(request).map(({queue_id}) => outcome(queue_id))});
 
-/** Holds `mails`; whatever it is asked to release or discard, `act` answers. */
+/** Holds `mails`; `act` answers every release and discard. */
 const startQuarantine = async (
   t: ExecutionContext,
   mails: HeldMail[],

@@ -23,7 +23,7 @@ interface Scene {
   post?: () => Reply;
 }
 
-/** A node that holds `mails`, of example.com unless they say otherwise, and takes filters. */
+/** A node that holds `mails`, of example.com by default, and accepts filters. */
 const startScene = async (t: ExecutionContext, {mails, filters = [], permissions = ['domains:write'], post}: Scene) => {
   const held = mails.map((mail): HeldMailDetail => ({...detail, sender: 'news@example.org', ...mail}));
   const released = (item: MailReference) =>

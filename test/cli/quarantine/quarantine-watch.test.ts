@@ -13,7 +13,7 @@ const released = {...outcome('fresh1'), type: 'released', at: '2026-03-01T10:05:
 const framed = (event: ClusterEvent) => `data: ${JSON.stringify(event)}\n\n`;
 const heldEventOf = (held: HeldMail): ClusterEvent => ({type: 'held', at: held.arrived_at, ...held});
 
-/** A quarantine that holds what is in `mails`, and tells what `tell` is given. */
+/** A quarantine that holds the mails in `mails`, and publishes the events given to `tell`. */
 const startQuarantine = async (t: ExecutionContext, overrides: Record<string, Reply | (() => Reply)> = {}) => {
   const mails: HeldMail[] = [old];
   const streams: ServerResponse[] = [];
@@ -140,7 +140,7 @@ test('nodes that do not answer are named once, and so is their return', async t 
     'GET /mail/quarantine': () => {
       const missing = unreachable.shift() ?? [];
       if (unreachable.length === 0) mails.push(fresh);
-      // Every event of a mail makes it ask once more.
+      // Every mail event triggers one more request.
       else setTimeout(() => tell(heldEventOf(heldAt('other1', '2026-03-01T09:59:00.000Z'))), 100);
       return {data: mails.toReversed(), headers: {'x-unreachable-nodes': missing.join(', ')}};
     },

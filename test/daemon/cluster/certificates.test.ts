@@ -22,13 +22,13 @@ const dayMs = 24 * 3600 * 1000;
 const now = Date.now();
 
 interface Handshake {
-  /** What the client said of the server, and the server of the client: an error code, or nothing. */
+  /** The client's verdict on the server, and the server's on the client: an error code, or nothing. */
   clientFault?: string;
   serverSaw: string | undefined;
   server: PeerCertificate;
 }
 
-/** One TLS connection between two certificates, each checked against the authority. */
+/** Makes one TLS connection between two certificates, each checked against the authority. */
 const shakeHands = async (
   t: ExecutionContext,
   {server, client, ca, servername}: {server: KeyAndCertificate; client?: KeyAndCertificate; ca: string; servername: string},

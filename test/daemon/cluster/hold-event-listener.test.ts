@@ -22,7 +22,7 @@ const mailOf = (node_id: string, queue_id: string): HeldMail => ({
 
 const happen = ({bus, nodeId}: PeerNode, queueId: string) => bus.publish({type: 'held', ...mailOf(nodeId, queueId)}, 1);
 
-/** Alpha listens to the others; nodes may join and leave. */
+/** Alpha subscribes to the others; nodes may join and leave. */
 const startListening = async (t: ExecutionContext, names = ['alpha', 'beta', 'gamma']) => {
   const [alpha, ...others] = (await startPeerNodes(t, names)) as [PeerNode, ...PeerNode[]];
   const heard: BusEvent[] = [];
@@ -126,7 +126,7 @@ test('a node that is away is named at once, and nobody is listened to any more o
   t.deepEqual(await silent, ['gamma']);
   stop();
   let told = 0;
-  // Whoever still listened would be told of this one.
+  // A listener that is still subscribed would receive this event.
   await eventually(() => {
     told += 1;
     happen(beta, `Later0000${told}`);

@@ -1,4 +1,4 @@
-// One peer's side of the conversation is played by the test: what it acknowledges, when, and how it fails.
+// The sender of an outbox against a scripted peer: what the peer acknowledges, when, and how it fails.
 
 import {setTimeout as delay, setImmediate as turn} from 'node:timers/promises';
 import test from 'ava';
@@ -8,7 +8,7 @@ import type {EventsRequest} from '../../../daemon/services/cluster/peer-protocol
 import type {Replication} from '../../../daemon/services/cluster/replication-ports.ts';
 import {Fault} from '../../../shared/fault.ts';
 
-/** An outbox of so many events, and a peer that has applied so many of them. */
+/** An outbox with `last` events, and a peer that has applied `applied` of them. */
 const arrange = ({last, applied = 0, floor = 0}: {last: number; applied?: number; floor?: number}) => {
   const state = {
     last,

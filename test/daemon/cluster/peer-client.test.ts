@@ -19,7 +19,7 @@ type Limits = NonNullable<Parameters<typeof createPeerClient>[0]['limits']>;
 /** One connection for each purpose. */
 const single: Limits = {maxSockets: {own: 1, callers: 1, mails: 1}, pace: {graceMs: 60_000, bytesPerSecond: 1000}};
 
-/** A peer that does with each request what `handlers` say, one after the other. */
+/** A peer that handles each request with the next of `handlers`. */
 const startPeer = async (
   t: ExecutionContext,
   handlers: ((answer: ServerResponse, request: IncomingMessage, stop: () => void) => void)[],
@@ -93,7 +93,7 @@ test('a request that broke off at a node which is gone since may have been heard
   t.is(await codeOf(ask(client)), 'node_unreachable', 'and this one cannot have been');
 });
 
-/** As in a bulk action: several connections, all of them kept. */
+/** Several kept connections, as in a bulk action. */
 const keepThree = async (client: PeerClient) => Promise.all([1, 2, 3].map(async () => ask(client, true)));
 const announced = async (client: PeerClient, deadlineMs = 10_000) =>
   client.ask(z.string(), {method: 'POST', path: 'act', body: {}, deadlineMs, isForCaller: true, isAnnounced: true});
@@ -228,7 +228,7 @@ test('a request that is sent again because its connection was closed has no more
   const {client} = await startPeer(t, [answer, (_response, {socket}) => setTimeout(() => socket.destroy(), 1200), () => {}]);
   await ask(client);
   let isOverdue = false;
-  // Of two timers the earlier one comes first, however busy the machine is.
+  // Of two timers the earlier one fires first, however busy the machine is.
   const overdue = setTimeout(() => {
     isOverdue = true;
   }, 2500);
@@ -263,7 +263,7 @@ test('a node whose own certificate has ended asks nobody anything but a new one,
 });
 
 test.serial('a kept-alive connection to a peer whose certificate has ended since carries no request any more', async t => {
-  // Its own ends later.
+  // The client's own certificate expires later.
   const {client, connections} = await startPeer(t, [answer, answer, answer], {issuedAtMs: Date.now() + 12 * 3600 * 1000});
   const moveClock = useMovedClock(t);
   await ask(client);
@@ -272,7 +272,7 @@ test.serial('a kept-alive connection to a peer whose certificate has ended since
   const before = connections();
 
   moveClock(24 * 3600 * 1000 + 1000);
-  // By the clock of TLS, which nobody moves, the peer may still be met.
+  // By the clock of TLS, which is not moved, the peer's certificate is still valid.
   await ask(client);
 
   t.deepEqual([before, connections()], [1, 2]);

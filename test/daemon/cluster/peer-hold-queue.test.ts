@@ -31,7 +31,7 @@ const faultOf = async (work: Promise<unknown>): Promise<Fault> =>
   );
 const codeOf = async (work: Promise<unknown>) => (await faultOf(work)).code;
 
-/** Alpha's own queue, and those of the others as alpha sees them. */
+/** Alpha's own queue, and the queues of the others as alpha sees them. */
 const quarantineOf = ([alpha, ...others]: PeerNode[], silent: string[] = []) => {
   if (!alpha) throw new Error('no node');
   const peers = others.map(node => createPeerHoldQueue(node.clientOf(alpha)));
@@ -208,7 +208,7 @@ test('a key that the owner knows as revoked, expired or deleted does nothing the
 test('the lists of three nodes are one, in one order, page by page', async t => {
   const nodes = await startPeerNodes(t, ['alpha', 'beta', 'gamma']);
   const quarantine = quarantineOf(nodes);
-  // Four moments only: within each it goes by node and queue id.
+  // Only four distinct times: mails of the same time are sorted by node and queue id.
   for (const [index, node] of nodes.entries())
     for (let n = 0; n < 10; n += 1) await node.hold(`Mail${index}00${9 - n}`, {arrivedAt: node.now - (n % 4) * 1000});
 
@@ -273,7 +273,7 @@ test('a node that is away is named and left out, a release there does nothing, a
   t.is((await gamma.queue.get('OnGamma001', operator)).queue_id, 'OnGamma001');
 });
 
-/** Accepts connections and says nothing, like a node that has been stopped where it is. */
+/** Accepts connections and sends nothing, like a node that was stopped with SIGSTOP. */
 const startMute = async (t: ExecutionContext): Promise<number> => {
   const server: Server = createServer(socket => t.teardown(() => socket.destroy()));
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
@@ -312,7 +312,7 @@ test('however many read the mails of a node slowly, its list is there', async t 
   const remote = createPeerHoldQueue(client);
   await beta.hold(id, {bytes: Buffer.from(`Subject: x\r\n\r\n${'a line of text\r\n'.repeat(500_000)}`)});
 
-  // A few at a time, so that all get what they ask for until there is no connection left.
+  // A few at a time, so that each read succeeds until no connection is left.
   let reading = 0;
   const refusals: unknown[] = [];
   while (refusals.length === 0 && reading < 500) {
@@ -427,7 +427,7 @@ const countBy = (names: string[]): Record<string, number> => {
 
 test('an answer in which a node speaks for another one is no answer', async t => {
   const {alpha, beta} = await startTwo(t);
-  // What alpha takes for gamma is beta, and shows beta's certificate.
+  // Alpha is given beta as gamma, with beta's certificate.
   const gamma = createPeerHoldQueue({...beta.clientOf(alpha), nodeId: 'gamma'});
   await beta.hold(id);
 

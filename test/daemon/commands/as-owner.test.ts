@@ -5,7 +5,7 @@ import test, {type ExecutionContext} from 'ava';
 import {asOwnerOf} from '../../../daemon/commands/as-owner.ts';
 
 const isRoot = process.getuid?.() === 0;
-// The rights are those of the whole process.
+// User and group ids belong to the whole process.
 const asRoot = isRoot ? test.serial : test.serial.skip;
 const titleOf = (title: string): string => (isRoot ? title : `${title} (needs root)`);
 

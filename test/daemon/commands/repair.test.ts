@@ -1,4 +1,4 @@
-// What `mfd repair` makes of a node that is stopped.
+// Repairs by `mfd repair` on a stopped node.
 import {copyFile, readdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
@@ -60,7 +60,7 @@ test('a record that is not what was written is taken out and named, and all othe
   t.is(nodeId, node.node_id);
 });
 
-/** As a page of another table leaves it. */
+/** Content of a page that belongs to another table. */
 const foreignRow = {kind: 'Q1w2E3r4T5', id: 'ben@example.com', fields: '["ben@example.com"]', digest: 'spam'};
 
 test('what is no record at all is taken out and named', async t => {

@@ -12,7 +12,7 @@ const load = async (t: ExecutionContext, yaml: string, environment: Record<strin
   return loadConfig(file, environment);
 };
 
-/** What is said of a configuration that cannot be used, with the file's name for its path. */
+/** The error message of an invalid configuration, with the file's name in place of its path. */
 const faultIn = async (t: ExecutionContext, yaml: string, environment: Record<string, string> = {}): Promise<string> => {
   const error = await t.throwsAsync(load(t, yaml, environment), {instanceOf: ConfigError}, yaml);
   t.false(error?.message.includes('\n'), 'more than one line');

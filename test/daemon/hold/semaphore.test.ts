@@ -6,14 +6,15 @@ test.serial('work that waits for its turn for too long is not begun, and takes n
   const clock = useFakeClock(t);
   const begun: string[] = [];
   let finish = () => {};
-  const tickets = createSemaphore(1, {patienceMs: 1000, tooLate: () => new Error('too late')});
-  const first = tickets(
+  const semaphore = createSemaphore(1, {patienceMs: 1000, tooLate: () => new Error('too late')});
+  const first = semaphore(
     async () =>
       new Promise<void>(resolve => {
         finish = resolve;
       }),
   );
-  const work = async (name: string) => tickets(async () => void begun.push(name)).catch(({message}) => void begun.push(message));
+  const work = async (name: string) =>
+    semaphore(async () => void begun.push(name)).catch(({message}) => void begun.push(message));
   void work('second');
   await clock.advance(600);
   void work('third');

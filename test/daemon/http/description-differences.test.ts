@@ -1,4 +1,4 @@
-// That each rule for descriptions bites: the descriptions here are a test's own.
+// Check that each rule for descriptions finds violations, with a test's own descriptions.
 import test from 'ava';
 import {description} from '../../helpers/deprecated-api.ts';
 import {
@@ -10,7 +10,7 @@ import {
   hasGrown,
 } from '../../helpers/description-differences.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: what a test bends has every shape
+// biome-ignore lint/suspicious/noExplicitAny: a test changes descriptions of every shape
 type Bent = any;
 
 const base = {

@@ -40,7 +40,7 @@ test('changes of health are counted when they happen, however often anybody look
     /^mfd_cluster_health_transitions_total (\d+)$/m.exec((await metrics.expose(sourceWith(healthy))).text)?.[1];
 
   t.is(await transitions('online'), '0');
-  // Between two looks: stale, and back.
+  // Between two reads of the metrics: stale, and back.
   metrics.healthChanged();
   metrics.healthChanged();
 

@@ -1,4 +1,5 @@
-// What the descriptions promise to clients of earlier releases. docs/openapi/README.md says how a release updates the files.
+// Compatibility of the descriptions with clients of earlier releases. docs/openapi/README.md says how a release updates the
+// files.
 import {readdir, readFile} from 'node:fs/promises';
 import test from 'ava';
 import {parse} from 'yaml';
@@ -16,7 +17,7 @@ import {
 const root = new URL('../../../', import.meta.url);
 const folder = new URL('docs/openapi/', root);
 
-/** Of mfd, newest first: the first heading of the changelog is that of what is not released yet. */
+/** Releases of mfd, newest first: the first heading of the changelog is the unreleased one. */
 const headings = [...(await readFile(new URL('CHANGELOG.md', root), 'utf8')).matchAll(/^## (\S+)/gm)].map(
   ([, heading]) => heading,
 );
@@ -28,7 +29,7 @@ const kinds = [
   {kind: 'administrators’', suffix: '-admin.yaml', served: adminText},
 ];
 
-/** The newest release that has a description of a kind. */
+/** The newest release that has a description of this kind. */
 const newest = (suffix: string): string => releases.find(version => files.includes(version + suffix)) ?? '';
 const kept = async (file: string) => parse(await readFile(new URL(file, folder), 'utf8')) as DescribedApi;
 

@@ -6,7 +6,7 @@ import {text} from 'node:stream/consumers';
 import test, {type ExecutionContext} from 'ava';
 import {createTextStream, type TextStream} from '../../../daemon/http/text-stream.ts';
 
-/** One answer over real HTTP, and whoever reads it. */
+/** One answer over real HTTP, and its reader. */
 const answer = async (t: ExecutionContext): Promise<{stream: TextStream; response: IncomingMessage}> => {
   const stream = createTextStream();
   const server = createServer((_request, response) => void pipeline(stream.body, response, () => {}));
@@ -40,7 +40,7 @@ test('a reader who does not read is cut off, and the stream says so once; what i
     closed += 1;
   });
 
-  // What the system takes on the way is not ours to bound.
+  // The buffers of the operating system have no limit set here.
   let most = 0;
   for (let sent = 0; closed === 0 && sent < 100_000; sent += 1) {
     stream.send(`${'x'.repeat(10_000)}\n`);

@@ -35,7 +35,7 @@ test('a unix socket is for its owner and group, and what a dead process left is 
     listenLocal({path}, () => undefined),
     {code: 'EADDRINUSE'},
   );
-  // Closing removes the file; a process that was killed leaves it.
+  // Closing removes the file; a killed process leaves it.
   const script = `require('net').createServer().listen('${path}2', () => process.kill(process.pid, 'SIGKILL'))`;
   const child = spawn(process.execPath, ['-e', script]);
   await new Promise(resolve => child.once('exit', resolve));

@@ -20,15 +20,15 @@ const dayMs = 24 * 3600 * 1000;
 const start = Date.now();
 const beta = {nodeId: 'beta', nodeNo: 2};
 
-/** Another node is asked, as `peer` says. */
+/** A renewal whose requests go to `peer` as another node. */
 type Opened = Omit<CertificateRenewal, 'refresh'> & {refresh(isForced?: boolean): Promise<boolean>};
 
 interface Arranged {
   folder: ReturnType<typeof dataFolder>;
   config: Config;
-  /** Takes the authority's key out of the folder: it is a peer's from then on. */
+  /** Removes the authority's key from the folder: from then on only the peer has it. */
   giveAwayKey(): Promise<void>;
-  /** A keeper as at a start `days` from now; the peer can be asked if it has been given the key. */
+  /** Opens the renewal as at a start `days` from now; the peer can be asked if it has the authority's key. */
   open(days: number, config?: Config): Promise<Opened>;
   peer: {isAway: boolean; asked: number; certifies: NodeIdentity; keeps: string[]};
 }
@@ -56,7 +56,7 @@ const arrange = async (t: ExecutionContext): Promise<Arranged> => {
         const api_hosts = requests.api_hosts.filter(host => !peer.keeps.includes(host));
         return createClusterAuthority(pair, now).certify(peer.certifies, {...requests, api_hosts});
       };
-      const keeper = await openCertificates({
+      const renewal = await openCertificates({
         folder,
         identity: beta,
         config: () => used,
@@ -64,7 +64,7 @@ const arrange = async (t: ExecutionContext): Promise<Arranged> => {
         authority: async () => authorityIn(folder, now),
         now,
       });
-      return {...keeper, refresh: async isForced => keeper.refresh(askPeers, isForced)};
+      return {...renewal, refresh: async isForced => renewal.refresh(askPeers, isForced)};
     },
   };
 };
@@ -113,35 +113,35 @@ test('without it a start goes on with what is due, and a peer gives new ones for
   const old = (await open(0)).current();
   await giveAwayKey();
 
-  const keeper = await open(61);
-  const atStart = keeper.current();
-  const isOther = await keeper.refresh();
-  const again = await keeper.refresh();
+  const renewal = await open(61);
+  const atStart = renewal.current();
+  const isOther = await renewal.refresh();
+  const again = await renewal.refresh();
 
   t.deepEqual(atStart, old);
   t.true(isOther);
   t.false(again);
   t.is(peer.asked, 1);
-  t.not(keeper.current().cluster.key, old.cluster.key);
-  t.is(new X509Certificate(keeper.current().cluster.cert).validTo, new X509Certificate(keeper.current().api.cert).validTo);
-  t.deepEqual((await open(62)).current(), keeper.current());
+  t.not(renewal.current().cluster.key, old.cluster.key);
+  t.is(new X509Certificate(renewal.current().cluster.cert).validTo, new X509Certificate(renewal.current().api.cert).validTo);
+  t.deepEqual((await open(62)).current(), renewal.current());
 });
 
 test('a certificate that names another node, or another number, is not taken', async t => {
   const {giveAwayKey, open, peer} = await arrange(t);
   const old = (await open(0)).current();
   await giveAwayKey();
-  const keeper = await open(61);
+  const renewal = await open(61);
 
   for (const other of [
     {nodeId: 'alpha', nodeNo: 2},
     {nodeId: 'beta', nodeNo: 1},
   ]) {
     peer.certifies = other;
-    await t.throwsAsync(keeper.refresh(true), {message: /not for node beta, number 2/});
+    await t.throwsAsync(renewal.refresh(true), {message: /not for node beta, number 2/});
   }
 
-  t.deepEqual(keeper.current(), old);
+  t.deepEqual(renewal.current(), old);
   t.deepEqual((await open(61)).current(), old);
 });
 
@@ -149,18 +149,18 @@ test('while no peer can give new ones the old ones stay, and it is not tried aga
   const {giveAwayKey, open, peer} = await arrange(t);
   const old = (await open(0)).current();
   await giveAwayKey();
-  const keeper = await open(61);
+  const renewal = await open(61);
   peer.isAway = true;
 
-  await t.throwsAsync(keeper.refresh(), {message: 'nobody answers'});
-  const quiet = await keeper.refresh();
+  await t.throwsAsync(renewal.refresh(), {message: 'nobody answers'});
+  const quiet = await renewal.refresh();
   peer.isAway = false;
-  const insisted = await keeper.refresh(true);
+  const insisted = await renewal.refresh(true);
 
   t.false(quiet);
   t.true(insisted);
   t.is(peer.asked, 2);
-  t.not(keeper.current().api.cert, old.api.cert);
+  t.not(renewal.current().api.cert, old.api.cert);
 });
 
 test.serial(
@@ -171,19 +171,19 @@ test.serial(
     await open(0, {...config, fqdn: 'old.example.com'});
     await giveAwayKey();
     peer.keeps = ['mx1.example.com'];
-    const keeper = await open(1);
+    const renewal = await open(1);
 
-    const outcomes = [await keeper.refresh()];
+    const outcomes = [await renewal.refresh()];
     for (const hours of [2, 24, 24]) {
       moveClock(hours * 3_600_000);
-      outcomes.push(await keeper.refresh());
+      outcomes.push(await renewal.refresh());
     }
     peer.keeps = [];
-    outcomes.push(await keeper.refresh(true));
+    outcomes.push(await renewal.refresh(true));
 
     t.deepEqual(outcomes, [true, false, false, false, true]);
     t.is(peer.asked, 2);
-    t.true(new X509Certificate(keeper.current().cluster.cert).subjectAltName?.includes('DNS:mx1.example.com'));
+    t.true(new X509Certificate(renewal.current().cluster.cert).subjectAltName?.includes('DNS:mx1.example.com'));
   },
 );
 
@@ -192,8 +192,8 @@ test('an address is the same however the configuration spells it', async t => {
   for (const [n, listen] of ['[2001:DB8::1]:8443', '[2001:db8:0:0::1]:8443', '[::ffff:10.0.0.1]:8443'].entries()) {
     const used = {...config, fqdn: `MX${n}.example.com`, api: {...config.api, listen}};
 
-    const keeper = await open(0, used);
-    const isOther = await keeper.refresh(true);
+    const renewal = await open(0, used);
+    const isOther = await renewal.refresh(true);
 
     t.false(isOther, listen);
   }
@@ -203,12 +203,12 @@ test('two that renew at one moment leave one pair that belongs together', async 
   const {giveAwayKey, open, peer} = await arrange(t);
   await open(0);
   await giveAwayKey();
-  const keeper = await open(61);
+  const renewal = await open(61);
 
-  await Promise.all([keeper.refresh(true), keeper.refresh(true), keeper.refresh()]);
+  await Promise.all([renewal.refresh(true), renewal.refresh(true), renewal.refresh()]);
 
   t.is(peer.asked, 1);
-  t.deepEqual((await open(61)).current(), keeper.current());
+  t.deepEqual((await open(61)).current(), renewal.current());
 });
 
 test('a damaged certificate without the authority is one clear error', async t => {
@@ -227,19 +227,19 @@ test('one that has ended is no reason not to start: it is said since when, and a
   await giveAwayKey();
   const inTime = (await open(89)).cutOffSince();
 
-  const keeper = await open(200);
-  const atStart = [keeper.current(), keeper.cutOffSince()];
+  const renewal = await open(200);
+  const atStart = [renewal.current(), renewal.cutOffSince()];
   peer.isAway = true;
-  for (let turns = 0; turns < 3; turns += 1) await t.throwsAsync(keeper.refresh(), {message: 'nobody answers'});
+  for (let tries = 0; tries < 3; tries += 1) await t.throwsAsync(renewal.refresh(), {message: 'nobody answers'});
   peer.isAway = false;
-  const isOther = await keeper.refresh();
+  const isOther = await renewal.refresh();
 
   t.is(inTime, undefined);
   t.deepEqual(atStart, [old, new Date(new X509Certificate(old.cluster.cert).validTo)]);
   t.true(isOther);
   t.is(peer.asked, 4);
-  t.is(keeper.cutOffSince(), undefined);
-  t.not(keeper.current().cluster.cert, old.cluster.cert);
+  t.is(renewal.cutOffSince(), undefined);
+  t.not(renewal.current().cluster.cert, old.cluster.cert);
 });
 
 test('the operator’s certificate takes the place of one that nobody renews, without a restart', async t => {
@@ -248,16 +248,16 @@ test('the operator’s certificate takes the place of one that nobody renews, wi
   await giveAwayKey();
   peer.isAway = true;
   const used = {...config, api: {...config.api}};
-  const keeper = await open(200, used);
+  const renewal = await open(200, used);
   const {key, cert} = await selfSigned('own.test');
   const [cert_file, key_file] = [join(folder.root, 'c.pem'), join(folder.root, 'k.pem')];
   await writeFile(cert_file, cert);
   await writeFile(key_file, key);
 
   Object.assign(used.api, {cert_file, key_file});
-  await t.throwsAsync(keeper.refresh(true), {message: 'nobody answers'});
+  await t.throwsAsync(renewal.refresh(true), {message: 'nobody answers'});
 
-  t.deepEqual(keeper.current().api, {key, cert});
+  t.deepEqual(renewal.current().api, {key, cert});
 });
 
 test('with the authority’s key for one start, one that has ended is made anew before anybody is asked', async t => {
@@ -267,11 +267,11 @@ test('with the authority’s key for one start, one that has ended is made anew 
   await giveAwayKey();
   await writeFile(folder.caKey, key);
 
-  const keeper = await open(200);
+  const renewal = await open(200);
   await giveAwayKey();
 
-  t.is(keeper.cutOffSince(), undefined);
-  t.deepEqual((await open(201)).current(), keeper.current());
+  t.is(renewal.cutOffSince(), undefined);
+  t.deepEqual((await open(201)).current(), renewal.current());
   t.is(peer.asked, 0);
 });
 

@@ -1,4 +1,4 @@
-// What a client certificate that has ended is good for on the cluster port, and a connection that has outlived one.
+// Expired client certificates on the cluster port, and connections that outlive their certificate.
 import 'reflect-metadata';
 import {webcrypto} from 'node:crypto';
 import {Agent, request} from 'node:https';
@@ -15,7 +15,7 @@ import {eventually} from '../../helpers/eventually.ts';
 import {useMovedClock} from '../../helpers/moved-clock.ts';
 
 const dayMs = 24 * 3600 * 1000;
-/** Certificates are good for 90 days. */
+/** Certificates are valid for 90 days. */
 const endedAgo = (days: number) => Date.now() - (90 + days) * dayMs;
 const beta = {nodeId: 'beta', nodeNo: 2};
 const gamma = {nodeId: 'gamma', nodeNo: 3};
@@ -23,7 +23,7 @@ const gamma = {nodeId: 'gamma', nodeNo: 3};
 const leafOf = async (authority: KeyAndCertificate, identity: typeof beta, issuedAtMs: number) =>
   issueLeaf(authority, {commonName: identity.nodeId, hosts: ['localhost'], uris: identityUris(identity)}, issuedAtMs);
 
-/** A cluster port for the member beta; gamma was removed. */
+/** A cluster port with beta as a member; gamma was removed. */
 const arrange = async (t: ExecutionContext, {caMadeAtMs = Date.now() - 1000 * dayMs, ownMadeAtMs = Date.now()} = {}) => {
   const authority = await createAuthority(caMadeAtMs);
   const answered: string[] = [];
@@ -66,7 +66,7 @@ const arrange = async (t: ExecutionContext, {caMadeAtMs = Date.now() - 1000 * da
   t.teardown(async () => listener.stop(0));
 
   const agentFor = (shown: KeyAndCertificate | undefined) => {
-    // What the client thinks of the server is another matter.
+    // The client does not check the server here.
     const agent = new Agent({...shown, keepAlive: true, maxSockets: 1, rejectUnauthorized: false});
     t.teardown(() => agent.destroy());
     return agent;
@@ -92,7 +92,7 @@ const arrange = async (t: ExecutionContext, {caMadeAtMs = Date.now() - 1000 * da
     authority,
     listener,
     answered,
-    /** From now on `slow` is answered. */
+    /** Lets the requests to `slow` be answered. */
     letAnswer,
     agentFor,
     ask,
@@ -148,7 +148,7 @@ test.serial(
   },
 );
 
-/** As `issueLeaf` makes them, but for what `differs` says. */
+/** Like the certificates of `issueLeaf`, except for `differs`. */
 const oddLeaf = async (
   authority: KeyAndCertificate,
   differs: Partial<x509.X509CertificateCreateParams> & {extensions?: x509.Extension[]},
@@ -231,7 +231,7 @@ test.serial('a connection that outlives the certificate of the client carries no
 test.serial('a connection that outlives the certificate of the server carries no request any more, and is closed', async t => {
   const {authority, listener, answered, letAnswer, agentFor, ask} = await arrange(t);
   const moveClock = useMovedClock(t);
-  // Of the client's own, a later end.
+  // The client's own certificate expires later.
   const client = await leafOf(authority, beta, Date.now() + dayMs / 2);
   const [agent, idle] = [agentFor(client), agentFor(client)];
   const before = [await ask(agent, 'POST', 'heartbeat'), await ask(idle, 'POST', 'heartbeat')];

@@ -31,7 +31,7 @@ const arrange = async (t: ExecutionContext) => {
   return {
     listener,
     answers,
-    /** Resolve once the listener has closed the connection. */
+    /** These resolve once the listener has closed the connection. */
     bare: async () => dial(() => connect(port, '127.0.0.1')),
     encrypted: async () => dial(() => connectTls({port, host: '127.0.0.1', rejectUnauthorized: false})),
     request: async () =>

@@ -16,7 +16,7 @@ test('with the clock put back Postfix’s queue is looked at as before, once at 
         failures += 1;
       },
     },
-    // Each look takes a second.
+    // Each poll takes one second.
     now() {
       mails.now += 500;
       return mails.now;
@@ -24,11 +24,11 @@ test('with the clock put back Postfix’s queue is looked at as before, once at 
     spool: mails.spool,
     onHeld() {},
   } as unknown as Parameters<typeof openPostfix>[0]);
-  const look = postfix?.createPoll(mails.queue);
-  await look?.run();
+  const poll = postfix?.createPoll(mails.queue);
+  await poll?.run();
 
   mails.now -= 3_600_000;
-  await Promise.all([look?.run(), look?.run()]);
+  await Promise.all([poll?.run(), poll?.run()]);
 
   t.is(failures, 2);
 });

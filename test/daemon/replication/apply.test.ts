@@ -20,16 +20,16 @@ const applyAll = async (store: TestStore, batches: Change[][]): Promise<void> =>
 
 const rolledBack = new Error('rolled back');
 
-/** What `look` makes of a store in which `batches` were applied to nothing; none of it stays. */
+/** The result of `read` for an empty store to which `batches` were applied; all of it is rolled back. */
 const appliedIn = async <T>(
   store: TestStore,
   batches: Change[][],
-  look: (tx: NodeTransaction, db: TestStore['write']) => Promise<T>,
+  read: (tx: NodeTransaction, db: TestStore['write']) => Promise<T>,
 ): Promise<T> => {
   let seen: T[] = [];
   const applied = store.transaction(async tx => {
     for (const batch of batches) await apply(tx, batch, 1);
-    seen = [await look(tx, store.write)];
+    seen = [await read(tx, store.write)];
     throw rolledBack;
   });
   await applied.catch(error => {
@@ -38,14 +38,14 @@ const appliedIn = async <T>(
   return seen[0] as T;
 };
 
-/** Everything that is replicated or follows from it. */
+/** Everything that is replicated, or derived from it. */
 const dump = async ({config}: Pick<NodeTransaction, 'config'>, db: TestStore['write']) => ({
   hash: (await config.configHash()).config_hash,
   config_record: await db('config_record').orderBy(['kind', 'id']),
   ...Object.fromEntries(await Promise.all(tables.map(async table => [table, await db(table).orderBy('id')]))),
 });
 
-/** The hash as any reader of the tables would work it out: from the records that are there to be read. */
+/** The hash as any reader of the tables would compute it: from the readable records. */
 const recomputedHash = async (db: TestStore['write']): Promise<string> => {
   let sum = 0n;
   for (const kind of tables)

@@ -134,7 +134,7 @@ test('a listener is never overtaken by the next change', async t => {
   const create = async (name: string) => configuration.change(async tx => createDomain(tx, name));
   configuration.onChange(async changed => {
     steps.push(`begin ${changed.map(({id}) => id)}`);
-    // The first takes longest.
+    // The first listener call takes longest.
     await new Promise(resolve => setTimeout(resolve, steps.length === 1 ? 60 : 1));
     steps.push(`end ${changed.map(({id}) => id)}`);
   });
@@ -195,7 +195,7 @@ test('of changes that come at once one that fails fails alone, and leaves nothin
   t.is((await outbox(store)).length, 2);
 });
 
-/** A configuration with a listener that fails as often as it is told to, and one behind it. */
+/** A configuration with a listener that fails `failures` times, and another one behind it. */
 const withFailingListener = async (t: ExecutionContext, failures: number) => {
   const {store} = await testStore(t);
   const errors: unknown[] = [];
@@ -276,7 +276,7 @@ test('a rebuild publishes what was wrong and nothing else, and takes away rows t
   const {config_hash} = await store.config.configHash();
   const db = store.write;
   await db('domain').where({id: last}).delete();
-  // Has the name of another: whichever is put right first, nothing may object.
+  // This record has the name of another: the order of repairs must not cause a conflict.
   await db('domain').where({id: second}).update({name: 'd1099.test'});
   await db('domain').where({id: first}).update({reject_threshold: 99});
   await db('domain').insert({...right[0], id: 77, name: 'nobody.test'});

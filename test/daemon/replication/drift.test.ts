@@ -74,7 +74,7 @@ const arrange = async (t: ExecutionContext) => {
   return {alpha, beta};
 };
 
-/** Events that beta notes as applied and has not. */
+/** Events that beta records as applied without applying them. */
 const loseOnTheWay = async (alpha: Node, beta: Node, work: Parameters<Node['configuration']['change']>[0]) => {
   const before = (await beta.replication.applied()).get(1) ?? 0;
   await alpha.configuration.change(work);

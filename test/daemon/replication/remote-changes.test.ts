@@ -1,4 +1,4 @@
-// What a node believes of the configuration that another one sends, by whatever path.
+// Validation of the configuration that another node sends, on every path.
 
 import test from 'ava';
 import {formatStamp} from '../../../daemon/replication/clock.ts';
@@ -16,7 +16,7 @@ const auditAt = async ({store}: Replica) => store.read('audit').orderBy('seq').s
 const setThreshold = async ({configuration}: Replica, id: number, quarantine_threshold: number) =>
   configuration.change(async tx => tx.update('domain', id, {quarantine_threshold}));
 
-/** `records` as an event that `origin` has never had. */
+/** `records` as a new event of `origin`. */
 const event = (origin: number, seq: number, changes: ConfigRecord[]) => ({
   origin: sender(origin),
   request: {floor: 0, events: [{seq, event: {stamp: formatStamp(today, 0, origin), changes}}]},
@@ -137,7 +137,7 @@ const ownRecord = async ({replication}: Replica, id: number): Promise<ConfigReco
   return record;
 };
 
-/** `record` with other values, later than all there is. */
+/** `record` with other values and stamps later than all others. */
 const rewritten = (record: ConfigRecord, fields: Record<string, string>, nodeNo = 3): ConfigRecord => ({
   ...record,
   fields: {

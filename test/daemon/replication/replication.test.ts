@@ -112,7 +112,7 @@ test('a node whose database has gone back in time takes back what it had said, a
   await send(alpha, gamma);
   const latest = await addDomain(alpha, 'late.test');
   await send(alpha, beta);
-  // The same node from a backup that knows one domain only.
+  // The same node, restored from a backup with only one domain.
   const restored = await createReplica(t, 1);
   await restored.replication.receive(sender(9), {floor: 0, events: []});
   await addDomain(restored, 'one-again.test');
@@ -135,7 +135,7 @@ test('a node that went back in time and has made as much since as it lost learns
   for (const name of ['one.test', 'two.test', 'three.test']) await addDomain(alpha, name);
   await send(alpha, beta);
   const empty = await createReplica(t, 1);
-  // The same node from a backup that knows nothing, started while nobody could be asked.
+  // The same node, restored from an empty backup and started while no peer could be reached.
   const restored = {...empty, replication: createReplication({...empty, begunAt: 0})};
   await restored.replication.skipIds();
   for (const name of ['four.test', 'five.test', 'six.test']) await addDomain(restored, name);

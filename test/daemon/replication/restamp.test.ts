@@ -1,4 +1,4 @@
-// Dates that an older version stored from clocks that were wrong.
+// Stamps with wrong dates that an older version stored.
 
 import test, {type ExecutionContext} from 'ava';
 import {formatStamp} from '../../../daemon/replication/clock.ts';
@@ -9,7 +9,7 @@ import {addDomain, createReplica, everything, hashOf, type Replica, send} from '
 
 const lastYear = 'e5ffffffffff.ffff.0003';
 
-/** The record as version 0.4 left it, which took a stamp of any year before 9999, and whatever followed from it. */
+/** Stores the record as version 0.4 did, which accepted a stamp of any year before 9999, with everything derived from it. */
 const dateField = async ({store}: Replica, id: number, name: string, stamp: string): Promise<void> => {
   const row = await store
     .read('config_record')
@@ -58,7 +58,7 @@ test('what was dated years ahead can be edited again, and the edit goes everywhe
 test('an event that every peer refused is sent with another date, and what comes after it too', async t => {
   const {alpha, beta, id} = await arrange(t);
   await setThreshold(alpha, id, 4).catch(() => undefined);
-  // What version 0.4 wrote here: later than the stamp before it.
+  // The write of version 0.4 here is later than the stamp before it.
   const next = 'e60000000000.0000.0001';
   await dateField(alpha, id, 'quarantine_threshold', next);
   const {events} = await alpha.replication.batchAfter(0, everything);

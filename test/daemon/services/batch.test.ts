@@ -2,7 +2,7 @@ import {setImmediate as turn} from 'node:timers/promises';
 import test from 'ava';
 import {createBatch} from '../../../daemon/services/batch.ts';
 
-/** A flush that a test ends, well or badly. */
+/** A flush that ends when a test says so, with success or an error. */
 const heldFlush = () => {
   const batches: {items: number[]; succeed(): void; fail(error: Error): void}[] = [];
   const flush = async (items: number[]) =>

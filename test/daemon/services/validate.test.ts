@@ -5,7 +5,7 @@ import {createDomainSchema} from '../../../shared/domain.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {bulkRequestSchema} from '../../../shared/held-mail.ts';
 
-/** What JSON can make of a length, and nobody can compare with a number. */
+/** Values that JSON permits as a length, and that cannot be compared with a number. */
 const incomparable: object[] = [{toString: 1}, {toString: null, valueOf: null}];
 
 test('whatever a body calls its length, it is told what is wrong', t => {

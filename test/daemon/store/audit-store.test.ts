@@ -63,7 +63,7 @@ const filters: AuditFilter[] = [
 ];
 
 testStores('pages, samples and positions say of the log what the whole list says, for every filter', async (t, {store}) => {
-  // Several at one moment: then the number decides.
+  // Several entries of the same time are sorted by number.
   await append(store, ...Array.from({length: 60}, (_, n) => entry(Math.floor(n / 2), {key_id: (n % 3) + 1})));
 
   await fc.assert(

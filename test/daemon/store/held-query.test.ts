@@ -31,7 +31,7 @@ const filters: HoldFilter[] = [
 ];
 const reaches: AccessScope[] = [{kind: 'all'}, {kind: 'domain', domainId: 2}, {kind: 'none'}];
 
-/** Many mails arrive at the same time: then the queue id decides. */
+/** Many mails of the same time are sorted by queue id. */
 const holdMany = async (store: Store): Promise<void> => {
   const mails = Array.from({length: 150}, (_, at) => mailWith(at, (at * 13) % 8));
   await store.transaction(async tx => tx.hold.insert(mails));
@@ -80,7 +80,7 @@ testStores(
           for (const cursor of cursors.slice(0, 5)) {
             const positionOf = async (node_id: string) => query.positionOf(filter, reach, {...cursor, node_id});
             t.is(await positionOf(nodeId), cursors.indexOf(cursor));
-            // Of mails that arrived at the same time those of one node come before those of the next.
+            // Mails of the same time are sorted by node.
             t.is(await positionOf('a'), cursors.filter(({arrived_at}) => arrived_at > cursor.arrived_at).length);
             t.is(await positionOf('beta'), cursors.filter(({arrived_at}) => arrived_at >= cursor.arrived_at).length);
           }

@@ -1,11 +1,11 @@
-// Every command that can be typed.
+// Command tree of mfctl: every command that can be typed.
 import type {Command} from 'commander';
 import {createCommands} from '../../../cli/program.ts';
 import {createFakeTerminal, type FakeTerminalOptions, runCli} from './fake-terminal.ts';
 
 export const mfctlCommands = (): Command => createCommands([], createFakeTerminal()).program;
 
-/** The command itself and all below it, without the hidden ones. */
+/** The command itself and all its subcommands, without the hidden ones. */
 export const allCommands = (command: Command): Command[] => [
   command,
   ...command
@@ -19,10 +19,10 @@ export const allCommands = (command: Command): Command[] => [
 export const commandLine = (command: Command): string =>
   command.parent ? `${commandLine(command.parent)} ${command.name()}` : command.name();
 
-/** What is typed after `mfctl`. */
+/** The command line without `mfctl`. */
 export const wordsOf = (command: Command): string[] => commandLine(command).split(' ').slice(1);
 
-/** The words of the commands that do something: `['domain', 'dkim', 'create']`. */
+/** The words of the commands that have an action: `['domain', 'dkim', 'create']`. */
 export const commandWords = (): string[][] =>
   allCommands(mfctlCommands())
     .filter(command => command.commands.length === 0)

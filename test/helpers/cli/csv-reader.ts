@@ -1,4 +1,4 @@
-/** RFC 4180, to the letter: anything else throws. */
+/** RFC 4180, strictly: throws for anything else. */
 export const parseCsv = (text: string): string[][] => {
   const rows: string[][] = [[]];
   const cell = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/y;

@@ -1,4 +1,4 @@
-// The operations of the administrators' description, by method and path.
+// Operations of the administrators' API description, by method and path.
 import {adminOperations} from '../../../daemon/http/api/operations-admin.ts';
 import {curatedOperations} from '../../../daemon/http/api/operations-curated.ts';
 
@@ -7,7 +7,7 @@ export const operations = [...curatedOperations, ...adminOperations].map(({metho
   segments: path.split('/'),
 }));
 
-/** `path` is below the API's prefix; a segment `{}` of it stands for any one. Without a method, it is any. */
+/** `path` is relative to the API's prefix; a segment `{}` stands for any segment. Without a method, any method matches. */
 export const isDescribed = (path: string, method?: string): boolean => {
   const segments = path.split('/');
   return operations.some(

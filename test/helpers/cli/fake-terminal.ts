@@ -6,7 +6,7 @@ export interface FakeTerminalOptions {
   env?: Record<string, string>;
   /** Several texts are typed one after the other. */
   input?: string | string[];
-  /** Columns of a terminal; without it the streams are pipes. */
+  /** Columns of the terminal; the streams are pipes when this is left out. */
   columns?: number;
   /** Ctrl-C. */
   interrupts?: EventTarget;

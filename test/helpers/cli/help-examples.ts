@@ -1,14 +1,14 @@
-// The command lines that the help shows, as a shell would read them.
+// Command lines shown in the help, as a shell would read them.
 import {readFile} from 'node:fs/promises';
 import {allCommands, commandLine, helpOf, mfctlCommands} from './command-tree.ts';
 
 export interface Example {
-  /** Whose help it is from. */
+  /** The command whose help contains the line. */
   from: string;
   line: string;
 }
 
-/** Lines in which mfctl is started: alone, behind a pipe, or for `source <(…)`. */
+/** Lines in which mfctl is started: alone, after a pipe, or in `source <(…)`. */
 export const helpExamples = async (): Promise<Example[]> => {
   const examples: Example[] = [];
   for (const command of allCommands(mfctlCommands())) {
@@ -19,10 +19,10 @@ export const helpExamples = async (): Promise<Example[]> => {
   return examples;
 };
 
-/** Of a user, on a host, or of root. */
+/** The prompt of a user, with or without a host, or of root. */
 const prompt = /^(\w*\$|#) /;
 
-/** Command lines in the code of a page, without prompts, comments and what else stands in them. */
+/** Command lines in the code blocks of a page, without prompts, comments and other text. */
 export const pageExamples = async (page: string): Promise<Example[]> => {
   const text = await readFile(new URL(`../../../${page}`, import.meta.url), 'utf8');
   const blocks = [...text.matchAll(/^```(sh|console|cron)\n(.*?)^```/gms)];

@@ -1,4 +1,4 @@
-// A node whose mail is all held, for tests of the built mfctl against a built node.
+// A node that holds all mail, for tests of the built mfctl against a built node.
 import type {ExecutionContext} from 'ava';
 import {startNode, type TestNode} from '../node.ts';
 import {sendMail} from '../smtp-client.ts';

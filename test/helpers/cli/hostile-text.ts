@@ -1,4 +1,4 @@
-// Text that was made to do harm, or to be drawn wrongly: the same for the same seed.
+// Text that is made to do harm or to be displayed wrongly. The same seed gives the same text.
 
 const pieces = [
   ...['\x1b', '\x1b[2J', '\x1b[31m', '\x1b[1;1H', '\x1b[6n', '\x1bc', '\x1b(0', '\x1b#8', '\x1b[?1049h', '\x1b[8;1;1t'],
@@ -104,11 +104,11 @@ const pieces = [
     '#',
   ],
   ...['a', 'bc', 'Invoice', ' ', '  ', '<b>', '%s', '\\', '$(id)', '`id`', '{{x}}', '1'],
-  // Broken UTF-8 as a decoder leaves it.
+  // Broken UTF-8 as a decoder returns it.
   ...['c3', 'e282', 'f09f98', 'c0af', 'eda080', 'fe', '80'].map(hex => Buffer.from(`61${hex}62`, 'hex').toString('utf8')),
 ];
 
-/** Of these, one in a thousand is very long, and one in thirty empty or just a character of any kind. */
+/** One text in a thousand is very long; one in thirty is empty or a single character of any kind. */
 export const hostileTexts = (count: number, seed: number): string[] => {
   const random = createRandom(seed);
   const below = (limit: number): number => Math.floor(random() * limit);

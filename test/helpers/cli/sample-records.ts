@@ -1,4 +1,4 @@
-// Records as the API sends them.
+// Records as in answers of the API.
 import type {ApiKey} from '../../../shared/api-key.ts';
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
 import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
@@ -33,7 +33,7 @@ export const key: ApiKey = {
   created_at: '2026-03-01T09:30:00.000Z',
 };
 
-/** A title to a terminal, an order reversed, something hidden, a line of its own. */
+/** Sets a terminal title, reverses the order, hides text, starts a new line. */
 export const hostile = 'Win\x1b]0;owned\x07 \u202egnp.exe\u200b\r\nmx1/zzzzzz  \x9b31m';
 
 export const mail: HeldMail = {

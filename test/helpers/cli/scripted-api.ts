@@ -1,4 +1,4 @@
-// An API that answers what a test says, for answers a healthy node does not give.
+// A scripted API, for answers that a healthy node does not give.
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import type {ServerResponse} from 'node:http';
 import {createServer} from 'node:https';
@@ -23,28 +23,28 @@ export interface Reply {
   headers?: Record<string, string>;
   data?: unknown;
   error?: {code: string; detail: string; fields?: {path: string; detail: string}[]};
-  /** Sent as it is, in place of an envelope. */
+  /** Sent as is, in place of an envelope. */
   raw?: string | Buffer;
-  /** Writes the body in place of all that, and ends it when it likes. */
+  /** Writes the body in place of the above, and ends it at any time. */
   stream?: (response: ServerResponse) => void;
-  /** Never sent: the caller waits. */
+  /** No answer is sent: the caller waits. */
   isHeld?: boolean;
 }
 
 type Answer = Reply | ((request: Received) => Reply | Promise<Reply>);
 
 /**
- * Answers by `METHOD /path` below `/api/v1`; anything else is 404. Its certificate, unless given, vouches for itself. A request that
- * the administrators' description does not have fails the test, unless `mfctl api` was told to send it.
+ * Answers by `METHOD /path` below `/api/v1`; anything else is 404. The certificate is self-signed unless one is given. A request
+ * that is not in the administrators' API description fails the test, unless `mfctl api` was told to send it.
  */
 export const startApi = async (t: ExecutionContext, answers: Record<string, Answer>, tls?: {key: string; cert: string}) => {
   const {key, cert} = tls ?? (await selfSigned('localhost'));
   const requests: Received[] = [];
   const undescribed: string[] = [];
-  /** While `mfctl api` runs. */
+  /** True while `mfctl api` runs. */
   let isFree = false;
 
-  // As long as mfd keeps a connection: one that ends in the moment it is used again is another matter.
+  // Keeps a connection as long as mfd does. A connection that closes just as it is used again is tested elsewhere.
   const server = createServer({key, cert, keepAliveTimeout: 65_000}, async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
@@ -99,9 +99,9 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
     folder,
     env,
     requests,
-    /** Nothing listens there any more. */
+    /** Closes the listener. */
     stop,
-    /** From the next connection on. */
+    /** Takes effect with the next connection. */
     setCertificate: (next: {key: string; cert: string}) => {
       server.setSecureContext(next);
       server.closeAllConnections();

@@ -1,4 +1,4 @@
-// What the program prints, in files that are read in review: test/cli/snapshots/*.txt. `npm run snapshots` writes them anew.
+// Output of the program in files that are read in review: test/cli/snapshots/*.txt. `npm run snapshots` rewrites them.
 import {mkdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {ExecutionContext} from 'ava';
@@ -8,7 +8,7 @@ export const snapshotFolder = join(import.meta.dirname, '../../cli/snapshots');
 
 const isUpdate = process.env.UPDATE_SNAPSHOTS === '1';
 
-/** Compares the text with the file of that name, or writes it there. */
+/** Compares the text with the file of that name, or writes the file. */
 export const matchSnapshot = async (t: ExecutionContext, name: string, text: string): Promise<void> => {
   const file = join(snapshotFolder, `${name}.txt`);
   if (isUpdate) {
@@ -22,19 +22,19 @@ export const matchSnapshot = async (t: ExecutionContext, name: string, text: str
 
 interface Shown {
   argv: readonly string[];
-  /** Of the terminal; without them the output goes to a pipe. */
+  /** Columns of the terminal; without them the output goes to a pipe. */
   columns?: number | undefined;
   ran: {code: number; stdout: string; stderr: string};
 }
 
-/** As it would look in a shell: the command, what it prints, what it says on standard error, and its status unless that is 0. */
+/** The text as a shell would show it: the command, its output, its standard error, and its exit status unless that is 0. */
 export const asSession = ({argv, columns, ran: {code, stdout, stderr}}: Shown): string => {
   const place = columns === undefined ? '' : `    # on a terminal of ${columns} columns`;
   const said = stderr.replace(/^(?=.|\n)/gm, '2> ');
   return `$ ${['mfctl', ...argv].map(quoted).join(' ')}${place}\n${visible(stdout + said)}${code === 0 ? '' : `exit status ${code}\n`}`;
 };
 
-/** Colours and line ends as a reader can see them. */
+/** Makes colours and line ends visible to a reader. */
 const visible = (text: string): string =>
   text
     .replace(/\x1b/g, '\\e')

@@ -1,4 +1,4 @@
-// Cluster status, as the API answers it.
+// Cluster status as in an answer of the API.
 import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
 import {peer as samplePeer} from '../cli/sample-records.ts';
 

@@ -1,4 +1,5 @@
-// The whole dashboard in ink, on a terminal whose every read is decided by the test and an API that is a function of this process.
+// The whole dashboard in ink, on a terminal whose reads are controlled by the test, with an API that is a function of this
+// process.
 import {EventEmitter} from 'node:events';
 import type {ExecutionContext} from 'ava';
 import {render} from 'ink-testing-library';
@@ -24,14 +25,14 @@ import {withoutStyle} from './drawn.ts';
 import {heldMails} from './held-mails.ts';
 
 export interface DrawnDashboard {
-  /** Each text is what one read of the terminal gives. */
+  /** Each text is the result of one read of the terminal. */
   send(...reads: string[]): void;
   paste(text: string): void;
-  /** The screen once it shows that. */
+  /** Resolves with the screen once it shows that text. */
   shows(what: RegExp | string): Promise<string>;
-  /** Drawings so far. */
+  /** Number of renders so far. */
   drawings(): number;
-  /** What was asked of the API, apart from what only reads. */
+  /** Requests to the API, without those that only read. */
   changes: Request[];
 }
 
@@ -41,7 +42,7 @@ export interface DrawnOptions {
   undoMs?: number;
   columns?: number;
   now?(): number;
-  /** Of each request that changes something; throws what it fails with. */
+  /** Called for each request that changes something; the request fails with what it throws. */
   onChange?(request: Request): unknown;
 }
 

@@ -1,4 +1,4 @@
-// What every view of the dashboard has to keep to.
+// Checks that every view of the dashboard must pass.
 import type {ExecutionContext} from 'ava';
 import type {List, ListState} from '../../../cli/dashboard/list/list.ts';
 import {listLines} from '../../../cli/dashboard/list/list-lines.ts';
@@ -14,16 +14,16 @@ export const sizes: readonly Size[] = [
 
 export const plainTheme = createTheme(false);
 
-/** Without what only sets a style. */
+/** The text without style sequences. */
 export const withoutStyle = (line: string): string => line.replace(/\x1b\[[\d;]*m/g, '');
 
-/** A list as it is drawn, without styles. */
+/** A list as it is rendered, without styles. */
 export const drawnList = <R>(list: List<R>, state: ListState, size: Size = {columns: 80, rows: 19}, nowMs = 0): string =>
   listLines(list, state, {size, theme: createTheme(true), isActive: true, nowMs})
     .map(withoutStyle)
     .join('\n');
 
-/** No more lines and no wider ones than there is room for, and nothing in them that a terminal obeys. */
+/** Checks that the lines fit the given size and contain nothing that a terminal would obey. */
 export const fits = (t: ExecutionContext, lines: readonly string[], {columns, rows}: Size): void => {
   t.true(lines.length <= rows, `${lines.length} lines in ${rows} rows`);
   for (const line of lines.map(withoutStyle)) {

@@ -1,4 +1,4 @@
-// A shell that only remembers, for what leads from one modal to the next.
+// A shell that only records, for steps that lead from one modal to the next.
 
 import {readFile} from 'node:fs/promises';
 import {type Client, createClient} from '../../../cli/client/client.ts';
@@ -15,7 +15,7 @@ export interface FakeShell extends Pick<Shell, 'open' | 'openLater' | 'say' | 'f
   /** The modal that is opened next. */
   form(): Promise<Form>;
   question(): Promise<Question>;
-  /** Submits it as it is but for these; throws what the form complains of. */
+  /** Submits the form with its values, except for these; throws the form's complaint. */
   fill(form: Form, values: FormValues): void;
   isAnythingOpen(): boolean;
 }
@@ -53,7 +53,7 @@ export const createFakeShell = (): FakeShell => {
   };
 };
 
-/** For an API of a test. */
+/** A client for an API given by the test. */
 export const clientOf = async ({url, env}: {url: string; env: {MFCTL_CACERT: string; MFCTL_API_KEY: string}}): Promise<Client> =>
   createClient({
     connection: {baseUrl: new URL('/api/v1/', url), apiKey: env.MFCTL_API_KEY, ca: await readFile(env.MFCTL_CACERT, 'utf8')},

@@ -1,4 +1,4 @@
-// Held mails by number, and an API that has them: for tests of the list without a node.
+// Held mails by number and an API that lists them, for tests of the list without a node.
 
 import type {Client} from '../../../cli/client/client.ts';
 import type {Answer, Request} from '../../../cli/client/transport.ts';
@@ -7,7 +7,7 @@ import {fakeClient} from '../cli/fake-client.ts';
 
 const newest = Date.parse('2026-03-01T12:00:00.000Z');
 
-/** Number 0 is the oldest; each later one has arrived a second after the one before. */
+/** Number 0 is the oldest; each later mail arrived one second after the one before. */
 export const heldMail = (number: number, change: Partial<HeldMail> = {}): HeldMail => ({
   node_id: 'mx1',
   queue_id: `mail${String(number).padStart(6, '0')}`,
@@ -29,11 +29,11 @@ export interface MailApi extends Pick<Client, 'quarantine'> {
   /** Any order; listed newest first. */
   mails: HeldMail[];
   unreachableNodes: string[];
-  /** Queries asked, oldest first. */
+  /** Received queries, oldest first. */
   asked: NonNullable<Request['query']>[];
   /** Requests that have not been answered yet. */
   underWay: number;
-  /** Rejects each request with that while it is set. */
+  /** While set, each request is rejected with this error. */
   failure: Error | undefined;
 }
 

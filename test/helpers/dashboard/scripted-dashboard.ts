@@ -1,4 +1,4 @@
-// A dashboard on a scripted API, for what healthy nodes do not do.
+// A dashboard on a scripted API, for behaviour that healthy nodes do not show.
 import type {ServerResponse} from 'node:http';
 import type {ExecutionContext} from 'ava';
 import type {Me} from '../../../shared/api-key.ts';
@@ -16,17 +16,17 @@ export const me = (scope: Scope): Me => ({...key, scope, node_id: 'mx1', permiss
 
 export interface ScriptedNode {
   answers: Answers;
-  /** Nothing comes from it any more, and nothing ends. */
+  /** The stream stays open but sends nothing more. */
   isSilent: boolean;
-  /** To all who listen. */
+  /** Sends to all listeners. */
   tell(event: ClusterEvent): void;
-  /** What the next request for the status gets. */
+  /** The answer to the next request for the status. */
   setStatus(status: ClusterStatus): void;
 }
 
 export interface ScriptedNodeOptions {
   scope?: Scope;
-  /** That it tells of its life so often; it says that it does so every second. */
+  /** Interval of the pings; the interval announced to clients is always one second. */
   pingMs?: number;
 }
 

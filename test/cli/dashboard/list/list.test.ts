@@ -35,7 +35,7 @@ const listOf = (rows: readonly Row[] | undefined, change: Partial<List<Row>> = {
   ...change,
 });
 
-/** The state after keys, as the screen of the list makes it. */
+/** The state after keys, as the list's screen computes it. */
 const after = (list: List<Row>, keys: readonly string[], start: ListState = initialList): ListState =>
   keys.reduce((state, key) => {
     const {rows, position, height} = showList(list, state, {size, nowMs: 0});
@@ -43,7 +43,7 @@ const after = (list: List<Row>, keys: readonly string[], start: ListState = init
     return to ? listReducer(state, placedAt(list, rows, to)) : state;
   }, start);
 
-/** The state once the list has been drawn. */
+/** The state once the list has been rendered. */
 const drawn = (list: List<Row>, state: ListState): ListState => {
   const event = settled(list, state, shownRows(list, state));
   return event ? listReducer(state, event) : state;

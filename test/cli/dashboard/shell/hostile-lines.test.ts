@@ -12,7 +12,7 @@ test('a line of the dashboard is drawn as it was made, however its characters jo
   const texts = hostileTexts(2000, 3);
 
   for (let from = 0; from < texts.length; from += height) {
-    // Two cells a line, as in a table.
+    // Two columns in a line, as in a table.
     const lines = texts
       .slice(from, from + height)
       .map((text, at) => `${fitText(text, 30)}  ${fitText(texts.at(-1 - at) ?? '', 46)}|`);

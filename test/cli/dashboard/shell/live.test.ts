@@ -12,7 +12,7 @@ const busy = new CliError('unavailable', 'too many listen', {exitCode: exitCodes
 const forbidden = new CliError('insufficient_scope', 'not for this key', {exitCode: exitCodes.notAuthorised});
 const unknown = new CliError('not_found', 'no events here', {exitCode: exitCodes.notFound});
 
-/** Each attempt to connect gets the next of `answers`; the last one goes on for ever. */
+/** Each attempt to connect gets the next of `answers`; the last one repeats for ever. */
 const streams = (...answers: (CliError | 'open')[]) => {
   const open: {end(error?: CliError): void; tell(event: ClusterEvent): void}[] = [];
   let attempts = 0;

@@ -1,4 +1,4 @@
-// A dashboard is left open for weeks.
+// Memory of a dashboard that is left open for weeks.
 import {Writable} from 'node:stream';
 import {setFlagsFromString} from 'node:v8';
 import {runInNewContext} from 'node:vm';
@@ -9,7 +9,7 @@ import {createTheme} from '../../../../cli/dashboard/shell/theme.ts';
 import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
 import {createMailApi} from '../../../helpers/dashboard/held-mails.ts';
 
-// As it is built: in development react keeps a record of every drawing.
+// Production mode, as in the build: in development react keeps a record of every render.
 process.env.NODE_ENV = 'production';
 const {Box, render, Text} = await import('ink');
 const {createElement} = await import('react');
@@ -28,7 +28,7 @@ const heapKiB = (): number => {
   return process.memoryUsage().heapUsed / 1024;
 };
 
-/** KiB that so many screens leave behind, each of which differs in every line from the one before. */
+/** KiB that remain after this number of screens, each of which differs in every line from the one before. */
 const leftBehind = (t: ExecutionContext, screen: (lines: readonly string[]) => ReactElement): number => {
   let drawn = '';
   const dropped = new Writable({
@@ -45,7 +45,7 @@ const leftBehind = (t: ExecutionContext, screen: (lines: readonly string[]) => R
       {flexDirection: 'column', width: columns, height: rows},
       screen(Array.from({length: rows}, (_, row) => theme(`${n} ${row} 漢字 ${'x'.repeat(90)}`, 'bold', 'warn'))),
     );
-  // In debug mode each drawing is done at once.
+  // In debug mode each render happens at once.
   const app = render(numbered(0), {stdout: terminal, debug: true, patchConsole: false});
   for (let n = 1; n <= 200; n += 1) app.rerender(numbered(n));
   const before = heapKiB();

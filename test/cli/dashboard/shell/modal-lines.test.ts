@@ -7,7 +7,7 @@ import {fits, plainTheme, withoutStyle} from '../../../helpers/dashboard/drawn.t
 
 const nothing = () => undefined;
 
-/** One of each kind, with that text wherever a text from elsewhere may stand. */
+/** A modal of each kind, with the given text wherever external text may appear. */
 const modalsWith = (text: string): Modal[] => [
   {kind: 'question', lines: [text, `Delete ${text}?`], yes: `delete ${text}`, onYes: nothing, no: text},
   {kind: 'prompt', label: 'Type it:', text, hint: () => text, onSubmit: nothing},

@@ -4,7 +4,7 @@ import {afterKey, type ModalState, type Outcome, startOf} from '../../../../cli/
 
 const extent = {height: 5, count: 20};
 
-/** The last outcome, and the state the one before left. */
+/** The last outcome, and the state after the previous key. */
 const press = (modal: Modal, ...keys: string[]): {outcome: Outcome; state: ModalState} => {
   let state = startOf(modal);
   let outcome: Outcome = {kind: 'stay', state};

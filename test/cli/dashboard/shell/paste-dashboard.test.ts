@@ -1,4 +1,4 @@
-// What pasting does on the screens.
+// Paste handling on the screens.
 import test from 'ava';
 import {domain} from '../../../helpers/cli/sample-records.ts';
 import {drawDashboard} from '../../../helpers/dashboard/drawn-dashboard.ts';

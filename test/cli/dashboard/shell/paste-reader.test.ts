@@ -14,7 +14,7 @@ const readChunks = async (clock: FakeClock, chunks: readonly string[], pauseMs =
   return events;
 };
 
-/** What was typed, and what was pasted; keys of several reads as one text. */
+/** Typed and pasted input; keys of several reads as one text. */
 const told = (events: readonly TerminalEvent[]): string[] => {
   const all: string[] = [];
   let typed = '';

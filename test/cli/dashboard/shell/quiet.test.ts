@@ -1,4 +1,4 @@
-// A dashboard that is left open draws as rarely as what it shows changes.
+// Redraws of an idle dashboard: only when the displayed data change.
 import test from 'ava';
 import {type DrawnDashboard, drawDashboard} from '../../../helpers/dashboard/drawn-dashboard.ts';
 import {useFakeClock} from '../../../helpers/fake-clock.ts';

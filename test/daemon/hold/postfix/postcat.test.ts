@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import {mailsIn} from '../../../../daemon/hold/postfix/postcat.ts';
 
-/** As Postfix 3.7 says it of one mail. */
+/** The output of Postfix 3.7 for one mail. */
 const said = (id: string, {header = 'Subject: hello\n', client = '192.0.2.1', helo = 'client.test', queue = 'hold'} = {}) =>
   `*** ENVELOPE RECORDS ${queue}/${id} ***
 message_size:             370             669               1               0             370               0
@@ -55,7 +55,7 @@ test('what breaks off within a mail gives the mails before it', t => {
 });
 
 test('whatever a subject holds, mails keep their own', t => {
-  // A header field may hold anything but a line end, which is LF to Postfix, that is not followed by a blank.
+  // A header field may contain anything except a line end (LF in Postfix) that is not followed by a blank.
   const value = fc
     .string({unit: 'binary', maxLength: 60})
     .map(text => Buffer.from(text.replace(/\n/g, '\n ')).toString('latin1'));

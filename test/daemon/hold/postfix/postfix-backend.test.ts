@@ -1,4 +1,4 @@
-// What becomes of held mails when a program of Postfix does half of what it was asked to: the helper is played by a test.
+// Held mails when a program of Postfix does only half of a request: the test plays the helper.
 
 import {createServer} from 'node:net';
 import {join} from 'node:path';
@@ -12,7 +12,7 @@ import type {StoredHeldMail} from '../../../../daemon/services/quarantine/stored
 import {operator, testQueue} from '../../../helpers/hold-queue.ts';
 import {testFolder} from '../../../helpers/store.ts';
 
-/** `answer`: what the helper says to a request, its lines; undefined breaks off. */
+/** `answer` returns the lines with which the helper answers a request; undefined breaks the connection. */
 const startQueue = async (t: ExecutionContext, answer: (request: string[]) => string | undefined) => {
   const mails = await testQueue(t);
   const helperSocket = join(await testFolder(t), 'helper.sock');

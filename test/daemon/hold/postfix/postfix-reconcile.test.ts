@@ -1,4 +1,4 @@
-// The index against Postfix's hold queue, where time and the database do not behave.
+// Reconciliation of the index with Postfix's hold queue, when the clock or the database misbehaves.
 import test from 'ava';
 import {createPostfixHolder} from '../../../../daemon/hold/postfix/hold-mail.ts';
 import {createPostfixReconcile} from '../../../../daemon/hold/postfix/postfix-reconcile.ts';
@@ -11,36 +11,36 @@ import {receivedMail} from '../../../helpers/received-mail.ts';
 const ownership: Ownership = {direction: 'inbound', domain: {id: 1, name: 'example.com'} as Domain};
 const judgement: Judgement = {action: 'hold', score: 9, reason: 'rbl', symbols: [{name: 'A_SYMBOL', score: 9}]};
 
-/** `list`: what postqueue says. */
+/** `list` returns the output of postqueue. */
 const start = (mails: TestQueue, list: () => QueuedMail[]) => {
   const {store} = mails;
-  const keep = createPostfixHolder({nodeId: 'alpha', store, onHeld: () => {}, now: () => mails.now});
+  const holder = createPostfixHolder({nodeId: 'alpha', store, onHeld: () => {}, now: () => mails.now});
   const queue = async function* () {
     yield* list();
   };
-  const look = createPostfixReconcile({
+  const reconcile = createPostfixReconcile({
     nodeId: 'alpha',
     store,
     programs: {queue},
-    holder: keep,
+    holder,
     isUnderWay: mails.queue.isUnderWay,
     adopt: async () => 0,
     now: () => mails.now,
   });
-  const hold = async (queueId: string) => keep.hold({...receivedMail(), queueId}, ownership, judgement);
+  const hold = async (queueId: string) => holder.hold({...receivedMail(), queueId}, ownership, judgement);
   const stateOf = async (queueId: string) => (await store.hold.find(queueId))?.state;
-  return {keep, look, hold, stateOf};
+  return {holder, reconcile, hold, stateOf};
 };
 
 test('a mail that came while a long look at the queue had begun is not gone because that look is long', async t => {
   const mails = await testQueue(t);
-  const {look, hold, stateOf} = start(mails, () => {
+  const {reconcile, hold, stateOf} = start(mails, () => {
     mails.now += 20_000;
     return [];
   });
   await hold('ARRIVING');
 
-  const {gone} = await look(new AbortController().signal);
+  const {gone} = await reconcile(new AbortController().signal);
 
   t.deepEqual(gone, []);
   t.is(await stateOf('ARRIVING'), 'held');
@@ -48,14 +48,14 @@ test('a mail that came while a long look at the queue had begun is not gone beca
 
 test('with the clock put back an arrival takes no longer', async t => {
   const mails = await testQueue(t);
-  const {keep, hold} = start(mails, () => []);
+  const {holder, hold} = start(mails, () => []);
   await hold('ARRIVING');
-  const isAtFirst = keep.isArriving('ARRIVING');
+  const isAtFirst = holder.isArriving('ARRIVING');
 
   mails.now -= 3_600_000;
 
   t.true(isAtFirst);
-  t.false(keep.isArriving('ARRIVING'));
+  t.false(holder.isArriving('ARRIVING'));
 });
 
 test('what was done while the database could not be written is written down without anybody asking again', async t => {

@@ -8,7 +8,7 @@ import {openQueue, operator, type TestQueue, testQueue} from '../../../helpers/h
 const id = 'Q1w2E3r4T5';
 const nothing = {indexed: 0, lost: [], recovered: [], remade: [], damaged: [], unclaimed: 0, removed: 0, leftover: []};
 
-/** The spool opened and reconciled, as at a start. */
+/** Opens the spool and reconciles it, as at a start. */
 const restart = async (test: TestQueue) => {
   const opened = await openQueue(test.store, test.spoolFolder);
   const report = await reconcile({store: test.store, spool: opened.spool, nodeId: 'alpha', now: () => opened.now});

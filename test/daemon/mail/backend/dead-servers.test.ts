@@ -4,7 +4,7 @@ import {useFakeClock} from '../../../helpers/fake-clock.ts';
 
 const server = 'mx1.example:25';
 
-/** Notes when a server is tried again, in seconds; `answers` says whether it answers then. */
+/** Records when a server is tried again, in seconds; `answers` says whether it answers then. */
 const arrange = (t: ExecutionContext, answers: () => boolean, needs: Partial<Parameters<typeof createDeadServers>[0]> = {}) => {
   const clock = useFakeClock(t);
   const startMs = clock.now();

@@ -44,7 +44,7 @@ test('nothing is delivered, and connections are used again', async t => {
   for (let n = 0; n < 10; n += 1) await verdict(`user${n}@example.com`);
 
   t.deepEqual(sink.mails, []);
-  // One still hears the reply to RSET when the next is wanted.
+  // One connection may still wait for the reply to RSET when the next is needed.
   t.true(sink.connectionCount() <= 2, String(sink.connectionCount()));
   t.true(sink.steps.includes('MAIL '), sink.steps.join());
 });

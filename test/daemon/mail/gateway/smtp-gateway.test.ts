@@ -218,7 +218,7 @@ test('addresses that are none are refused with their own codes and reach no back
   t.is(sink.connectionCount(), 0);
 });
 
-/** Addresses that a backend might route to another host, or into a program or a file. */
+/** Addresses that a backend might route to another host, or to a program or a file. */
 const instructions = [
   'someone%outside.net@one.test',
   'victim!me@one.test',
@@ -629,7 +629,7 @@ test('a handshake that was finished is not cut off later', async t => {
     await client.startTls();
     return client;
   };
-  // On a busy machine one may take longer than that.
+  // On a busy machine a session may take longer than that.
   const client = await eventually(async () => finished().catch(() => undefined));
 
   await new Promise(resolve => setTimeout(resolve, 1300));

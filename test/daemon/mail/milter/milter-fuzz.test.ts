@@ -1,4 +1,4 @@
-// Whatever a peer sends: no exception that nobody catches, no memory without bound, and an answer or the end of the connection.
+// Arbitrary input from a milter peer: no uncaught exception, no unbounded memory, and an answer or the end of the connection.
 import {mkdtemp, rm} from 'node:fs/promises';
 import {connect} from 'node:net';
 import {tmpdir} from 'node:os';
@@ -21,7 +21,7 @@ import {chunksOf} from '../../../helpers/received-mail.ts';
 
 const newSession = () => createMilterSession({isTrusted: () => false, intake: {claim, canTakeMail: () => undefined}});
 
-/** All commands in `bytes`, or what was wrong with them. */
+/** All commands in `bytes`, or the error in them. */
 const readAll = (bytes: Buffer, chunkBytes: number): {commands: MilterCommand[]; error: string | undefined} => {
   const reader = createCommandReader();
   const commands: MilterCommand[] = [];
@@ -78,7 +78,7 @@ const command: fc.Arbitrary<MilterCommand> = fc.oneof(
   fc.constantFrom('data', 'end-of-header', 'unknown', 'abort', 'quit', 'quit-connection').map(kind => ({kind}) as MilterCommand),
 );
 
-/** A dialogue that makes sense, so that its changes reach far. */
+/** A valid dialogue, so that changed versions of it get far. */
 const sensible: MilterCommand[] = [
   {kind: 'connect', hostname: 'mx', family: '4', port: 1, address: '192.0.2.5'},
   {kind: 'helo', name: 'mx'},
@@ -114,7 +114,7 @@ test('frames of any letter and any data are read as commands, or are an error', 
 test('in whatever order commands come, each that waits for an answer gets exactly one, or the session ends', t => {
   const orders = fc.oneof(
     fc.array(command, {maxLength: 30}),
-    // The dialogue with some commands left out, doubled, or put between.
+    // The dialogue with some commands removed, doubled or inserted.
     fc
       .array(fc.tuple(fc.constantFrom(...sensible.keys()), fc.option(command, {freq: 3}), fc.nat(2)), {maxLength: 12})
       .map(changes => {
@@ -222,7 +222,7 @@ test('a real dialogue with bytes changed is answered, or its connection closed; 
 test('a peer that sends without end and reads nothing costs no more than a little', async t => {
   const folder = await mkdtemp(join(tmpdir(), 'mfd-milter-socket-'));
   t.teardown(() => rm(folder, {recursive: true}));
-  // The system buffers little for a unix socket.
+  // The operating system buffers little for a unix socket.
   const milter = await startTestMilter(t, {listen: {path: join(folder, 'milter.sock')}});
   const peer = await connectPeer(milter.address);
   const flood = Buffer.concat(Array.from({length: 20_000}, () => frame('M', texts('<a@b.test>'))));

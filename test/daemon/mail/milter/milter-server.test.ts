@@ -1,4 +1,4 @@
-// The milter on real sockets, with the part of Postfix played by the test.
+// The milter on real sockets. The test plays Postfix.
 import {createHash, randomBytes} from 'node:crypto';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -26,7 +26,7 @@ const judgeAs = (action: Judgement['action'], symbols?: Judgement['symbols']) =>
   ...(symbols && {symbols}),
 });
 
-/** `h X-Spam-Score= 0.00` and such. */
+/** Answers as text, such as `h X-Spam-Score= 0.00`. */
 const shown = (answers: MilterAnswer[]) =>
   answers.map(({letter, data}) => {
     if (letter === 'y') return replyText({letter, data});
@@ -271,7 +271,7 @@ test('a mail whose peer goes, or gives it up, while it is judged is not held, fo
     if (leaving === 'aborts') {
       milter.intake.judge = judgeAs('reject');
       const {recipients, answers} = await peer.mail();
-      // The answer to the first mail would have been taken for that to the second one's recipient.
+      // The answer to the first mail would have been taken as the answer to the second one's recipient.
       t.deepEqual(
         [...recipients, ...answers].map(({letter}) => letter),
         ['c', 'y'],

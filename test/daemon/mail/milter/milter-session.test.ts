@@ -42,7 +42,7 @@ const judgedIn = (actions: SessionAction[]): JudgedMail => {
   if (judge?.kind !== 'judge') throw new Error(`nothing to judge: ${JSON.stringify(actions)}`);
   return judge.mail;
 };
-/** What becomes of recipients: `continue`, or the code of the refusal. */
+/** The answers to recipients: `continue`, or the code of the refusal. */
 const answersTo = (session: MilterSession, ...recipients: string[]): (string | number)[] =>
   recipients.flatMap(address =>
     repliesIn(say(session, rcpt(address))).map(reply => (reply.kind === 'reply' ? reply.code : reply.kind)),

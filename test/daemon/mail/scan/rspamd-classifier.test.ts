@@ -117,7 +117,7 @@ test('an address that is no http address is refused at once', t => {
 
 const withRspamd = isRspamdInstalled() ? test : test.skip;
 
-// Of its two ways to keep what it has learned, only Redis says 208 for what it knows: files say 404.
+// Rspamd can store its training in two ways: only Redis answers 208 for a known mail, files answer 404.
 withRspamd('[Rspamd] it learns each mail once as what it is, and anew when it was wrong', async t => {
   const {controllerUrl, password, lessons} = await startTeachableRspamd(t);
   const trainer = createRspamdClassifier({url: controllerUrl, password});

@@ -1,4 +1,4 @@
-// The scorer asks the real Rspamd.
+// The scorer with a real Rspamd.
 import test, {type ExecutionContext} from 'ava';
 import {createRspamdScorer} from '../../../../daemon/mail/scan/rspamd-scorer.ts';
 import {parseHostPort} from '../../../../shared/host-port.ts';
@@ -30,11 +30,11 @@ withRspamd('[Rspamd] it judges the samples, each asked for once', async t => {
   t.true(phishing.symbols.some(symbol => symbol.name === 'PHISHING' && symbol.score > 0));
   t.is(plain.reason, 'spam');
   t.true(plain.symbols.length > 0 && plain.score < 15);
-  // 3.4 closes after each answer, and says so: a connection each, and none that failed and was tried again.
+  // 3.4 closes after each answer and announces that: one connection for each mail, and no failed one that was retried.
   t.true(proxy.counts.connections <= 3, String(proxy.counts.connections));
 });
 
-/** A symbol for each thing that Rspamd knows of the mail as it was told. */
+/** A symbol for each property of the mail that Rspamd was given. */
 const seeing = `
 local function first(list) return list and list[1] and list[1].addr end
 local seen = {

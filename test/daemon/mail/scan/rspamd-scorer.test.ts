@@ -13,7 +13,7 @@ interface Seen {
   body: Buffer;
 }
 
-/** A server in Rspamd's place; gives the scorer that asks it and what it was asked. */
+/** A server in Rspamd's place. Resolves with the scorer that calls it and the requests that it received. */
 const startFake = async (t: ExecutionContext, answer: RequestListener, options: Partial<RspamdOptions> = {}) => {
   const seen: Seen[] = [];
   const connections = {count: 0};
@@ -172,7 +172,7 @@ test('the deadline holds for both tries together', async t => {
     {timeoutMs: 2000},
   );
   let isOverdue = false;
-  // Of two timers the earlier one comes first, however busy the machine is.
+  // Of two timers the earlier one fires first, however busy the machine is.
   const overdue = setTimeout(() => {
     isOverdue = true;
   }, 2900);
@@ -192,7 +192,7 @@ test('mail that waits for a free connection does not wait longer than its deadli
   const second = scorer.score(receivedMail());
 
   await t.throwsAsync(first, unavailable);
-  // The connection of the first is free now, and is taken for the second; its deadline is as near as it was.
+  // The connection of the first request is free now and is used for the second; its deadline is unchanged.
   await t.throwsAsync(second, unavailable);
   t.true(seen.length <= 2);
 });

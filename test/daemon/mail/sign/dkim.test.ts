@@ -23,7 +23,7 @@ test.before(async () => {
   for (const algorithm of dkimAlgorithms) keys.push(await makeKey(algorithm));
 });
 
-/** DNS splits long records; verifiers join the pieces. */
+/** DNS splits long records, and verifiers join the pieces. */
 const resolver = async (name: string, type: string): Promise<string[][]> => {
   const record = type === 'TXT' ? records.get(name) : undefined;
   if (record === undefined) throw Object.assign(new Error('no such name'), {code: 'ENOTFOUND'});

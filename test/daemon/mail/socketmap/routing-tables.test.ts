@@ -156,7 +156,7 @@ test('no key can make a lookup fail', async t => {
     fc.asyncProperty(fc.constantFrom(...tableNames), keys, async (table, key) => {
       const answer = await lookUp(table, key);
       t.true(answer.kind === 'found' || answer.kind === 'absent');
-      // What Postfix gets is ours alone: nothing of the key comes back.
+      // Postfix gets configured values only: nothing of the key appears in the answer.
       if (answer.kind === 'found') t.regex(answer.value, /^(relay:\[192\.0\.2\.1\]:25|example\.com)$/);
     }),
   );

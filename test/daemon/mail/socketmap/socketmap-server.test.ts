@@ -8,7 +8,7 @@ import {type SocketmapNeeds, startSocketmapServer, type TableAnswer} from '../..
 
 interface Client {
   socket: Socket;
-  /** Resolves with the next reply; rejects when the server closes before. */
+  /** Resolves with the next reply; rejects when the server closes before it. */
   next(): Promise<string>;
   closed: Promise<unknown>;
 }

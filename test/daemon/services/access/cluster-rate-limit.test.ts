@@ -2,7 +2,7 @@ import test from 'ava';
 import {createClusterRateLimits} from '../../../../daemon/services/access/cluster-rate-limit.ts';
 import {createRateLimiter} from '../../../../daemon/services/access/rate-limit.ts';
 
-/** A node with a peer that hears of everything when `answer` is called, at every `tellPeers` unless that is held back. */
+/** A node with a peer that gets all counts when `answer` is called: at every `sendHeartbeats`, unless it is silent. */
 const withPeer = (isSilent = false) => {
   const limiter = createRateLimiter({now: Date.now, monotonic: () => performance.now()});
   const answer = () => limiter.answered(2, limiter.counts());

@@ -1,4 +1,4 @@
-// The two directories are what requests and mail see of the configuration: they must never lag behind it.
+// The two directories with which requests and mail read the configuration: they must always be current.
 import test, {type ExecutionContext} from 'ava';
 import {createKeyDirectory, hashKey} from '../../../../daemon/services/access/key-directory.ts';
 import {createKeys, insertKey} from '../../../../daemon/services/access/keys.ts';
@@ -40,7 +40,7 @@ const authenticate = async ({keys}: Arranged, value: string) => {
   return key;
 };
 
-/** What a node that starts now would have in memory. */
+/** The directory that a node would load if it started now. */
 const fresh = async ({store, configuration}: Arranged) => {
   const directory = await createDomainDirectory(store, configuration);
   return directory.list().map(domain => ({
@@ -199,7 +199,7 @@ test('a key that another process wrote into the database counts at its first use
   t.is((await authenticate(node, key)).id, id);
 });
 
-/** A store in which looking for a key takes until `pause` is over. */
+/** A store whose key lookups take until `pause` is over. */
 const slowly = (store: TestStore, pause: () => Promise<void>): TestStore => ({
   ...store,
   config: {

@@ -5,7 +5,7 @@ const start = () => {
   const clock = {ms: 0};
   const counts: KeyFailureCount[] = [];
   const failures = createKeyFailures({monotonic: () => clock.ms, onCount: count => void counts.push(count)});
-  /** How many of so many unknown keys were not too many. */
+  /** The number of `times` unknown keys that were still allowed. */
   const guess = (address: string, times: number) =>
     Array.from({length: times}, () => failures.note(address, true)).filter(({isAllowed}) => isAllowed).length;
   return {clock, counts, failures, guess};

@@ -6,7 +6,7 @@ import {limitedNodes, mostInAMinute} from '../../../helpers/limited-nodes.ts';
 const minute = 60_000;
 const start = 30_000_000 * minute;
 
-/** A limiter whose clocks say what the test says. */
+/** A limiter whose clocks are set by the test. */
 const limiterAt = (ms: number) => {
   const clock = {ms};
   return {clock, limiter: createRateLimiter({now: () => clock.ms, monotonic: () => clock.ms})};
@@ -181,7 +181,7 @@ for (const [what, asking] of [
 
     t.true(mostInAMinute(passed) <= 1.5 * limit, `${mostInAMinute(passed)} passed`);
     t.true(passed.filter(atMs => atMs < 116_000).length >= limit);
-    // A limit of 60 a minute, for four minutes and the burst of the first.
+    // A limit of 60 a minute for four minutes, plus the burst of the first.
     t.true(passed.length >= 4 * limit, `${passed.length} passed`);
   });
 

@@ -27,7 +27,7 @@ const joiner = {
   api_hosts: ['delta.test'],
 };
 
-/** Node `nodeNo` of alpha, beta and gamma (1, 2, 3), with the CA key on those named; the others answer as `answers` says. */
+/** Node `nodeNo` of alpha, beta and gamma (1, 2, 3), with the CA key on the named nodes; the others answer as in `answers`. */
 const arrange = async (
   t: ExecutionContext,
   {
@@ -246,7 +246,7 @@ const renewalOf = async ({joining, certified}: Awaited<ReturnType<typeof arrange
 test('the authority judges names by what it has issued, whatever the records say since', async t => {
   const alpha = await arrange(t, {nodeNo: 1, holders: [1]});
   const first = await renewalOf(alpha, 2, ['beta.test', 'mx.beta.test']);
-  // A taken-over node has moved the others' names out of its way.
+  // A compromised node has changed the others' names to make them free.
   await alpha.configuration.change(async tx => tx.update('node', 2, {fqdn: 'elsewhere.test', cluster_url: 'https://x.test:1'}));
 
   const stolen = await renewalOf(alpha, 3, ['gamma.test', 'beta.test', 'mx.beta.test', 'alpha.test', 'free.test']);

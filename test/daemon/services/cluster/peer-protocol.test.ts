@@ -1,4 +1,5 @@
-// What a node of a newer version says has to be understood by an older one, as a cluster is upgraded node by node.
+// Compatibility of the peer protocol: an older node must understand the messages of a newer one, as a cluster is upgraded node by
+// node.
 
 import test from 'ava';
 import type {z} from 'zod';
@@ -59,7 +60,7 @@ const messages: Record<string, [z.ZodType, Record<string, unknown>]> = {
   'event of a held mail': [holdEventSchema, {id: 'alpha-1', domain_id: 1, event: {...outcome, at, type: 'released'}}],
 };
 
-/** The same with something more in every object but those whose members have names of their own. */
+/** The same value with an additional member in every object, except in those whose members are names. */
 const grown = (value: unknown, name = ''): unknown => {
   if (Array.isArray(value)) return value.map(item => grown(item));
   if (typeof value !== 'object' || value === null || ['applied', 'fields', 'actor'].includes(name)) return value;

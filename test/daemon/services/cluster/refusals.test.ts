@@ -1,4 +1,4 @@
-// An outbox that a peer refuses is told by both ends, for as long as it lasts.
+// Refused outboxes: both ends report it when a peer refuses an outbox, for as long as this lasts.
 
 import test, {type ExecutionContext} from 'ava';
 import {formatStamp} from '../../../../daemon/replication/clock.ts';

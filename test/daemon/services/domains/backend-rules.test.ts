@@ -48,7 +48,7 @@ test('loopback and the address for all addresses mean the node that is asked, wh
   for (const host of ['127.0.0.1', '127.9.9.9', 'localhost', '[::1]', '0.0.0.0', '[::]']) {
     t.regex(detailOf(`${host}:25`) ?? '', /^is the SMTP listener of node1/, host);
     t.is(detailOf(`${host}:25`, 4), undefined, host);
-    // That node listens on one address of the machine, and another server may be on another one.
+    // That node listens on one address of the machine; another server may use another address.
     t.is(detailOf(`${host}:2525`, 2), undefined, host);
     t.regex(detailOf(`${host}:2626`, 3) ?? '', /^is the SMTP listener of node3/, host);
   }

@@ -1,4 +1,4 @@
-// Who is told of what, on real configuration; the watchers are lists.
+// Delivery of events to watchers by scope, on a real configuration; the watchers are lists.
 
 import test, {type ExecutionContext} from 'ava';
 import type {Actor} from '../../../../daemon/services/access/actor.ts';
@@ -55,7 +55,7 @@ const arrange = async (t: ExecutionContext) => {
   bus.subscribe(events.receive);
   publishConfigEvents({configuration, domains: domainDirectory, keys: keyDirectory, bus});
 
-  /** A key, used once as by a request, and what it is as an actor. */
+  /** A key that was used once by a request, and the actor that it stands for. */
   const actor = async (scope: Scope, fields: object = {}): Promise<Actor & {keyId: number}> => {
     const {key} = await keys.create(operator, {name: 'watcher', scope, ...fields});
     const stored = await keys.identify(key);

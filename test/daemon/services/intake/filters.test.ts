@@ -7,7 +7,7 @@ import {filterActions, filterMatches} from '../../../../shared/filter-rules.ts';
 import {createMailFilterSchema, type MailFilter} from '../../../../shared/mail-filter.ts';
 import {headersOf} from '../../../helpers/received-mail.ts';
 
-/** A filter as the store gives it back: made canonical by the schema. */
+/** A filter as returned by the store: in the schema's canonical form. */
 const filter = (given: Partial<MailFilter> & Pick<MailFilter, 'action' | 'match' | 'pattern'>): MailFilter => ({
   ...createMailFilterSchema.parse({...given, ...(given.action === 'score' && {score: given.score ?? 1})}),
   id: 1,
@@ -164,7 +164,7 @@ test('the order of the filters changes neither score nor override, and the given
 
 test('many filters on a mail made to be slow leave other work its turns', async t => {
   const pattern = `*${'a'.repeat(253)}b`;
-  // Ten times what a domain may have: a thousand are over within a few slices.
+  // Ten times the number that a domain may have: a thousand would be finished within a few slices.
   const filters = Array.from({length: 10_000}, () => filter({action: 'block', match: 'header', header: 'X-Slow', pattern}));
   const slow = mail('a@example.net', ...Array.from({length: 200}, () => `X-Slow: ${'a'.repeat(900)}`));
   let turns = 0;

@@ -14,7 +14,7 @@ const cutAt = (bytes: Buffer, places: number[]): Buffer[] => {
   return edges.slice(1).map((edge, index) => bytes.subarray(edges[index], edge));
 };
 
-/** Text made of the pieces that decide something, so that short runs find the corners. */
+/** Text made of the significant pieces, so that short runs find the edge cases. */
 const pieces = (...words: string[]) => fc.array(fc.constantFrom(...words), {maxLength: 30}).map(list => list.join(''));
 
 test('fields keep their order, their case and their folding', t => {

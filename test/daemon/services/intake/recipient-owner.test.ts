@@ -1,4 +1,4 @@
-// Gateway, milter and lookup tables have to agree about who owns a recipient: where they differ, mail passes unjudged.
+// Agreement of gateway, milter and lookup tables on the owner of a recipient: where they differ, mail passes unjudged.
 import test from 'ava';
 import fc from 'fast-check';
 import {createMilterSession} from '../../../../daemon/mail/milter/milter-session.ts';
@@ -19,7 +19,7 @@ const session = createMilterSession({isTrusted: () => false, intake: {claim, can
 session.receive({kind: 'negotiate', ...offered});
 session.receive({kind: 'connect', hostname: 'mx.example.net', family: '4', port: 25, address: '192.0.2.5'});
 
-/** `foreign`: the mail would pass as one that is no business of this node. */
+/** `foreign`: the mail would pass as mail that does not belong to this node. */
 const milterAnswer = (path: string): 'judged' | 'foreign' | number => {
   session.receive({kind: 'mail', address: '<ada@example.net>', parameters: []});
   const [action] = session.receive({kind: 'rcpt', address: path, parameters: []});
@@ -87,7 +87,7 @@ test('the gateway takes no recipient that the milter would not judge, and calls 
 
   await fc.assert(
     fc.asyncProperty(addresses, async address => {
-      // A client that errs a hundred times is cut off.
+      // A client is disconnected after a hundred errors.
       count += 1;
       if (count % 90 === 0) client = await connectClient();
       const path = `<${address.replace(/[\r\n]/g, '')}>`;

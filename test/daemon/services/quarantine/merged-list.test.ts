@@ -14,7 +14,7 @@ const compare = (a: Entry, b: Entry): number => b.at - a.at || (a.node < b.node 
 
 const names = ['alpha', 'beta', 'delta', 'gamma', 'omega'];
 
-/** Times on each node; few of them, so that many are the same. */
+/** Times on each node; few distinct ones, so that many are equal. */
 const clusters = fc.array(fc.array(fc.integer({min: 0, max: 12}), {maxLength: 60}), {minLength: 1, maxLength: 5}).map(nodes =>
   nodes.map((times, index) => {
     const node = names[index] ?? '';
@@ -23,12 +23,12 @@ const clusters = fc.array(fc.array(fc.integer({min: 0, max: 12}), {maxLength: 60
 );
 
 interface Asked {
-  /** The most entries any node was asked for at once. */
+  /** The largest number of entries requested from a node at once. */
   most: number;
   questions: number;
 }
 
-/** A node's part, which falls silent at its `failsAt`-th question. */
+/** A node's part, which stops answering at its `failsAt`-th request. */
 const partOf = ({node, entries}: {node: string; entries: Entry[]}, asked: Asked, failsAt?: number): Part<Entry, Entry> => {
   let questions = 0;
   const answering = <T>(answer: () => T): T => {
@@ -101,7 +101,7 @@ test('a node that falls silent at any question is named, and the page is that of
   );
 });
 
-/** A part of `count` entries at the times that `timeOf` gives for their positions, ascending: none of them is stored. */
+/** A part of `count` entries with the times that `timeOf` gives for their positions, ascending: none of them is stored. */
 const computedPart = (
   {node, count, timeOf}: {node: string; count: number; timeOf(position: number): number},
   asked: Asked,
@@ -135,7 +135,7 @@ const computedPart = (
   };
 };
 
-/** Three nodes whose mail arrived in different ways, and how many rounds a page deep inside may cost: two questions to each node. */
+/** Three nodes with different arrival patterns, and how many rounds a deep page may cost: two requests to each node. */
 const arrivals: [title: string, parts: {count: number; timeOf(position: number): number}[], offset: number, maxRounds: number][] =
   [
     ['alike', [0, 1, 2].map(first => ({count: 400_000, timeOf: n => n * 3 + first})), 1_000_000, 3],

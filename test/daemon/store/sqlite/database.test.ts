@@ -99,7 +99,7 @@ test('a lock is had by one, and free again once it is given up', async t => {
 test('whoever waits too long for the writer is told to come again, and nothing was done', async t => {
   const folder = await testFolder(t);
   const file = join(folder, 'mfd.db');
-  // Its tables are made while nobody is in a hurry.
+  // Its tables are created before the timed part.
   await (await openDatabase(file)).close();
   const database = await openDatabase(file, {waitMs: 2000});
   t.teardown(database.close);

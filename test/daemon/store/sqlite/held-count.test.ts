@@ -13,7 +13,7 @@ const mail = (n: number): NewHeldMail =>
   storedMail({
     queue_id: `Mail${String(n).padStart(6, '0')}`,
     domain: n % 3 === 0 ? 'one.test' : 'two.test',
-    // Two domains of one name: the second was created after the first had gone.
+    // Two domains with the same name: the second was created after the first had been deleted.
     domain_id: n % 3,
     sender: `sender${n % 2}@example.net`,
     recipients: ['a@one.test', 'b@one.test'],

@@ -24,7 +24,7 @@ const mail = (n: number): NewHeldMail =>
 
 const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();
 
-/** With what each has to find. */
+/** Filters, each with the mails that it must find. */
 const searches: [filter: HoldFilter, matches: (mail: NewHeldMail) => boolean][] = [
   [{since: at(45)}, ({arrived_at}) => arrived_at >= at(45)],
   [{until: at(130)}, ({arrived_at}) => arrived_at < at(130)],
@@ -42,7 +42,7 @@ const searches: [filter: HoldFilter, matches: (mail: NewHeldMail) => boolean][] 
   [{subject: 'o'}, ({subject}) => subject.toLowerCase().includes('o')],
 ];
 
-/** What is held, and what has been, as far as one can tell without a store. */
+/** Held and former mails, as far as they are known without a store. */
 interface Model {
   held: Map<string, NewHeldMail>;
   ended: Map<string, NewHeldMail>;

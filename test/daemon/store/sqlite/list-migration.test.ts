@@ -24,7 +24,7 @@ const mail = (n: number): NewHeldMail =>
 
 const discarded = {state: 'discarded', at: '2026-03-02T00:00:00.000Z', keyId: 7} as const;
 
-/** As it was before the migration `before`, with what `fill` puts in. */
+/** The database before the migration `before`, with the rows that `fill` inserts. */
 const earlierDatabase = async (t: Teardown, before: string, fill: (db: Knex) => Promise<void>): Promise<string> => {
   const filename = join(await testFolder(t), 'mfd.db');
   const db = knex({client: 'sqlite3', connection: {filename}, useNullAsDefault: true});
@@ -74,7 +74,7 @@ test('mail that was held before lists had tables of their own is found, counted 
   t.deepEqual(await found({subject: 'invoice 5'}), [0]);
 });
 
-/** What the migrations of 0.5 made beside the rows, to move counts on, and to index subjects without positions. */
+/** Objects that the migrations of 0.5 created beside the rows, to update counts, and to index subjects without positions. */
 const madeBy05 = [
   'CREATE TABLE held_change (seq INTEGER PRIMARY KEY, queue_id TEXT NOT NULL, change INTEGER NOT NULL)',
   ...['in', 'moved', 'other', 'gone', 'struck'].map(

@@ -7,7 +7,7 @@ for (const {seq, first} of [
   {seq: 500, first: 501},
   {seq: 12, first: 13},
   {seq: 10, first: 11},
-  // Below what there is: numbers that are taken by others must not come again either.
+  // Below the existing numbers: numbers that others have stored must not be used again either.
   {seq: 7, first: 11},
 ])
   test(`events 5 to 10 that are to come after ${seq} are numbered from ${first} on, in their order and without a gap`, async t => {

@@ -1,4 +1,4 @@
-// A log whose bytes have changed since, as a process that was killed leaves it: with its index, or without it after a power cut.
+// A write-ahead log whose bytes were changed after a kill: with its index, or without it after a power cut.
 import {copyFile, readFile, rm, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
@@ -11,7 +11,7 @@ import {testDatabase, testFolder} from '../../../helpers/store.ts';
 const commits = 20;
 const frameBytes = 24 + 4096;
 
-/** The files of a database that is still open, as a kill would leave them, after `commits` numbered commits. */
+/** The files of an open database, as a kill would leave them, after `commits` numbered commits. */
 const killed = async (t: ExecutionContext) => {
   const {database, filename} = await testDatabase(t, {isDurable: false});
   for (let n = 1; n <= commits; n += 1)
@@ -29,7 +29,7 @@ const killed = async (t: ExecutionContext) => {
   return {copy, wal, change, frames: ((await readFile(wal)).length - 32) / frameBytes};
 };
 
-/** What the database says after all. */
+/** The state of the database after recovery. */
 const latestIn = async (filename: string) => {
   const database = await openDatabase(filename);
   try {

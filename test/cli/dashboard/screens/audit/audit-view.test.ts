@@ -33,7 +33,7 @@ const entry = (seq: number, change: Partial<AuditEntry> = {}): AuditEntry => ({
   ...change,
 });
 
-/** Newest first, as the API has them. */
+/** Newest first, in the order of the API. */
 const entries = (from: number, to: number): AuditEntry[] => Array.from({length: to - from + 1}, (_, at) => entry(to - at));
 
 const newest = (from: number, to: number, change: {total?: number; unreachable?: string[]} = {}): AuditEvent => ({

@@ -226,7 +226,7 @@ test('hours that could not be read are asked for the next time', async t => {
 
   await read(signal);
 
-  // The newest is asked for twice, and the one that failed.
+  // The newest entry is requested twice, and so is the one that failed.
   t.is(asked, 24 + 2);
 });
 

@@ -12,7 +12,7 @@ import {eventually} from '../../../../helpers/eventually.ts';
 
 const path = `/domains/${domain.id}`;
 
-/** One domain that changes under an ETag, as the API has it. */
+/** One domain that changes under an ETag, as in the API. */
 const startDomain = async (t: ExecutionContext, answers: Record<string, Reply | ((request: Received) => Reply)> = {}) => {
   let present: Domain = domain;
   let version = 1;

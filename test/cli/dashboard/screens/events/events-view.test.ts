@@ -22,7 +22,7 @@ import {
 import {drawnList, fits, plainTheme, sizes, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
 import {eventually} from '../../../../helpers/eventually.ts';
 
-/** A connection that says what a test says. */
+/** A connection with scripted events. */
 const startLog = () => {
   let nowMs = Date.parse('2026-03-01T19:00:00Z');
   let state: LiveState = {connection: 'connecting', receivedAtMs: undefined, reason: undefined};

@@ -40,7 +40,7 @@ const startList = async (t: ExecutionContext, api: MailApi, order: MailOrder = '
     }
     await settled();
   };
-  /** Reads the list again and waits until what is shown is what there is: one reading asks for the next as soon as it is answered. */
+  /** Reloads the list and waits until it shows the current data: the answer to one request leads at once to the next. */
   const reread = async () => {
     const before = api.asked.length;
     list.refresh();
@@ -109,7 +109,7 @@ for (const order of ['newest', 'oldest'] as const)
       t.is(mailUnderCursor(list.get())?.subject, mail?.subject, `after ${arrived} arrived and ${left} left`);
       t.true(rows().every(Boolean));
     }
-    // Where enough is above it, it also keeps its line.
+    // With enough rows above it, it also keeps its line.
     if (order === 'newest') t.is(list.get().position.cursor - list.get().position.top, line);
   });
 
