@@ -120,7 +120,7 @@ const strike = async (lane: Lane, round: number): Promise<string[]> => {
   figures.repaired += 1;
   await node.start();
   // The key may be among what was lost; `mfd bootstrap-key` makes another one then.
-  if (/taken out|rows are lost/.test(repaired.stdout) && (await node.api('GET', 'auth/me')).status === 401) return [];
+  if (/records removed|rows are lost/.test(repaired.stdout) && (await node.api('GET', 'auth/me')).status === 401) return [];
   const found = await look(lane, {target, told: repaired.stdout});
   return found.wrong.map(line => `${what}: after the repair of the ${target}, which said ${repaired.stdout}: ${line}`);
 };
@@ -140,7 +140,7 @@ const look = async (
   const isSaid = (line: string) => [...line.matchAll(/\b[0-9A-Za-z]{10,64}\b/g)].some(([id]) => said.includes(`${id}`));
   const all = [...(await world.judge()), ...(await world.wrongBodies(target === 'spool' ? held : held.slice(0, 8)))];
   // A node that hands out no bytes where the right ones are gone has said so; and what a repair has lost it has counted.
-  const isCounted = /changes are lost|taken out|rows are lost/.test(told);
+  const isCounted = /changes are lost|records removed|rows are lost/.test(told);
   const wrong = all.filter(
     line => !isSaid(line) && !/^body of \w+: 500/.test(line) && !(isCounted && !line.includes('and is not held')),
   );

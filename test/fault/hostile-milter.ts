@@ -65,7 +65,7 @@ export const hostileMilter: Fault = {
         if (said.at(-1)?.letter !== 'a' || found !== 'OK') throw new Error(`${JSON.stringify(said)} ${found}`);
       },
       // There is no Postfix where the configuration says: what is asked here is not asked of one.
-      expectedErrors: /queue could not be looked at/,
+      expectedErrors: /queue could not be read/,
       figures: () => ({answers: answers.text()}),
     });
   },
