@@ -86,7 +86,7 @@ const holdFilterSchema = z.strictObject(holdFilterShape);
 /** Filter of held mail: a mail matches when every member does. Times are ISO 8601 UTC, names and addresses canonical. */
 export type HoldFilter = z.infer<typeof holdFilterSchema>;
 
-const strict = flag('Rather no answer than one without the mail of a node that is away');
+const strict = flag('Fail rather than return a partial list');
 
 export const holdListQuerySchema = z.strictObject({...holdFilterShape, ...pageShape, strict});
 export const holdSummaryQuerySchema = z.strictObject({...holdFilterShape, strict});
