@@ -15,7 +15,7 @@ export const addRemoveCommand = (cluster: Command, session: Session): void => {
   cluster
     .command('remove')
     .argument('<node>', 'as cluster status shows it')
-    .description('take a node out of the cluster: the others refuse it at once and for good')
+    .description('remove a node from the cluster: the others refuse it at once and for good')
     .option('--force', 'even the only node that can let others join')
     .option('--revoke-keys', 'also revoke the API keys that were made on it')
     .option('--yes', 'do not ask')

@@ -26,7 +26,7 @@ const relayNotes = ({restrictions}: MailSystem): string[] => {
   if (words.has('reject_unauth_destination') || words.has('reject') || words.has('defer')) return [];
   if (words.has('defer_unauth_destination'))
     return [
-      'smtpd_relay_restrictions has defer_unauth_destination: mail to domains of nobody here is told to come again. With reject_unauth_destination it is refused.',
+      'smtpd_relay_restrictions has defer_unauth_destination: mail to foreign domains is deferred (4xx). With reject_unauth_destination it is rejected.',
     ];
   return ['WARNING: smtpd_relay_restrictions has no reject_unauth_destination: Postfix would relay for anybody. Add it.'];
 };

@@ -63,4 +63,4 @@ const viewsOf = (document: Document, file: string): SavedView[] =>
   });
 
 const broken = (file: string, detail: string): CliError =>
-  new CliError('invalid_views', `${file}: ${detail}`, {hint: 'mend the file or move it away'});
+  new CliError('invalid_views', `${file}: ${detail}`, {hint: 'fix the file or move it away'});
