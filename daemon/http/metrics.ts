@@ -34,7 +34,7 @@ export interface Metrics {
   postfixReconciled(at: number): void;
   postfixFailed(): void;
   /** Counts the outcome of a training sample for Rspamd. */
-  lesson(lesson: 'ham' | 'spam', outcome: 'learned' | 'known' | 'failed'): void;
+  lesson(sampleClass: 'ham' | 'spam', outcome: 'learned' | 'known' | 'failed'): void;
   /** Counts a change of the health of another node. */
   healthChanged(): void;
   /** Counts requests that used a deprecated part of an operation; the labels are names from the description. */
@@ -126,13 +126,13 @@ const createMailMetrics = (registers: Registry[]): Pick<Metrics, 'verdict' | 'de
   });
   for (const outcome of ['delivered', 'refused', 'deferred'])
     for (const kind of ['relay', 'release']) deliveries.inc({kind, outcome}, 0);
-  const lessons = new Counter({
+  const samples = new Counter({
     name: 'mfd_rspamd_lessons_total',
     help: 'Mails that Rspamd was to learn from, as ham when released and as spam when discarded, by outcome',
     labelNames: ['lesson', 'outcome'],
     registers,
   });
-  for (const outcome of ['learned', 'known', 'failed']) for (const lesson of ['ham', 'spam']) lessons.inc({lesson, outcome}, 0);
+  for (const outcome of ['learned', 'known', 'failed']) for (const lesson of ['ham', 'spam']) samples.inc({lesson, outcome}, 0);
   const unscored = new Counter({
     name: 'mfd_scanner_failures_total',
     help: 'Mails that the scanner gave no score',
@@ -145,7 +145,7 @@ const createMailMetrics = (registers: Registry[]): Pick<Metrics, 'verdict' | 'de
     delivery: (kind, outcome) => deliveries.inc({kind, outcome}),
     unscored: () => unscored.inc(),
     expired: count => expired.inc(count),
-    lesson: (lesson, outcome) => lessons.inc({lesson, outcome}),
+    lesson: (sampleClass, outcome) => samples.inc({lesson: sampleClass, outcome}),
   };
 };
 
