@@ -95,7 +95,7 @@ export const quarantineCommands = (shell: Shell, quarantine: QuarantineContext):
     complete: name => mailOrders.filter(order => order.startsWith(name)),
   },
   {name: 'save', help: 'keep filter and order as a view: :save NAME', run: name => void saveCurrentView(shell, quarantine, name)},
-  {name: 'views', help: 'the filters that are kept', run: () => void openViews(shell, quarantine)},
+  {name: 'views', help: 'the built-in and the saved filters', run: () => void openViews(shell, quarantine)},
 ];
 
 /** While the preview fills the screen, the keys for moving scroll its text. */

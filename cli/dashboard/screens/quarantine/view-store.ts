@@ -1,4 +1,4 @@
-// Saved searches for held mail, in views.yaml beside the contexts.
+// Store of saved views of held mail, in views.yaml beside the contexts.
 import {mkdir} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Document} from 'yaml';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import {initialList, shownRows} from '../../../../../cli/dashboard/list/list.ts';
-import {parseQuery} from '../../../../../cli/dashboard/list/list-query.ts';
+import {parseListFilter} from '../../../../../cli/dashboard/list/list-query.ts';
 import {auditList, auditPage} from '../../../../../cli/dashboard/screens/audit/audit-list.ts';
 import {auditFault, auditParameters, isNarrowedHere} from '../../../../../cli/dashboard/screens/audit/audit-query.ts';
 import {
@@ -42,7 +42,7 @@ const newest = (from: number, to: number, change: {total?: number; unreachable?:
 });
 
 const after = (...events: AuditEvent[]): AuditState => events.reduce(auditReducer, emptyAudit);
-const query = (text: string) => parseQuery(text, auditTerms);
+const query = (text: string) => parseListFilter(text, auditTerms);
 const listOf = (state: AuditState) => auditList(state, {failure: undefined, loadedAtMs: 0});
 const textOf = (state: AuditState, size?: Size): string => drawnList(listOf(state), initialList, size);
 const seqsOf = (state: AuditState, filter = ''): number[] => shownRows(listOf(state), {filter, order: 0}).map(({seq}) => seq);
