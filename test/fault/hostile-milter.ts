@@ -45,7 +45,7 @@ export const hostileMilter: Fault = {
     return runHostile(context, {
       node,
       memory,
-      lanes: 24,
+      concurrency: 24,
       async session(random) {
         const isLookup = random.chance(0.25);
         const {bytes, inputs} = isLookup ? socketmapBytes(random) : milterBytes(random);

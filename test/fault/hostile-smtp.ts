@@ -29,7 +29,7 @@ export const hostileSmtp: Fault = {
     const report = await runHostile(context, {
       node,
       memory,
-      lanes: 60,
+      concurrency: 60,
       session: async random => {
         // In the short form nobody has the time to wait for the end of a handshake that never comes.
         const staysForTls = random.chance(0.02) && !context.isShort;

@@ -1,4 +1,4 @@
-// What the faults of hostile input share: lanes that send it, a good client beside them, and what a daemon must not do meanwhile.
+// What the faults of hostile input share: workers that send it, a good client beside them, and what a daemon must not do meanwhile.
 import {readdir, readlink} from 'node:fs/promises';
 import {setTimeout as delay} from 'node:timers/promises';
 import {eventually} from '../helpers/eventually.ts';
@@ -13,7 +13,7 @@ export interface Hostility {
   /** With whose environment the node was started. */
   memory: MemoryProbe;
   /** Sessions under way at one time. */
-  lanes: number;
+  concurrency: number;
   /** Sends some inputs, each with a limit of its own, and says how many they were. What it throws is a violation. */
   session(random: Random): Promise<number>;
   /** What a client that means well asks for again and again; rejects when it does not get it. */
@@ -30,7 +30,7 @@ const reportedViolations = 20;
 
 export const runHostile = async (
   {rounds, isShort, randomOf, say}: FaultContext,
-  {node, memory, lanes, session, good, expectedErrors, figures}: Hostility,
+  {node, memory, concurrency, session, good, expectedErrors, figures}: Hostility,
 ): Promise<FaultReport> => {
   const violations = createViolations(say);
   const servedMs: number[] = [];
@@ -72,7 +72,7 @@ export const runHostile = async (
   };
 
   const beside = Promise.all([beGood(), watch()]);
-  const attackAll = async (share: number) => Promise.all(Array.from({length: lanes}, async () => attack(share)));
+  const attackAll = async (share: number) => Promise.all(Array.from({length: concurrency}, async () => attack(share)));
   await attackAll(1 / 3);
   const judge = await judgeMemory(async () =>
     memory.heldMebibytes(node.pid()).catch(error => {

@@ -74,7 +74,7 @@ const allCells = (): Cell[] => {
 /** Of keys that are no good only some. */
 const shortCells = (): Cell[] => allCells().filter(({caller}, n) => caller.kind !== 'bad' || n % 8 === 0);
 
-const lanes = 12;
+const concurrency = 12;
 
 export const matrix: Fault = {
   name: 'matrix',
@@ -112,7 +112,7 @@ export const matrix: Fault = {
         );
       }
     };
-    await Promise.all(Array.from({length: lanes}, ask));
+    await Promise.all(Array.from({length: concurrency}, ask));
 
     const after = await standingOf(node, world);
     for (const [name, was] of Object.entries(before))
