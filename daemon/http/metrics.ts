@@ -113,7 +113,7 @@ const createRequestMetrics = (registers: Registry[]): Pick<Metrics, 'httpRequest
 const createMailMetrics = (registers: Registry[]): Pick<Metrics, 'verdict' | 'delivery' | 'unscored' | 'expired' | 'lesson'> => {
   const verdicts = new Counter({
     name: 'mfd_intake_verdicts_total',
-    help: 'Mails by what became of them',
+    help: 'Mails by outcome',
     labelNames: ['verdict'],
     registers,
   });
@@ -156,12 +156,12 @@ const createPostfixMetrics = (registers: Registry[]): Pick<Metrics, 'postfixReco
     made ??= {
       failures: new Counter({
         name: 'mfd_postfix_reconcile_failures_total',
-        help: 'Looks at the hold queue of Postfix that failed',
+        help: 'Failed polls of the hold queue of Postfix',
         registers,
       }),
       last: new Gauge({
         name: 'mfd_postfix_reconciled_timestamp_seconds',
-        help: 'When the hold queue of Postfix was last looked at, 0 for never',
+        help: 'Time of the last successful poll of the hold queue of Postfix, 0 for never',
         registers,
       }),
     };
@@ -181,7 +181,7 @@ const createSourceGauges = (registers: Registry[]) => {
   const lastSeen = gauge('mfd_cluster_node_last_seen_timestamp_seconds', 'When this node last heard from a node', ['node']);
   const hashAge = gauge('mfd_cluster_node_config_hash_age_seconds', 'Age of a node’s configuration hash', ['node']);
   const backlog = gauge('mfd_cluster_node_outbox_backlog', 'Replication events of a node still to be applied here', ['node']);
-  const refused = gauge('mfd_cluster_outbox_refused', 'Whether a node refuses to take what was changed on this node', ['node']);
+  const refused = gauge('mfd_cluster_outbox_refused', 'Whether a node refuses changes from this node', ['node']);
   const unanswered = gauge('mfd_cluster_node_unanswered_seconds', 'For how long a node has not answered, 0 while it does', [
     'node',
   ]);
@@ -193,7 +193,7 @@ const createSourceGauges = (registers: Registry[]) => {
   const heldMails = gauge('mfd_held_mails', 'Mails in the hold queue of this node', ['reason']);
   const heldBytes = gauge('mfd_held_bytes', 'Bytes in the hold queue of this node', ['reason']);
   const outbox = gauge('mfd_outbox_events', 'Replication events this node keeps for its peers');
-  const hasSpace = gauge('mfd_spool_has_room', '0 while mail is refused for want of disk space');
+  const hasSpace = gauge('mfd_spool_has_room', '0 while mail is refused because of too little disk space');
   const certificateEnd = gauge('mfd_certificate_expiry_timestamp_seconds', 'When the certificate of a listener ends', [
     'listener',
   ]);
