@@ -17,18 +17,18 @@ export const addRemoveCommand = (cluster: Command, session: Session): void => {
     .argument('<node>', 'as cluster status shows it')
     .description('remove a node from the cluster: the others refuse it at once and for good')
     .option('--force', 'even the only node that can let others join')
-    .option('--revoke-keys', 'also revoke the API keys that were made on it')
+    .option('--revoke-keys', 'also revoke the API keys that were created on it')
     .option('--yes', 'do not ask')
     .addHelpText('after', help)
     .action((node: string, flags: RemoveFlags) => remove(session, node, flags));
 };
 
 const help = `
-Stop the node first: it goes on by itself, and mail that it holds can then be reached through it alone. It does not come
-back by being started again; to have it back, make a token and join with an empty folder.
+Stop the node first: otherwise it continues alone. After its removal, the mail that it holds can be reached only through it.
+Starting it again does not bring it back: create a token, and join with an empty folder.
 
-A node that was in the wrong hands may have made keys. They stay good on all other nodes unless they are revoked: the command
-lists them and asks, or revokes them with --revoke-keys. The key that you use is never revoked by this command.
+A compromised node may have created keys. They stay valid on all other nodes unless they are revoked: the command lists them
+and asks, or revokes them with --revoke-keys. It never revokes the key that you use.
 
 Example:
   mfctl cluster remove mx2

@@ -59,7 +59,7 @@ export const addWatchCommand = (cluster: Command, session: Session, peerFields: 
 const help = `
 A change is one of health, configuration, drift, backlog, licence, answer (whether the node answers heartbeats), reach (which nodes do
 not reach it), clock (whether it is right), refusal (whether another node refuses its changes) and contact (whether its own certificate
-cuts it off), as the answering node sees them. When that node does not answer, this is said on standard error, and the watch goes on.
+cuts it off), as the answering node sees them. When that node does not answer, mfctl reports it on standard error and keeps watching.
 
 Examples:
   mfctl cluster watch
