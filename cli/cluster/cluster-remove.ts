@@ -53,7 +53,7 @@ const remove = async (session: Session, node: string, flags: RemoveFlags): Promi
     printer.warn(
       `key ${data.kept_key_ids.join(', ')} was made on ${node} and stays, as you use it; mfctl key rotate replaces it`,
     );
-  if (!revokesKeys && keys.length > 0) printer.warn('these keys stay good; mfctl key revoke ID ends one of them');
+  if (!revokesKeys && keys.length > 0) printer.warn('these keys stay valid; mfctl key revoke ID revokes one');
   if (unreachableNodes.length > 0) printer.warn(`did not answer and will follow when reachable: ${unreachableNodes.join(', ')}`);
 };
 

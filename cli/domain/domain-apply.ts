@@ -131,7 +131,7 @@ const report = (
   for (const {change, error, isBegun} of outcomes.filter(outcome => outcome !== final))
     if (error) printer.warn(`${change.name}: ${error.detail} (${error.code})${isBegun ? '; a part of it was done' : ''}`);
   const untried = changes.length - outcomes.length;
-  if (untried > 0) printer.warn(`${plural(untried, 'domain')} ${untried === 1 ? 'was' : 'were'} not dealt with`);
+  if (untried > 0) printer.warn(`${plural(untried, 'domain')} ${untried === 1 ? 'was' : 'were'} not processed`);
   const done = (kind: DomainChange['kind']) => outcomes.filter(({change, error}) => change.kind === kind && !error).length;
   printer.note(`${done('created')} created, ${done('updated')} updated, ${done('deleted')} deleted`);
 };

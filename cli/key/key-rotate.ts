@@ -91,9 +91,9 @@ const rotate = async (session: Session, named: string, flags: RotateFlags): Prom
       : `key ${old.id} is revoked: it is refused from now on`,
   );
   const source = plan.isOwn ? givenKeySource(session.terminal, session.flags()) : undefined;
-  if (source !== undefined) printer.warn(`${source} gave the old key: put the new one there`);
+  if (source !== undefined) printer.warn(`${source} still has the old key: replace it with the new one`);
   for (const name of plan.doubtful)
-    printer.warn(`the context ${name} has a key that begins alike, and is not known to be of this cluster: it was left as it is`);
+    printer.warn(`the context ${name} has a key with the same beginning, but may belong to another cluster: it was not changed`);
   warnOfSilentNodes(session, rotation);
 };
 

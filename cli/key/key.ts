@@ -100,7 +100,7 @@ const revoke = async (session: Session, named: string, {force, yes, ...flags}: E
   const answer = await client.keys.revoke(id, {at, force});
   session.printer().record(answer.data, apiKeys);
   if (answer.data.revoked_at !== null && (await isInUse(session, answer.data)))
-    session.printer().warn('this was the key in use: mfctl login URL takes another one');
+    session.printer().warn('this was the key in use: mfctl login URL stores another one');
   warnOfSilentNodes(session, answer);
 };
 

@@ -83,7 +83,7 @@ export const createContact = (printer: Pick<Printer, 'warn' | 'note'>, whatWasMi
       if (!hasAnswered) throw error;
       if (lostAt !== undefined) return;
       lostAt = now();
-      printer.warn(`no answer since ${lostAt}: ${error.detail}; trying on`);
+      printer.warn(`no answer since ${lostAt}: ${error.detail}; retrying`);
     },
     found() {
       hasAnswered = true;

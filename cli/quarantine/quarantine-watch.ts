@@ -133,7 +133,7 @@ const createNotes = (session: Session) => {
       answersWithoutEvents += 1;
       if (answersWithoutEvents !== 2) return;
       const why = events.error === undefined ? '' : ` (${events.error.detail})`;
-      printer.warn(`events cannot be followed${why}: the list is asked for every few seconds, and nobody says who acts`);
+      printer.warn(`events cannot be followed${why}: the list is polled every few seconds, which does not show who acts`);
     },
   };
 };
