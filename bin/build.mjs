@@ -1,25 +1,25 @@
-// Builds dist/: the daemon as one module beside the few installed packages that it does not contain, mfctl as one file that starts
-// fast, and its dashboard as another one, which is read only when it is opened. With --test-build it builds a daemon that fault tests
-// can end at its crash points, in build/test/.
+// Build of dist/: the daemon as one module beside the few installed packages that it does not contain, mfctl as one file that starts
+// fast, and its dashboard as another file, which is read only when it is opened. With --test-build it builds a daemon in build/test/ that
+// fault tests can end at its crash points.
 //
-// All of it is built beside, and moved there file by file once all of it is right: programs that start or run meanwhile find what they
-// belong to. See `publish`.
+// Everything is built in another folder and then moved file by file, so that programs that start or run meanwhile find the files of
+// their own build. See `publish`.
 import {execFileSync} from 'node:child_process';
 import {createHash} from 'node:crypto';
 import {chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 
 const {build} = await import('esbuild').catch(() => {
-  console.error('dist/ is left as it is: esbuild is not installed, as after npm ci --omit=dev');
+  console.error('dist/ is unchanged: esbuild is not installed, as after npm ci --omit=dev');
   process.exit(0);
 });
 
 const common = {bundle: true, platform: 'node', target: 'node20.19', sourcemap: 'linked', logLevel: 'warning'};
 
 /**
- * What mfctl loads by `import('./start-dashboard.tsx')` is a bundle of its own: ink and react are ten times the size of all the rest. A script that
- * runs from what V8 has compiled before cannot import, so that a file beside it does. Both are called after what is in them: a mfctl
- * that was started before a build loads its own dashboard after it.
+ * `import('./start-dashboard.tsx')` of mfctl loads a separate bundle: ink and react are ten times the size of all the rest. A script
+ * with a code cache cannot import, so a file beside it does. Both file names contain a hash of their content: a mfctl that was started
+ * before a build still loads its own dashboard after it.
  */
 const dashboardApart = loader => ({
   name: 'dashboard-apart',
@@ -29,7 +29,7 @@ const dashboardApart = loader => ({
     ),
 });
 
-/** Ink loads `react-devtools-core` when DEV is set, which is not installed; and with CI set it would draw nothing. */
+/** With DEV set, Ink loads `react-devtools-core`, which is not installed; with CI set, it would draw nothing. */
 const forTerminals = {
   name: 'for-terminals',
   setup: ({onResolve, onLoad}) => {
@@ -38,12 +38,12 @@ const forTerminals = {
   },
 };
 
-/** Packages in CommonJS ask for Node's modules by `require`, which a module does not have. */
+/** CommonJS packages load Node's modules with `require`, which an ES module does not have. */
 const requireForPackages = `import {createRequire} from 'node:module'; const require = createRequire(import.meta.url);`;
 
 /**
- * What never changes while a node runs is made once, here: the packages that make it are ten times what a request takes. All that
- * the module exports is JSON.
+ * The API descriptions never change while a node runs, so they are generated here, once: the packages that generate them take ten
+ * times as long as a request. All exports of the module are JSON.
  */
 const descriptionsAsText = {
   name: 'descriptions-as-text',
@@ -66,7 +66,7 @@ const descriptionsAsText = {
     }),
 };
 
-/** Drivers that nobody has installed, which knex would load for databases of another kind. */
+/** Drivers for other databases, which knex would load and which are not installed. */
 const otherDrivers = [
   'better-sqlite3',
   'mariadb/callback',
@@ -80,11 +80,11 @@ const otherDrivers = [
 ];
 
 /**
- * A thousand small files are most of what a start costs. Apart stay what is no JavaScript, and what is loaded when it is used.
+ * Reading a thousand small files is most of the cost of a start. Only native code, and what is loaded when it is used, stays separate.
  */
 const external = ['sqlite3', 'mailauth/*', ...otherDrivers];
 
-/** What tests may do to a daemon from outside is decided here, and not by the environment that it runs in. */
+/** Whether tests can end the daemon at its crash points is decided here, not by the environment in which it runs. */
 const daemon = isTestBuild => ({
   ...common,
   entryPoints: {mfd: 'daemon/main.ts'},
@@ -130,15 +130,15 @@ const buildMfctl = async outdir => {
   });
   const file = join(outdir, 'mfctl.cjs');
   const text = await readFile(file, 'utf8');
-  // Its last line says which it is, see bin/bundle.js.
+  // The last line identifies the build, see bin/bundle.js.
   await writeFile(file, `${text}//${createHash('sha256').update(text).digest('hex').slice(0, 32)}`);
-  // With what it takes to begin compiled. The process that does it is another one, as it leaves the bundle loaded behind.
+  // Adds the V8 code cache. A separate process does it, because the bundle stays loaded afterwards.
   execFileSync(process.execPath, ['bin/compile.js', outdir], {stdio: ['ignore', 'ignore', 'pipe']});
 };
 
 /**
- * Each file takes the place of the one before it at once. What no file of that name does stays until the next build, for programs that
- * were started before this one and have yet to load it; files.json says what belongs to this build.
+ * Replaces files atomically. Obsolete files stay until the next build, for programs that were started before and load them later;
+ * files.json lists the files of this build.
  */
 const publish = async (staged, target) => {
   const list = 'files.json';
@@ -148,7 +148,7 @@ const publish = async (staged, target) => {
   const before = await readFile(join(target, list), 'utf8').then(JSON.parse, () => there);
   for (const name of there)
     if (name !== list && !files.includes(name) && !before.includes(name)) await rm(join(target, name), {recursive: true});
-  // What others load comes before them.
+  // Files that others load come before them.
   const isLoaded = name => /dashboard/.test(name);
   for (const name of [...files.filter(isLoaded), ...files.filter(name => !isLoaded(name))])
     await rename(join(staged, name), join(target, name));
@@ -163,7 +163,7 @@ try {
     await build({...daemon(true), outdir: staged});
     await publish(staged, 'build/test');
   } else {
-    // Both have ended before their folder goes, also when one of them fails.
+    // Both must end before their folder is removed, even if one of them fails.
     const ended = await Promise.allSettled([build({...daemon(false), outdir: staged}), buildMfctl(staged)]);
     for (const {reason} of ended) if (reason !== undefined) throw reason;
     await publish(staged, 'dist');

@@ -1,12 +1,12 @@
-// Runs mfctl.cjs from what V8 has compiled of it before: to read and compile it anew takes longer than most commands do.
+// Loader of mfctl.cjs with its V8 code cache: compiling it each time would take longer than most commands.
 const {readFileSync} = require('node:fs');
 const {createRequire, Module} = require('node:module');
 const {dirname, join} = require('node:path');
 const {Script} = require('node:vm');
 
 /**
- * The last line of the source, of which V8 itself knows no more than the length: the two files may be of different builds, when one is
- * made just now.
+ * Length of the last line of the source, a hash. V8 compares only the length of the source, and the two files may belong to different
+ * builds while one is being made.
  */
 const idLength = 32;
 
@@ -25,14 +25,14 @@ exports.loadBundle = (folder = join(dirname(__dirname), 'dist')) => {
     }
   };
 
-  // V8 refuses what another version of it has compiled, and compiles the source then.
+  // V8 rejects a cache of another version and compiles the source.
   const script = new Script(Module.wrap(source), {filename: file, cachedData: cached()});
   const bundle = {exports: {}};
   script.runInThisContext()(bundle.exports, createRequire(file), bundle, file, folder);
 
   return {
     main: bundle.exports.main,
-    /** Of all that has been compiled by now. */
+    /** The code cache of everything that has been compiled so far. */
     compiledSoFar: () => Buffer.concat([Buffer.from(id, 'latin1'), script.createCachedData()]),
   };
 };

@@ -1,5 +1,5 @@
-// Part of the build: runs the mfctl in the folder that it is told, and keeps there what V8 has compiled for it. One command is the help, the other lists held mail, from a context
-// as people have one and of a node that is none: it answers without TLS, as there is no certificate while things are built.
+// Builder of the V8 code cache for the mfctl in the given folder. It runs the help and a list of held mail, with a usual context and a
+// fake node, which answers without TLS because a build has no certificate.
 const {mkdirSync, mkdtempSync, rmSync, writeFileSync} = require('node:fs');
 const http = require('node:http');
 const https = require('node:https');

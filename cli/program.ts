@@ -85,12 +85,12 @@ const createProgram = (terminal: Terminal, urls: string[]): Command =>
     .option('--json <fields>', 'print these fields only, as JSON, such as id,name; the help of a command lists its fields')
     .option(
       '--retry-for <duration>',
-      'repeat what a node has no time for, for so long; 0s for not at all (MFCTL_RETRY_FOR, else 30s)',
+      'how long to retry when a node is busy; 0s for no retries (MFCTL_RETRY_FOR, else 30s)',
       durationOrNone,
     )
     .option('--no-color', 'no colours (NO_COLOR)')
     .option('-q, --quiet', 'print data, warnings and errors only')
-    .option('-v, --verbose', 'tell on standard error what is requested')
+    .option('-v, --verbose', 'report each request on standard error')
     .exitOverride()
     .configureOutput({
       writeOut: text => terminal.stdout.write(text),

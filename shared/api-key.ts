@@ -57,7 +57,7 @@ export type CreateApiKey = z.infer<typeof createApiKeySchema>;
 export const revokeApiKeySchema = z
   .strictObject({
     at: moment.optional().meta({
-      description: 'When the key ends, in place of now: it becomes `expires_at`, unless the key ends earlier already',
+      description: 'When the key ends; default: now. It becomes `expires_at`, unless the key already ends earlier',
     }),
   })
   .meta({id: 'RevokeApiKey'});

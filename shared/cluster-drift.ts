@@ -11,7 +11,7 @@ export const driftRecordSchema = z.strictObject({
   node_id: nodeId.meta({description: 'The node it was compared with'}),
   kind: z.string().meta({example: 'domain'}),
   id,
-  name: z.string().nullable().meta({description: 'What people call the record, where it has a name'}),
+  name: z.string().nullable().meta({description: 'The name of the record, if it has one'}),
   here: z.enum(recordPresences),
   there: z.enum(recordPresences),
   fields: z
@@ -30,7 +30,8 @@ export const clusterDriftSchema = z
         node_id: nodeId,
         config_hash: z.string(),
         differs_since: timestamp.nullable().meta({
-          description: 'Since when the configurations differ with nothing under way between the two; null when they do not',
+          description:
+            'Since when the configurations have differed while no change was in transit between the two; null when they do not differ',
         }),
         differing_records: z.int().nullable().meta({description: 'Null when the node did not answer'}),
       }),
@@ -38,7 +39,7 @@ export const clusterDriftSchema = z
     records: z.array(driftRecordSchema).meta({description: 'At most 100 for each node'}),
     repairs: z
       .array(z.strictObject({at: timestamp, node_id: nodeId, records: z.int()}))
-      .meta({description: 'What this node has taken over from others to end a drift, newest first, since it was started'}),
+      .meta({description: 'Drift repairs of this node since it was started, newest first'}),
     generated_at: timestamp,
   })
   .meta({id: 'ClusterDrift'});

@@ -6,10 +6,10 @@ import {id, nodeId} from './fields.ts';
 export const clusterNodeSchema = z
   .strictObject({
     node_id: nodeId,
-    node_no: z.int().meta({description: 'The first part of every id that is made on the node; never reused'}),
+    node_no: z.int().meta({description: 'The first part of every id that is created on the node; never reused'}),
     fqdn: z.string(),
     joined_at: z.string(),
-    keys: z.array(apiKeySchema).meta({description: 'API keys that were made on the node, revoked ones included'}),
+    keys: z.array(apiKeySchema).meta({description: 'API keys that were created on the node, including revoked ones'}),
   })
   .meta({id: 'ClusterNode'});
 export type ClusterNode = z.infer<typeof clusterNodeSchema>;
@@ -18,7 +18,7 @@ export type ClusterNode = z.infer<typeof clusterNodeSchema>;
 export const removedNodeSchema = z
   .strictObject({
     revoked_key_ids: z.array(id),
-    kept_key_ids: z.array(id).meta({description: 'The key of the request itself, where it was made on that node'}),
+    kept_key_ids: z.array(id).meta({description: 'The key of the request itself, if it was created on that node'}),
   })
   .meta({id: 'RemovedNode'});
 export type RemovedNode = z.infer<typeof removedNodeSchema>;

@@ -33,7 +33,7 @@ export const peerSchema = z
     clock_skew_s: z.number().nullable().meta({
       description: 'Seconds by which the clock of that node is ahead of that of the answering one; null while that is not known',
     }),
-    outbox_refused: z.boolean().meta({description: 'Whether a node refuses to take what was changed on this one'}),
+    outbox_refused: z.boolean().meta({description: 'Whether a node refuses changes from this one'}),
     cut_off_since: timestamp.nullable().meta({
       description:
         'When the certificate ended by which other nodes know the answering one: it takes mail and is heard by none of them. Null while it is good, and of other nodes',

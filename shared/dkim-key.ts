@@ -14,7 +14,7 @@ export const dkimKeySchema = z
     domain_id: id,
     selector: z.string(),
     algorithm: z.enum(dkimAlgorithms),
-    dns_name: z.string().meta({description: 'Where the record belongs', example: 'mfd2026._domainkey.example.com'}),
+    dns_name: z.string().meta({description: 'Name of the record in DNS', example: 'mfd2026._domainkey.example.com'}),
     dns_record: z.string().meta({description: 'The value of the TXT record, as one string', example: 'v=DKIM1; k=rsa; p=MIIB…'}),
     created_at: timestamp,
   })

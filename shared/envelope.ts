@@ -49,4 +49,4 @@ export const errorSchema = z
     }),
     message: z.string().meta({example: 'Unprocessable Entity'}),
   })
-  .meta({id: 'Failure', description: 'The envelope of an answer that is no success'});
+  .meta({id: 'Failure', description: 'Envelope of the answer to a failed request'});

@@ -47,7 +47,7 @@ export const actionOutcomeSchema = z
     state: z.enum(actedStates),
     acted_at: timestamp,
     acted_by_key_id: z.int().nullable(),
-    already: z.boolean().meta({description: 'True when the mail had been acted on before this request'}),
+    already: z.boolean().meta({description: 'True when the action had been done before this request'}),
   })
   .meta({id: 'ActionOutcome'});
 export type ActionOutcome = z.infer<typeof actionOutcomeSchema>;

@@ -86,7 +86,7 @@ const holdFilterSchema = z.strictObject(holdFilterShape);
 /** Filter of held mail: a mail matches when every member does. Times are ISO 8601 UTC, names and addresses canonical. */
 export type HoldFilter = z.infer<typeof holdFilterSchema>;
 
-const strict = flag('Rather no answer than one without the mail of a node that is away');
+const strict = flag('Fail rather than return a partial list');
 
 export const holdListQuerySchema = z.strictObject({...holdFilterShape, ...pageShape, strict});
 export const holdSummaryQuerySchema = z.strictObject({...holdFilterShape, strict});
@@ -96,7 +96,7 @@ export const auditQuerySchema = z.strictObject({
   ...sinceShape,
   key_id: wholeNumber(1, Number.MAX_SAFE_INTEGER)
     .optional()
-    .meta({type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Only what was done with this key'}),
+    .meta({type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Only actions with this key'}),
   action: z
     .string()
     .regex(/^[a-z]+(\.[a-z-]+)?$/, 'must be an action such as domain.update')
@@ -108,7 +108,7 @@ export type AuditQuery = z.infer<typeof auditQuerySchema>;
 export const forceQuerySchema = z.strictObject({force: flag('Even if no full-admin key is left')});
 export const removeNodeQuerySchema = z.strictObject({
   force: flag('Even if no node is left that has the CA key'),
-  revoke_keys: flag('Also revoke the keys that were made on the node'),
+  revoke_keys: flag('Also revoke the keys that were created on the node'),
 });
 export const noQuerySchema = z.strictObject({});
 

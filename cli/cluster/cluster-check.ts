@@ -26,13 +26,13 @@ export const addCheckCommand = (cluster: Command, session: Session): void => {
 };
 
 const help = `
-It prints one line, with figures after the bar, in whatever format is asked for, and has exit statuses of its own:
+It prints one line, with figures after the bar, whatever -o says, and has its own exit statuses:
   0 OK        every node is online
   1 WARNING   a node is stale, has a backlog, no valid licence, or a clock that
               is off by 30 seconds
   2 CRITICAL  a node is offline or cut off, or its clock off by a day,
-              configurations differ, or nobody answers
-  3 UNKNOWN   it was typed wrong, or the key is not good for it
+              configurations differ, or no node answers
+  3 UNKNOWN   wrong usage, rate-limited, or the key does not permit it
 Times are seconds, or durations such as 10m. A node is stale after a minute without a heartbeat, and offline after five.
 
 Examples:

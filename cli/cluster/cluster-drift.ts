@@ -45,7 +45,7 @@ const printDrift = (session: Session, drift: ClusterDrift): void => {
       printer.warn(`${node_id} differs in ${plural(differing_records, 'record')} since ${timeText(differs_since)}`);
   }
   for (const {at, node_id, records} of drift.repairs)
-    printer.note(`repaired at ${timeText(at)}: ${plural(records, 'record')} taken over from ${node_id}`);
+    printer.note(`repaired at ${timeText(at)}: ${plural(records, 'record')} fetched from ${node_id}`);
 };
 
 /** A record that does not exist on both nodes differs as a whole. */

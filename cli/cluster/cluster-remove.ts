@@ -15,20 +15,20 @@ export const addRemoveCommand = (cluster: Command, session: Session): void => {
   cluster
     .command('remove')
     .argument('<node>', 'as cluster status shows it')
-    .description('take a node out of the cluster: the others refuse it at once and for good')
+    .description('remove a node from the cluster: the others refuse it at once and for good')
     .option('--force', 'even the only node that can let others join')
-    .option('--revoke-keys', 'also revoke the API keys that were made on it')
+    .option('--revoke-keys', 'also revoke the API keys that were created on it')
     .option('--yes', 'do not ask')
     .addHelpText('after', help)
     .action((node: string, flags: RemoveFlags) => remove(session, node, flags));
 };
 
 const help = `
-Stop the node first: it goes on by itself, and mail that it holds can then be reached through it alone. It does not come
-back by being started again; to have it back, make a token and join with an empty folder.
+Stop the node first: otherwise it continues alone. After its removal, the mail that it holds can be reached only through it.
+Starting it again does not bring it back: create a token, and join with an empty folder.
 
-A node that was in the wrong hands may have made keys. They stay good on all other nodes unless they are revoked: the command
-lists them and asks, or revokes them with --revoke-keys. The key that you use is never revoked by this command.
+A compromised node may have created keys. They stay valid on all other nodes unless they are revoked: the command lists them
+and asks, or revokes them with --revoke-keys. It never revokes the key that you use.
 
 Example:
   mfctl cluster remove mx2
@@ -53,7 +53,7 @@ const remove = async (session: Session, node: string, flags: RemoveFlags): Promi
     printer.warn(
       `key ${data.kept_key_ids.join(', ')} was made on ${node} and stays, as you use it; mfctl key rotate replaces it`,
     );
-  if (!revokesKeys && keys.length > 0) printer.warn('these keys stay good; mfctl key revoke ID ends one of them');
+  if (!revokesKeys && keys.length > 0) printer.warn('these keys stay valid; mfctl key revoke ID revokes one');
   if (unreachableNodes.length > 0) printer.warn(`did not answer and will follow when reachable: ${unreachableNodes.join(', ')}`);
 };
 

@@ -19,8 +19,8 @@ const createdToken: Shown<CreatedToken> = {
 export const addTokenCommand = (cluster: Command, session: Session): void => {
   session
     .prints(cluster.command('token'), createdToken)
-    .description('make a token that lets one new node join; it is a secret')
-    .option('--expires-in <duration>', 'its end from now on, 1m to 24h (default: 1h)', durationSeconds)
+    .description('create a token that lets one new node join; keep it secret')
+    .option('--expires-in <duration>', 'how long the token is valid, 1m to 24h (default: 1h)', durationSeconds)
     .addHelpText('after', help)
     .action((flags: {expiresIn?: number}) => createToken(session, flags.expiresIn));
 };

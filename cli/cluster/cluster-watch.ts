@@ -50,7 +50,7 @@ export const addWatchCommand = (cluster: Command, session: Session, peerFields: 
     .prints(cluster.command('watch'), streamed)
     .description('show every node, and each again when something about it changes, until Ctrl-C')
     .option('--interval <duration>', 'time between two looks, at least 1s (default: 5s)', intervalMs)
-    .option('--limit <number>', 'end after so many lines; with --for, 3 is the exit status when fewer came', countOfAtLeastOne)
+    .option('--limit <number>', 'stop after this many lines; with --for, the exit status is 3 if fewer came', countOfAtLeastOne)
     .option('--for <duration>', 'end after this time, such as 30s or 10m', durationMs)
     .addHelpText('after', help)
     .action((flags: WatchFlags) => watchCluster(session, streamed, flags));
@@ -59,7 +59,7 @@ export const addWatchCommand = (cluster: Command, session: Session, peerFields: 
 const help = `
 A change is one of health, configuration, drift, backlog, licence, answer (whether the node answers heartbeats), reach (which nodes do
 not reach it), clock (whether it is right), refusal (whether another node refuses its changes) and contact (whether its own certificate
-cuts it off), as the answering node sees them. When that node does not answer, this is said on standard error, and the watch goes on.
+cuts it off), as the answering node sees them. When that node does not answer, mfctl reports it on standard error and keeps watching.
 
 Examples:
   mfctl cluster watch

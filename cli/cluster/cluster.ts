@@ -25,7 +25,7 @@ const peerFields: Fields<Peer> = {
 };
 
 export const addClusterCommands = (program: Command, session: Session): void => {
-  const cluster = program.command('cluster').description('look after the cluster');
+  const cluster = program.command('cluster').description('manage the cluster');
 
   addSortOption(session.prints(cluster.command('status'), peerFields))
     .description('show every node as the answering one sees it; * marks that one')

@@ -29,8 +29,8 @@ export interface PageFlags {
 
 export const addPageOptions = (command: Command): Command =>
   command
-    .option('--limit <number>', 'at most so many, up to 1000 (default: 100)', pageLimit)
-    .option('--offset <number>', 'leave out so many at the beginning', wholeNumber)
+    .option('--limit <number>', 'maximum number of entries, up to 1000 (default: 100)', pageLimit)
+    .option('--offset <number>', 'skip this many entries at the beginning', wholeNumber)
     .addOption(new Option('--all', 'print the whole list').conflicts(['limit', 'offset']));
 
 /** For lists that the API returns whole: `--all` is accepted on every list, and changes nothing here. */

@@ -179,4 +179,4 @@ const isMapping = (value: unknown): value is Record<string, unknown> =>
 const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every(text => typeof text === 'string');
 
 const broken = (file: string, detail: string): CliError =>
-  new CliError('invalid_config', `${file}: ${detail}`, {hint: 'mend the file, or move it away and run mfctl context add'});
+  new CliError('invalid_config', `${file}: ${detail}`, {hint: 'fix the file, or move it away and run mfctl context add'});

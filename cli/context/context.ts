@@ -46,7 +46,7 @@ export const addContextCommands = (program: Command, session: Session): void => 
   const context = program.command('context').description('manage the nodes and keys that mfctl knows');
 
   addWholeOption(addSortOption(session.prints(context.command('list'), contextRecords)))
-    .description('list the contexts; * marks the one in use')
+    .description('list the contexts; * marks the current one')
     .action(async (flags: SortFlag) => {
       const sorter = createSorter(contextRecords, flags);
       const {current, contexts} = await session.contexts.read();
@@ -55,7 +55,7 @@ export const addContextCommands = (program: Command, session: Session): void => 
 
   context
     .command('use')
-    .description('make a context the one in use')
+    .description('switch to another context')
     .argument('<name>', 'as context list shows it')
     .addHelpText('after', '\nExample:\n  mfctl context use mx1')
     .action(async (name: string) => {
@@ -68,10 +68,10 @@ export const addContextCommands = (program: Command, session: Session): void => 
   context
     .command('add')
     .description('add a context, or replace the one of that name')
-    .argument('<name>', 'to call it by')
+    .argument('<name>', 'name of the new context')
     .usage('<name> --url <url>... [--cacert <file>] [--api-key-file <file>] [options]')
     .option('--metrics-url <url>', 'address of the metrics listener, such as http://127.0.0.1:9090')
-    .option('--use', 'make it the one in use')
+    .option('--use', 'make it the current context')
     .addHelpText('after', addHelp)
     .action((name: string, flags: AddFlags) => add(session, name, flags));
 
@@ -87,7 +87,7 @@ export const addContextCommands = (program: Command, session: Session): void => 
 
 const addHelp = `
 The key is read from a file, or from standard input with --api-key-file -, and kept in keys.yaml (mode 0600)
-beside config.yaml in $XDG_CONFIG_HOME/mfctl. The first context that is added becomes the one in use.
+beside config.yaml in $XDG_CONFIG_HOME/mfctl. The first context becomes the current one.
 
 Repeat --url for other nodes of the same cluster: when one does not answer, the next one is asked. mfctl login finds them
 itself.

@@ -20,19 +20,19 @@ interface LoginFlags {
 export const addLoginCommand = (program: Command, session: Session): void => {
   session
     .prints(program.command('login'), loginShown)
-    .description('look at a server, trust it, and keep a key for it as the context in use')
+    .description('check and trust a server, store a key for it in a context, and switch to that context')
     .argument('<url>', 'address of a node, such as https://mx1.example.com:8443')
-    .option('--name <name>', 'of the context (the id of the node)')
-    .option('--fingerprint <sha256>', 'trust the server exactly if its certificate, or the authority of it, is this one')
-    .option('--yes', 'do not ask: trust whoever answers')
+    .option('--name <name>', 'name of the context (default: the id of the node)')
+    .option('--fingerprint <sha256>', 'trust the server only if its certificate, or that of its CA, has this fingerprint')
+    .option('--yes', 'do not ask: trust the server without comparing its fingerprint')
     .addHelpText('after', help)
     .action((url: string, flags: LoginFlags) => login(session, url, flags));
 };
 
 const help = `
-The key is asked for once the server is trusted, and is not shown; --api-key-file FILE, - or MFCTL_API_KEY give it without a
-question. What is trusted from then on is the authority that the server shows, so its certificates may be renewed; when
-another authority is shown one day, no key is sent. --cacert FILE names an authority that is trusted already.
+Once the server is trusted, mfctl asks for the key and does not show it; --api-key-file FILE, - or MFCTL_API_KEY give it
+without a question. From then on mfctl trusts the CA that the server shows, so its certificates may be renewed. If the server
+shows another CA later, mfctl sends no key. --cacert FILE names a CA that is trusted already.
 
 The addresses of the other nodes are kept too, if the key may read the cluster's status and the authority is the cluster's own.
 When a node does not answer, the next one is asked, which must show a certificate of the same authority. Log in again to

@@ -56,7 +56,7 @@ const askToTrust = async (session: Session, anchor: X509Certificate, isAgreed: b
       ? `To compare, on a node of the cluster:\n  ${compareCommand}\n`
       : 'No authority was sent with it: it would be trusted until it is renewed. --cacert FILE names the authority.\n',
   );
-  if (isAgreed) return session.printer().warn('it is trusted as it is, as --yes says: nothing was compared');
+  if (isAgreed) return session.printer().warn('trusted because of --yes: no fingerprint was compared');
   if (!terminal.stdin.isTTY)
     throw usageError(
       'nobody vouches for this server, and there is no terminal to ask on',

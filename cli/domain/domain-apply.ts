@@ -20,7 +20,7 @@ interface ApplyFlags {
 export const addApplyCommand = (domain: Command, session: Session): void => {
   session
     .prints(domain.command('apply'), changeRecords)
-    .description('make the domains as a file says: shows what would change, asks, changes it')
+    .description('change the domains to match a file: shows the changes, asks, applies them')
     .requiredOption('-f, --file <file>', 'YAML or JSON as domain export prints it, - for standard input')
     .option('--prune', 'delete the domains that the file does not name')
     .option('--dry-run', 'show what would change, and change nothing')
@@ -39,8 +39,8 @@ const changeRecords: Listed<ChangeRecord> = {
 };
 
 const help = `
-What the file leaves out stays as it is, and is a default on a new domain. With filters: the domain has exactly those
-afterwards. Nothing is changed before the whole file has been checked, and nothing that somebody else has changed meanwhile.
+A setting that the file leaves out stays as it is; a new domain gets its default. With filters: the domain has exactly those
+afterwards. The whole file is checked before anything changes. What somebody else has changed meanwhile is not overwritten.
 
 Examples:
   mfctl domain apply -f domains.yaml --dry-run
@@ -131,7 +131,7 @@ const report = (
   for (const {change, error, isBegun} of outcomes.filter(outcome => outcome !== final))
     if (error) printer.warn(`${change.name}: ${error.detail} (${error.code})${isBegun ? '; a part of it was done' : ''}`);
   const untried = changes.length - outcomes.length;
-  if (untried > 0) printer.warn(`${plural(untried, 'domain')} ${untried === 1 ? 'was' : 'were'} not dealt with`);
+  if (untried > 0) printer.warn(`${plural(untried, 'domain')} ${untried === 1 ? 'was' : 'were'} not processed`);
   const done = (kind: DomainChange['kind']) => outcomes.filter(({change, error}) => change.kind === kind && !error).length;
   printer.note(`${done('created')} created, ${done('updated')} updated, ${done('deleted')} deleted`);
 };

@@ -50,7 +50,7 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
 
   session
     .prints(dkim.command('create'), dkimKeys)
-    .description('make a DKIM key and show the DNS record to publish')
+    .description('create a DKIM key and show the DNS record to publish')
     .argument('<domain>', 'name or id')
     .requiredOption('--selector <selector>', 'name of the key in DNS, such as mfd2026')
     .addOption(new Option('--algorithm <algorithm>', 'kind of key (default: rsa-2048)').choices(dkimAlgorithms))
@@ -64,7 +64,7 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
 
   dkim
     .command('delete')
-    .description('remove a DKIM key; mail signed with it that is still under way will not verify once its record is gone')
+    .description('remove a DKIM key; mail signed with it that is still in transit will not verify once its record is gone')
     .argument('<domain>', 'name or id')
     .argument('<selector>', 'as dkim list shows it')
     .option('--yes', 'do not ask')

@@ -94,7 +94,7 @@ export const addFilterCommands = (domain: Command, session: Session): void => {
       await client.domains.removeFilter(domainId, id);
       session.printer().done(`removed filter ${id}`);
       const removed = data.find(filter => filter.id === id);
-      if (removed) session.printer().note(`to have it again: ${addingCommand(nameOrId, removed)}`);
+      if (removed) session.printer().note(`to add it again: ${addingCommand(nameOrId, removed)}`);
     });
 };
 

@@ -87,7 +87,7 @@ Examples:
   mfctl domain create example.com --backend '[2001:db8::25]:25' --backend backup.example.com:25 --quarantine-threshold 5`;
 
 const updateHelp = `
-What is not mentioned stays as it is; the backends that are given take the place of all there were.
+Settings without an option stay as they are. The given backends replace all earlier ones.
 
 Examples:
   mfctl domain update example.com --reject-threshold 12 --dkim

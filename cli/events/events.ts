@@ -20,14 +20,14 @@ export const addEventsCommand = (program: Command, session: Session): void => {
     .prints(program.command('events'), clusterEvents)
     .description('show what happens in the cluster, as it happens, until Ctrl-C')
     .option('--type <types>', `only these, with commas between them: ${eventTypes.join(', ')}`, typesOf)
-    .option('--limit <number>', 'end after so many; with --for, 3 is the exit status when fewer came', countOfAtLeastOne)
+    .option('--limit <number>', 'stop after this many events; with --for, the exit status is 3 if fewer came', countOfAtLeastOne)
     .option('--for <duration>', 'end after this time, such as 30s or 10m', durationMs)
     .addHelpText('after', help)
     .action((flags: EventFlags) => showEvents(session, flags));
 };
 
 const help = `
-Nothing is told again: events begin with the moment this command connects. In a pipe each one is a JSON object on a line.
+Past events are not shown: events begin when this command connects. In a pipe each one is a JSON object on a line.
 
 Examples:
   mfctl events --type health,domain

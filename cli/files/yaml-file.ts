@@ -32,7 +32,7 @@ export const wrongFile = (name: string, faults: readonly LineFault[]): CliError 
   return new CliError(
     'invalid_file',
     `${name} cannot be used: ${sorted.length === 1 ? 'one thing is' : `${sorted.length} things are`} wrong${more}`,
-    {exitCode: exitCodes.usage, fields: shown, hint: 'nothing was changed; mend the file and run the same command again'},
+    {exitCode: exitCodes.usage, fields: shown, hint: 'nothing was changed; fix the file and run the same command again'},
   );
 };
 

@@ -25,18 +25,14 @@ export const addRotateCommand = (key: Command, session: Session): void => {
   session
     .prints(key.command('rotate'), rotatedKey)
     .argument('<key>', 'name or id')
-    .description('replace a key by a new one that may do the same, also in the contexts that use it')
-    .option('--overlap <duration>', 'let the old key be good for so long, such as 24h (else it is refused at once)', durationMs)
+    .description('replace a key with a new one with the same rights, also in the contexts that use it')
+    .option('--overlap <duration>', 'keep the old key valid for this long, such as 24h (default: revoke it at once)', durationMs)
     .addOption(
-      new Option('--expires-at <time>', 'end of the new key, such as 2027-01-31T00:00:00Z')
+      new Option('--expires-at <time>', 'when the new key expires, such as 2027-01-31T00:00:00Z')
         .argParser(exactMoment)
         .conflicts('expiresIn'),
     )
-    .option(
-      '--expires-in <duration>',
-      'end of the new key from now on (else it lives as long as the old one was to)',
-      momentAfter,
-    )
+    .option('--expires-in <duration>', 'validity of the new key (default: that of the old one)', momentAfter)
     .option('--key-file <file>', 'write the new key to this new file (mode 0600) and do not show it')
     .option('--yes', 'do not ask')
     .addHelpText('after', help)
@@ -55,8 +51,8 @@ const keptKey: Shown<Omit<CreatedApiKey, 'key'> & Replacing> = {
 };
 
 const help = `
-The new key has the name, scope, limit and domain of the old one. It is tried out, and put into every context that holds
-the old one, before that one ends. When no context does, it is shown, this once.
+The new key has the name, scope, limit and domain of the old one. It is tested and stored in every context that holds the
+old one before the old one ends. If no context holds it, the new key is shown once.
 
 Examples:
   mfctl key rotate monitoring --overlap 24h --key-file monitoring.key
@@ -95,9 +91,9 @@ const rotate = async (session: Session, named: string, flags: RotateFlags): Prom
       : `key ${old.id} is revoked: it is refused from now on`,
   );
   const source = plan.isOwn ? givenKeySource(session.terminal, session.flags()) : undefined;
-  if (source !== undefined) printer.warn(`${source} gave the old key: put the new one there`);
+  if (source !== undefined) printer.warn(`${source} still has the old key: replace it with the new one`);
   for (const name of plan.doubtful)
-    printer.warn(`the context ${name} has a key that begins alike, and is not known to be of this cluster: it was left as it is`);
+    printer.warn(`the context ${name} has a key with the same beginning, but may belong to another cluster: it was not changed`);
   warnOfSilentNodes(session, rotation);
 };
 

@@ -45,14 +45,16 @@ export const addKeyCommands = (program: Command, session: Session): void => {
 
   session
     .prints(key.command('create'), createdKey)
-    .description('create an API key and show it, this once')
+    .description('create an API key and show it once')
     .requiredOption('--name <name>', 'what it is for')
     .addOption(new Option('--scope <scope>', 'what it may do').choices(scopes).makeOptionMandatory())
     .option('--rate-limit <number>', 'requests a minute (default: 600)', wholeNumber)
     .addOption(
-      new Option('--expires-at <time>', 'its end, such as 2027-01-31T00:00:00Z').argParser(exactMoment).conflicts('expiresIn'),
+      new Option('--expires-at <time>', 'when the key expires, such as 2027-01-31T00:00:00Z')
+        .argParser(exactMoment)
+        .conflicts('expiresIn'),
     )
-    .option('--expires-in <duration>', 'its end from now on, such as 12h or 90d', momentAfter)
+    .option('--expires-in <duration>', 'how long the key stays valid, such as 12h or 90d', momentAfter)
     .option('--domain <domain>', 'with scope domain-admin: the domain it is bound to')
     .option('--key-file <file>', 'write the key to this new file (mode 0600) and do not show it')
     .addHelpText('after', createHelp)
@@ -61,9 +63,11 @@ export const addKeyCommands = (program: Command, session: Session): void => {
   session
     .prints(key.command('revoke'), apiKeys)
     .argument('<key>', 'name or id')
-    .description('make a key invalid, at once or at a time to come, on every node; its record stays for the audit')
-    .addOption(new Option('--at <time>', 'its end, such as 2027-01-31T00:00:00Z').argParser(exactMoment).conflicts('in'))
-    .option('--in <duration>', 'its end from now on, such as 12h', momentAfter)
+    .description('revoke a key on every node, at once or at a later time; its record stays for the audit log')
+    .addOption(
+      new Option('--at <time>', 'when to revoke the key, such as 2027-01-31T00:00:00Z').argParser(exactMoment).conflicts('in'),
+    )
+    .option('--in <duration>', 'how long the key stays valid, such as 12h', momentAfter)
     .option('--force', 'even the last full-admin key')
     .option('--yes', 'do not ask')
     .addHelpText('after', revokeHelp)
@@ -90,13 +94,13 @@ export const addKeyCommands = (program: Command, session: Session): void => {
 const revoke = async (session: Session, named: string, {force, yes, ...flags}: EndFlags): Promise<void> => {
   const at = flags.at ?? flags.in;
   const from = at === undefined ? 'now on' : timeText(at);
-  const question = (key: string) => `Revoke ${key}? Whoever uses it is refused from ${from}.`;
+  const question = (key: string) => `Revoke ${key}? It is refused from ${from}.`;
   const {id} = await confirmKey(session, {named, isActiveMeant: true, question, isAgreed: yes});
   const client = await session.client();
   const answer = await client.keys.revoke(id, {at, force});
   session.printer().record(answer.data, apiKeys);
   if (answer.data.revoked_at !== null && (await isInUse(session, answer.data)))
-    session.printer().warn('this was the key in use: mfctl login URL takes another one');
+    session.printer().warn('this was the key in use: mfctl login URL stores another one');
   warnOfSilentNodes(session, answer);
 };
 

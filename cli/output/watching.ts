@@ -1,4 +1,4 @@
-// Frame of commands that watch a node: their ends, and their messages about a node that stops answering.
+// Run of a command that watches a node: how it ends, and its messages about a node that stops answering.
 import type {Terminal} from '../command-line/terminal.ts';
 import {CliError, ExitStatus, exitCodes} from '../errors.ts';
 import {timeText} from './cell-text.ts';
@@ -83,7 +83,7 @@ export const createContact = (printer: Pick<Printer, 'warn' | 'note'>, whatWasMi
       if (!hasAnswered) throw error;
       if (lostAt !== undefined) return;
       lostAt = now();
-      printer.warn(`no answer since ${lostAt}: ${error.detail}; trying on`);
+      printer.warn(`no answer since ${lostAt}: ${error.detail}; retrying`);
     },
     found() {
       hasAnswered = true;

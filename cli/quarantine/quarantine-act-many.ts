@@ -24,7 +24,7 @@ export const actOnMany = async (session: Session, action: HoldAction, {mails, is
     if (stop.signal.aborted) return abandon.abort();
     stop.abort();
     bar.clear();
-    printer.note('stopping once what is under way is done; Ctrl-C again stops at once');
+    printer.note('stopping after the current requests; Ctrl-C again stops at once');
   });
 
   const onProgress = bar.update;
@@ -68,7 +68,7 @@ const throwUnlessDone = (
     if (results.length > 0)
       session
         .printer()
-        .warn(`${countText(untried.length + uncertain.length)} of ${countText(total)} mails were not dealt with${unknown}`);
+        .warn(`${countText(untried.length + uncertain.length)} of ${countText(total)} mails were not processed${unknown}`);
     throw failure;
   }
   if (failed > 0)

@@ -2,6 +2,7 @@
 import type {HeldMail, HoldAction} from '../../shared/held-mail.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import {CliError, exitCodes} from '../errors.ts';
+import {pastTense} from '../output/action-report.ts';
 import {countText, plural} from '../output/cell-text.ts';
 import {warnOfPartialList} from '../output/page-notes.ts';
 import {createProgressBar} from '../output/progress-bar.ts';
@@ -41,7 +42,7 @@ export const actOnMatching = async (session: Session, action: HoldAction, needs:
     warnOfPartialList(session, matching);
     printer.list(mails, {...heldMails, none: isAll(filter) ? 'no held mail' : `no held mail matches ${flagsText(filter)}`});
     sayAllowances(session, plan);
-    if (dryRun) printer.note(`a dry run: nothing was changed, ${plural(mails.length, 'mail')} would have been dealt with`);
+    if (dryRun) printer.note(`a dry run: nothing was changed, ${plural(mails.length, 'mail')} would be ${pastTense[action]}`);
     return;
   }
   if (!yes || !printer.isQuiet) showSample(session, mails, filter);

@@ -3,7 +3,7 @@ import type {BulkResult, HoldAction, MailReference} from '../../shared/held-mail
 import {wholeNumber} from '../command-line/option-values.ts';
 import {readStdin} from '../command-line/terminal.ts';
 import {usageError} from '../errors.ts';
-import {actionOutcomes, bulkResults} from '../output/action-report.ts';
+import {actionOutcomes, bulkResults, pastTense} from '../output/action-report.ts';
 import type {Listed} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 import {mailId, parseMailId, parseMailIds} from './mail-id.ts';
@@ -36,16 +36,16 @@ const addActCommand = (quarantine: Command, session: Session, action: HoldAction
     .argument('[id...]', 'NODE/QUEUE, or - for ids on standard input')
     .option('--all-matching', 'all held mail that matches the filters below, in place of ids');
   return addStrictOption(addQueryOptions(command))
-    .option('--expect-count <number>', 'do nothing unless it is exactly so many mails', wholeNumber)
-    .option('--dry-run', 'print what would be dealt with, and change nothing')
+    .option('--expect-count <number>', 'do nothing unless there are exactly this many mails', wholeNumber)
+    .option('--dry-run', `print the mails that would be ${pastTense[action]}, and change nothing`)
     .option('--yes', 'do not ask')
     .addHelpText('after', helpOf(action))
     .action((ids: string[], flags: ActFlags) => act(session, action, {ids, flags}));
 };
 
 const helpOf = (action: HoldAction): string => `
-With --all-matching the mails are counted first, then it is asked, and mail that arrives meanwhile is left alone. In a terminal
-only what failed is listed then. Ctrl-C ends it after what is under way.
+With --all-matching mfctl counts the mails, then asks for confirmation. Mail that arrives meanwhile is not affected. In a
+terminal it then lists only the failures. Ctrl-C stops it after the current requests.
 
 Examples:
   mfctl quarantine ${action} NODE/QUEUE NODE/QUEUE

@@ -61,8 +61,8 @@ export const addWatchCommand = (quarantine: Command, session: Session): void => 
     .prints(quarantine.command('watch'), mailNews)
     .description('show held mail as it arrives, and what becomes of it, until Ctrl-C');
   addQueryOptions(watch)
-    .option('--last <number>', 'begin with so many that are held already', lastCount, 10)
-    .option('--limit <number>', 'end after so many lines; with --for, 3 is the exit status when fewer came', countOfAtLeastOne)
+    .option('--last <number>', 'start with this many mails that are already held', lastCount, 10)
+    .option('--limit <number>', 'stop after this many lines; with --for, the exit status is 3 if fewer came', countOfAtLeastOne)
     .option('--for <duration>', 'end after this time, such as 30s or 10m', durationMs)
     .addHelpText('after', help)
     .action((flags: WatchFlags) => watchQuarantine(session, flags));
@@ -133,7 +133,7 @@ const createNotes = (session: Session) => {
       answersWithoutEvents += 1;
       if (answersWithoutEvents !== 2) return;
       const why = events.error === undefined ? '' : ` (${events.error.detail})`;
-      printer.warn(`events cannot be followed${why}: the list is asked for every few seconds, and nobody says who acts`);
+      printer.warn(`events cannot be followed${why}: the list is polled every few seconds, which does not show who acts`);
     },
   };
 };

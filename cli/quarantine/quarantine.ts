@@ -16,7 +16,7 @@ interface BodyFlags {
 }
 
 export const addQuarantineCommands = (program: Command, session: Session): void => {
-  const quarantine = program.command('quarantine').description('look at held mail, release or discard it');
+  const quarantine = program.command('quarantine').description('list, show, release or discard held mail');
 
   addListCommands(quarantine, session);
   addShowCommand(quarantine, session);

@@ -37,13 +37,13 @@ export const createCatchUpRunner = ({nodeNo, replication, onDone, log}: Needs): 
     const {nodeId, client} = peer;
     try {
       const records = await catchUp({client, source: {node: peer, path: 'snapshot'}}, replication, nodeNo);
-      log.info({node: nodeId, records}, 'configuration taken from another node');
+      log.info({node: nodeId, records}, 'configuration fetched from another node');
       onDone();
       return true;
     } catch (error) {
       if (stopped.signal.aborted) return false;
       const why = error instanceof Fault ? {detail: causeOf(error)} : {err: error};
-      log.warn({node: nodeId, ...why}, 'taking the configuration from another node failed');
+      log.warn({node: nodeId, ...why}, 'fetching the configuration from another node failed');
       // The trigger will repeat; the pause keeps it from starting again at once.
       await delay(failurePauseMs, undefined, {ref: false, signal: stopped.signal}).catch(() => {});
       return false;

@@ -20,7 +20,7 @@ export const createFailureLog = ({nodeId, onRemoved, log}: Needs): FailureLog =>
     failed(error) {
       const level = isSilent ? 'debug' : 'warn';
       isSilent = true;
-      if (!(error instanceof Fault)) log.error({node: nodeId, err: error}, 'talking to a node failed');
+      if (!(error instanceof Fault)) log.error({node: nodeId, err: error}, 'a request to a node failed');
       else if (error.code === 'node_removed') onRemoved(nodeId);
       else log[level]({node: nodeId, detail: causeOf(error)}, 'the node does not answer');
     },

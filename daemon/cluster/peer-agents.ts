@@ -1,4 +1,4 @@
-// Kept-alive connections to one peer, in separate pools (lanes), so that waiting requests of one pool do not block the others.
+// Kept-alive connections to one peer, in separate connection pools, so that waiting requests of one pool do not block the others.
 
 import {X509Certificate} from 'node:crypto';
 import {Agent} from 'node:https';
@@ -9,7 +9,7 @@ import {identityIn} from './peer-identity.ts';
 
 export type PeerCredentials = KeyAndCertificate & {ca: string};
 
-/** `own`: traffic between the nodes themselves; `callers`: requests for callers; `mails`: mails that callers read, perhaps slowly. */
+/** `own`: traffic between the nodes; `callers`: requests for callers; `mails`: mails that callers read, perhaps slowly. */
 export type PeerPool = 'own' | 'callers' | 'mails';
 
 export interface PeerAgents {

@@ -1,4 +1,4 @@
-// What a peer has answered, or that it has not, in the words of this node.
+// Answers of a peer, translated to Faults.
 
 import type {IncomingHttpHeaders, IncomingMessage} from 'node:http';
 import {z} from 'zod';
@@ -7,7 +7,7 @@ import type {NodeIdentity} from '../services/access/actor.ts';
 
 const maxAnswerBytes = 64 * 1024 * 1024;
 
-/** What is read of an envelope. A peer may say anything, such as `null`; what it may have added is none of ours. */
+/** The members of an envelope that are read. A peer may send anything, such as `null`; other members are ignored. */
 const envelopeSchema = z.object({
   data: z.unknown(),
   error: z
@@ -21,7 +21,7 @@ const envelopeSchema = z.object({
 });
 type PeerEnvelope = z.output<typeof envelopeSchema>;
 
-/** Rejects with `outcome_unknown` for what is no whole answer before the deadline. */
+/** Rejects with `outcome_unknown` unless the whole answer arrives before the deadline. */
 export const readBytes = async (peer: NodeIdentity, response: IncomingMessage, deadlineMs: number): Promise<Buffer> => {
   const deadline = setTimeout(() => response.destroy(new Error('the answer took too long')), Math.max(1, deadlineMs));
   try {
@@ -40,7 +40,7 @@ export const readBytes = async (peer: NodeIdentity, response: IncomingMessage, d
   }
 };
 
-/** Throws `outcome_unknown` for what is no envelope. */
+/** Throws `outcome_unknown` for anything but an envelope. */
 export const envelopeIn = (peer: NodeIdentity, bytes: Buffer): PeerEnvelope => {
   try {
     return envelopeSchema.parse(JSON.parse(bytes.toString('utf8')));
@@ -49,7 +49,7 @@ export const envelopeIn = (peer: NodeIdentity, bytes: Buffer): PeerEnvelope => {
   }
 };
 
-/** What a peer refuses for its own reasons is passed on; what only nodes say to each other is not for callers. */
+/** The Fault of a refusal. `internal` and unknown codes become `outcome_unknown`. */
 export const faultFrom = (
   peer: NodeIdentity,
   error: NonNullable<PeerEnvelope['error']>,
@@ -64,7 +64,7 @@ export const faultFrom = (
   });
 };
 
-/** An hour or more would say that asking again is of no use, which is between the two nodes. */
+/** Ignores Retry-After values of 1000 s or more, which concern the two nodes only. */
 const wholeSeconds = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d{1,3}$/.test(text) ? Number(text) : undefined;
 

@@ -1,4 +1,4 @@
-// Requests to one peer over kept-alive mutual TLS. It has to show the certificate of that very node.
+// Requests to one peer over kept-alive mutual TLS. The peer must show the certificate of exactly that node.
 
 import type {ClientRequest, IncomingMessage} from 'node:http';
 import {request} from 'node:https';
@@ -15,23 +15,23 @@ import {answerTo, isStaleConnection, leftOf, type PeerRequest, type Waiting} fro
 export type {PeerCredentials} from './peer-agents.ts';
 
 /**
- * Every call rejects with the Fault the peer answered with, or with `node_unreachable` when the request cannot have been
- * heard there, or with `outcome_unknown` when it may have been.
+ * Every call rejects with the Fault of the peer's answer, or with `node_unreachable` when the peer cannot have received the
+ * request, or with `outcome_unknown` when it may have.
  */
 export interface PeerClient {
   readonly nodeId: string;
   ask<S extends z.ZodType>(schema: S, request: PeerRequest): Promise<z.output<S>>;
-  /** The answer's bytes as they come. Breaking off the reading ends the request; a caller that reads too slowly is broken off. */
+  /** Streams the answer. Destroying the stream ends the request; a reader that is too slow is cut off. */
   stream(request: PeerRequest): Promise<{sizeBytes: number | undefined; stream: Readable}>;
-  /** Connections from now on show this certificate; those that are open end when they fall idle. */
+  /** New connections use this certificate; open ones end when they become idle. */
   setCertificate(pair: PeerCredentials): void;
-  /** Breaks off what is under way, and what is asked from now on. */
+  /** Aborts the current requests and rejects later ones. */
   close(): void;
 }
 
 interface Needs {
   peer: NodeIdentity;
-  /** Asked anew for every request. */
+  /** Called for every request. */
   address(): {host: string; port: number} | undefined;
   credentials: PeerCredentials;
   limits?: typeof usualLimits;
@@ -39,7 +39,7 @@ interface Needs {
 
 const usualLimits = {
   maxSockets: {own: 32, callers: 256, mails: 64},
-  /** The slowest that a caller may read, once the grace is over. */
+  /** The lowest rate at which a caller may read, after the grace period. */
   pace: {graceMs: 60_000, bytesPerSecond: 8192},
 };
 export const createPeerClient = ({peer, address, credentials, limits = usualLimits}: Needs): PeerClient => {
@@ -51,7 +51,7 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
     if (isClosed) throw unreachable(peer, 'this node does not ask it any more');
     const at = address();
     if (!at) throw unreachable(peer, 'it has not said yet where it listens');
-    // The other end looks at the certificate after this one has taken the handshake to be over, and then just hangs up.
+    // With TLS 1.3 the peer checks the certificate after this end has completed the handshake, and then just closes the connection.
     if (agents.endMs() <= Date.now() && !wanted.isRenewal)
       throw unreachable(peer, `the certificate of this node ended at ${new Date(agents.endMs()).toISOString()}`);
     return request({
@@ -73,16 +73,16 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
     return answerTo(open(pool, wanted, text), text, {peer, wanted, deadlineMs, underWay, onAbandoned: () => prewarm.warm(pool)});
   };
 
-  /** A kept-alive connection that the peer has closed meanwhile, or that leads nowhere, is no sign of anything: once more on another one. */
+  /** Tries again over another connection when a kept-alive one was closed or dead: that says nothing about the peer. */
   const sendTwice = async (pool: PeerPool, wanted: PeerRequest, left: () => number): Promise<IncomingMessage> => {
     try {
       return await send(pool, wanted, left());
     } catch (error) {
       if (!(error instanceof Fault) || !isStaleConnection(error)) throw error;
-      // What became of one became of the others, too.
+      // The other idle connections are probably dead as well.
       agents.endIdle(pool);
       return send(pool, wanted, left()).catch(again => {
-        // The first may have been heard by a node that is gone since.
+        // The peer may have received the first request and died since.
         const isUnheard = again instanceof Fault && again.code === 'node_unreachable';
         throw isUnheard && error.code === 'outcome_unknown' ? error : again;
       });
@@ -124,7 +124,7 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
   };
 };
 
-/** Whoever takes a mail byte by byte must not keep its connection for as long as he likes. */
+/** Aborts a transfer that is too slow, so that it does not block a connection. */
 const keepPace = (response: IncomingMessage, {graceMs, bytesPerSecond}: typeof usualLimits.pace): void => {
   const {socket} = response;
   const before = socket.bytesRead;

@@ -1,12 +1,12 @@
-// The hold queue of another node, as the cluster sees it: what is asked of it goes there, for the caller it is asked for.
+// Hold queue of another node: forwards requests on behalf of a caller.
 
 import type {HoldFilter} from '../../shared/hold-filter.ts';
 import type {HoldCursor, HoldQueue} from '../services/quarantine/hold-queue-port.ts';
 import {actorToRelay, holdAnswersOf} from '../services/quarantine/peer-hold-protocol.ts';
 import type {PeerClient} from './peer-client.ts';
-import {actionMs, askPart, look, openStream, order, unreachable} from './peer-question.ts';
+import {act, actionMs, askPart, openStream, read, unreachable} from './peer-question.ts';
 
-/** Each is a request of its own. */
+/** Each action is a separate request. */
 const actsAtOnce = 64;
 
 export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
@@ -22,9 +22,9 @@ export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
       samples: answers.marks,
     }),
     summary: async (filter, actor) =>
-      look(client, 'hold/summary', {schema: answers.summary, body: {actor: actorToRelay(actor), filter}}),
+      read(client, 'hold/summary', {schema: answers.summary, body: {actor: actorToRelay(actor), filter}}),
     get: async (queueId, actor) =>
-      look(client, 'hold/get', {schema: answers.mail, body: {actor: actorToRelay(actor), queue_id: queueId}}),
+      read(client, 'hold/get', {schema: answers.mail, body: {actor: actorToRelay(actor), queue_id: queueId}}),
 
     async body(queueId, actor) {
       const {sizeBytes, stream} = await openStream(client, 'hold/body', {actor: actorToRelay(actor), queue_id: queueId});
@@ -34,7 +34,7 @@ export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
     },
 
     act: async (action, queueId, actor) =>
-      order(client, action, async () =>
+      act(client, action, async () =>
         client.ask(answers.outcome, {
           method: 'POST',
           path: 'hold/act',

@@ -1,4 +1,4 @@
-// One request to a peer, until the head of the answer has come: deadlines, and whether the peer can have heard it.
+// Single request to a peer, until the head of the answer arrives: deadlines, and whether the peer can have received it.
 
 import type {ClientRequest, IncomingMessage} from 'node:http';
 import type {Fault} from '../../shared/fault.ts';
@@ -11,43 +11,43 @@ export interface PeerRequest {
   path: string;
   /** Sent as JSON. */
   body?: unknown;
-  /** For the whole answer; of a stream, for its beginning. */
+  /** For the whole answer, or for the beginning of a stream. */
   deadlineMs: number;
-  /** Asked for somebody else, who may be slow to read: keeps no connection from what the nodes say to each other. */
+  /** Sent for an API caller, who may read slowly: uses other connections than the traffic between the nodes. */
   isForCaller?: boolean;
   /**
-   * The body is sent once the peer has said that it listens (RFC 9110 section 10.1.1). A peer that was cut off is `node_unreachable`
-   * within 5 s then, over a connection that is still open on this side too, however long an answer may take.
+   * The body is sent after the peer's 100 (Continue) (RFC 9110 section 10.1.1). A peer that was cut off is then `node_unreachable`
+   * within 5 s, even over a connection that is still open on this side, and however long an answer may take.
    */
   isAnnounced?: boolean;
-  /** Sent also with a certificate that has ended, to get a new one. */
+  /** Sent even with an expired certificate, to get a new one. */
   isRenewal?: boolean;
 }
 
-/** A kept-alive connection that turned out to be closed, or dead. A fresh one that breaks is another matter: the request may have been heard. */
+/** A kept-alive connection that turned out to be closed or dead. When a new one breaks, the peer may have received the request. */
 class StaleConnection extends Error {
   constructor(options: ErrorOptions) {
     super('the connection that was kept is of no use any more', options);
   }
 }
 
-/** For a free connection, or for TCP and TLS of a new one, and until the peer says that it listens. */
+/** Limit for a free connection, or for TCP and TLS of a new one, and for the 100 (Continue) of the peer. */
 const handshakeMs = 3000;
-/** Until it says so over a kept connection. Another one may take as long as any. */
+/** Limit for the 100 (Continue) over a kept-alive connection. The second attempt has `handshakeMs`. */
 const announcedMs = 1000;
 
 export interface Waiting {
   peer: NodeIdentity;
   wanted: Pick<PeerRequest, 'deadlineMs' | 'isAnnounced'>;
-  /** What is left of that for this attempt. */
+  /** The remaining time for this attempt. */
   deadlineMs: number;
-  /** Everything that has to be broken off when the client is closed. */
+  /** Requests and answers to abort when the client is closed. */
   underWay: Set<{destroy(error: Error): unknown}>;
-  /** There was, or was to be, a connection of its own, which is gone with it. */
+  /** Called when the request timed out and its own connection was closed with it. */
   onAbandoned(): void;
 }
 
-/** Sends `text` and waits for the head of the answer. Rejects by itself at the deadline: what waits for a connection ends with no event. */
+/** Sends `text` and waits for the head of the answer. Rejects at the deadline: a request that waits for a connection ends without an event. */
 export const answerTo = async (
   sent: ClientRequest,
   text: string | undefined,
@@ -102,7 +102,7 @@ export const answerTo = async (
     });
     sent.once('response', response => {
       settle();
-      // Refused unheard: what is not sent to its end keeps the connection from the next.
+      // Refused before the body was sent: an incomplete request would block the connection for the next one.
       if (!sent.writableEnded) sent.end(text);
       underWay.add(response);
       response.once('close', () => underWay.delete(response));
@@ -112,7 +112,7 @@ export const answerTo = async (
     if (!isAnnounced) sent.end(text);
   });
 
-/** What is left of the request's time, never nothing. */
+/** The remaining time of the request, at least 1 ms. */
 export const leftOf = ({deadlineMs}: PeerRequest): (() => number) => {
   const endsAt = performance.now() + deadlineMs;
   return () => Math.max(1, Math.ceil(endsAt - performance.now()));
@@ -122,5 +122,5 @@ export const isStaleConnection = ({details: {cause}}: Fault): boolean => cause i
 
 const isReset = ({code}: NodeJS.ErrnoException): boolean => code === 'ECONNRESET' || code === 'EPIPE';
 
-/** With TLS 1.3 the server looks at the client's certificate after the client has taken the handshake to be over. */
+/** With TLS 1.3 the server checks the client's certificate after the client has completed the handshake. */
 const isRefusedCertificate = ({code = ''}: NodeJS.ErrnoException): boolean => /^ERR_SSL_.*ALERT/.test(code);

@@ -28,7 +28,7 @@ export const repair = async (data: string, print: (line: string) => void): Promi
   if (!lock) throw new CommandError(`another mfd is running on ${folder.root}; stop it first`);
   try {
     const backup = await backUpDatabase(folder);
-    print(`what was there is kept in ${backup}`);
+    print(`a copy of the database is in ${backup}`);
     const found: string[] = [];
     const note = (line: string) => {
       found.push(line);
@@ -65,7 +65,7 @@ const cutLog = async ({database}: DataFolder, {atByte, isCopied}: LostCommits, n
   if (isCopied !== 'no') for (const end of ['-wal', '-shm']) await rm(`${database}${end}`, {force: true});
   note(
     isCopied === 'all'
-      ? 'the log of the database was damaged, and nothing of it is lost'
+      ? 'the log of the database was damaged, but no change is lost'
       : `the log of the database was damaged at byte ${atByte}: the latest changes are lost`,
   );
 };
@@ -111,9 +111,7 @@ const repairContents = async (folder: DataFolder, store: NodeStore, note: (line:
     for (const key of damaged) await tx.records.drop(key);
   });
   if (damaged.length > 0)
-    note(
-      `taken out, as they are not what was written: ${damaged.map(nameOf).join(', ')}; other nodes give them again, else make them anew`,
-    );
+    note(`damaged records removed: ${damaged.map(nameOf).join(', ')}; other nodes restore them, otherwise create them again`);
   const configuration = createConfiguration({store, nodeNo, now: Date.now, withReserve: async write => write()});
   await configuration.rebuild();
   // Ids and numbers of lost changes must not be reused.
@@ -121,10 +119,11 @@ const repairContents = async (folder: DataFolder, store: NodeStore, note: (line:
 
   const spool = await createSpool(folder.spool);
   const {indexed, remade, lost, damaged: files} = await reconcile({store, spool, nodeId, now: Date.now, isThorough: true});
-  if (indexed > 0) note(`mails that are in the list again: ${indexed}`);
-  if (remade.length > 0) note(`mails of which the list said what was not so: ${remade.join(', ')}`);
-  if (lost.length > 0) note(`mails that were held, or ended in what is lost, without a file: ${lost.join(', ')}`);
-  if (files.length > 0) note(`files that are no whole mails, now in ${join(folder.spool, 'damaged')}: ${files.join(', ')}`);
+  if (indexed > 0) note(`mails listed again: ${indexed}`);
+  if (remade.length > 0) note(`mails whose list entries were wrong and have been corrected: ${remade.join(', ')}`);
+  if (lost.length > 0)
+    note(`mails without a file (held, or released, discarded or expired in the lost changes): ${lost.join(', ')}`);
+  if (files.length > 0) note(`damaged mail files, now in ${join(folder.spool, 'damaged')}: ${files.join(', ')}`);
 };
 
 const nameOf = ({kind, id}: RecordKey): string => `${kind} ${id}`;

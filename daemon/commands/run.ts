@@ -44,7 +44,7 @@ export const run = async ({data, environment, version, beforeReady}: Needs): Pro
   setFlagsFromString('--semi-space-growth-factor=2');
   const signal = await ended;
   log.info({signal}, 'stopping');
-  manager.notify('STOPPING=1', 'STATUS=finishing what is under way');
+  manager.notify('STOPPING=1', 'STATUS=finishing current work');
   process.off('SIGHUP', reload);
   await node.stop();
   await manager.settled();
@@ -75,8 +75,8 @@ const rereadInto = async (
   try {
     await node.reload(await reread());
   } catch (error) {
-    problem = 'configuration not taken over, see the log: ';
-    log.error({err: error}, 'configuration not taken over; the node goes on with the one it has');
+    problem = 'configuration not applied, see the log: ';
+    log.error({err: error}, 'configuration not applied; the node keeps the one it has');
   }
   manager.notify('READY=1', `STATUS=${problem}${summary(node)}`);
 };

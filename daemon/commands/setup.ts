@@ -22,15 +22,13 @@ export const addSetupCommand = (mfd: Command, print: (text: string) => void): vo
   const setup = mfd.command('setup').description('connect a mail system of this host with this node');
   setup
     .command('postfix')
-    .description('show the settings that make Postfix ask this node about mail, write them, or take them back')
+    .description('show, write or undo the settings that make Postfix ask this node about mail')
     .requiredOption('--data <dir>', 'data directory')
     .option('--config-dir <dir>', 'folder of Postfix’s main.cf (default: postfix.config_dir of mfd.yaml, or /etc/postfix)')
     .option('--recipients', 'make Postfix refuse recipients that the server of their domain does not know')
     .option('--rspamd-dir <dir>', 'folder of Rspamd’s rspamd.conf (default: /etc/rspamd)')
     .option('--apply', 'write the settings, and keep copies of the files; needs root')
-    .addOption(
-      new Option('--undo', 'take back what --apply wrote, and leave what was changed since; needs root').conflicts('apply'),
-    )
+    .addOption(new Option('--undo', 'undo --apply, and keep what was changed since; needs root').conflicts('apply'))
     .addHelpText('after', help)
     .action(async (options: Options) => print(await run(options)));
 };

@@ -34,7 +34,7 @@ export interface Metrics {
   postfixReconciled(at: number): void;
   postfixFailed(): void;
   /** Counts the outcome of a training sample for Rspamd. */
-  lesson(lesson: 'ham' | 'spam', outcome: 'learned' | 'known' | 'failed'): void;
+  lesson(sampleClass: 'ham' | 'spam', outcome: 'learned' | 'known' | 'failed'): void;
   /** Counts a change of the health of another node. */
   healthChanged(): void;
   /** Counts requests that used a deprecated part of an operation; the labels are names from the description. */
@@ -113,7 +113,7 @@ const createRequestMetrics = (registers: Registry[]): Pick<Metrics, 'httpRequest
 const createMailMetrics = (registers: Registry[]): Pick<Metrics, 'verdict' | 'delivery' | 'unscored' | 'expired' | 'lesson'> => {
   const verdicts = new Counter({
     name: 'mfd_intake_verdicts_total',
-    help: 'Mails by what became of them',
+    help: 'Mails by outcome',
     labelNames: ['verdict'],
     registers,
   });
@@ -126,13 +126,13 @@ const createMailMetrics = (registers: Registry[]): Pick<Metrics, 'verdict' | 'de
   });
   for (const outcome of ['delivered', 'refused', 'deferred'])
     for (const kind of ['relay', 'release']) deliveries.inc({kind, outcome}, 0);
-  const lessons = new Counter({
+  const samples = new Counter({
     name: 'mfd_rspamd_lessons_total',
     help: 'Mails that Rspamd was to learn from, as ham when released and as spam when discarded, by outcome',
     labelNames: ['lesson', 'outcome'],
     registers,
   });
-  for (const outcome of ['learned', 'known', 'failed']) for (const lesson of ['ham', 'spam']) lessons.inc({lesson, outcome}, 0);
+  for (const outcome of ['learned', 'known', 'failed']) for (const lesson of ['ham', 'spam']) samples.inc({lesson, outcome}, 0);
   const unscored = new Counter({
     name: 'mfd_scanner_failures_total',
     help: 'Mails that the scanner gave no score',
@@ -145,7 +145,7 @@ const createMailMetrics = (registers: Registry[]): Pick<Metrics, 'verdict' | 'de
     delivery: (kind, outcome) => deliveries.inc({kind, outcome}),
     unscored: () => unscored.inc(),
     expired: count => expired.inc(count),
-    lesson: (lesson, outcome) => lessons.inc({lesson, outcome}),
+    lesson: (sampleClass, outcome) => samples.inc({lesson: sampleClass, outcome}),
   };
 };
 
@@ -156,12 +156,12 @@ const createPostfixMetrics = (registers: Registry[]): Pick<Metrics, 'postfixReco
     made ??= {
       failures: new Counter({
         name: 'mfd_postfix_reconcile_failures_total',
-        help: 'Looks at the hold queue of Postfix that failed',
+        help: 'Failed polls of the hold queue of Postfix',
         registers,
       }),
       last: new Gauge({
         name: 'mfd_postfix_reconciled_timestamp_seconds',
-        help: 'When the hold queue of Postfix was last looked at, 0 for never',
+        help: 'Time of the last successful poll of the hold queue of Postfix, 0 for never',
         registers,
       }),
     };
@@ -181,7 +181,7 @@ const createSourceGauges = (registers: Registry[]) => {
   const lastSeen = gauge('mfd_cluster_node_last_seen_timestamp_seconds', 'When this node last heard from a node', ['node']);
   const hashAge = gauge('mfd_cluster_node_config_hash_age_seconds', 'Age of a node’s configuration hash', ['node']);
   const backlog = gauge('mfd_cluster_node_outbox_backlog', 'Replication events of a node still to be applied here', ['node']);
-  const refused = gauge('mfd_cluster_outbox_refused', 'Whether a node refuses to take what was changed on this node', ['node']);
+  const refused = gauge('mfd_cluster_outbox_refused', 'Whether a node refuses changes from this node', ['node']);
   const unanswered = gauge('mfd_cluster_node_unanswered_seconds', 'For how long a node has not answered, 0 while it does', [
     'node',
   ]);
@@ -193,7 +193,7 @@ const createSourceGauges = (registers: Registry[]) => {
   const heldMails = gauge('mfd_held_mails', 'Mails in the hold queue of this node', ['reason']);
   const heldBytes = gauge('mfd_held_bytes', 'Bytes in the hold queue of this node', ['reason']);
   const outbox = gauge('mfd_outbox_events', 'Replication events this node keeps for its peers');
-  const hasSpace = gauge('mfd_spool_has_room', '0 while mail is refused for want of disk space');
+  const hasSpace = gauge('mfd_spool_has_room', '0 while mail is refused because of too little disk space');
   const certificateEnd = gauge('mfd_certificate_expiry_timestamp_seconds', 'When the certificate of a listener ends', [
     'listener',
   ]);

@@ -23,6 +23,6 @@ export const logDecision = (
 ): void => {
   const facts = {queue_id: queueId, client_ip: clientIp, sender, recipients, verdict};
   const outcome = {...facts, reply: `${reply.code} ${reply.text}`, ...(judgement && {score: judgement.score})};
-  if (cause) log.error({...outcome, err: cause}, 'mail could not be taken');
+  if (cause) log.error({...outcome, err: cause}, 'mail could not be accepted');
   else log.info(outcome, 'mail');
 };

@@ -114,7 +114,7 @@ const startLinks = ({nodeNo, config, records, replicated, peers, log}: LinkNeeds
      */
     async greet(): Promise<boolean> {
       if (await links.greet(greetingMs)) return true;
-      log.warn('not every node has answered; ids go on at a distance, in case the database is an old one');
+      log.warn('not every node answered; skipping ids in case this database is an old copy');
       await replication.skipIds();
       return false;
     },

@@ -5,6 +5,7 @@ import type {HostPort} from '../../shared/host-port.ts';
 import type {LoadedConfig} from '../config/load.ts';
 import {createMetrics} from '../http/metrics.ts';
 import type {LocalAddress} from '../mail/local-listener.ts';
+import {createCertificateInstaller} from './certificate-installer.ts';
 import {type Closers, createClosers} from './closers.ts';
 import {openCluster} from './cluster.ts';
 import {dataFolder} from './data-folder.ts';
@@ -13,7 +14,6 @@ import {startTimers} from './jobs.ts';
 import {openListeners} from './listeners.ts';
 import {openConfig} from './live-settings.ts';
 import {openRecords} from './records.ts';
-import {createRenewal} from './renewal.ts';
 import {createServices} from './services.ts';
 import {openStorage} from './storage.ts';
 import {certificateHosts} from './tls-files.ts';
@@ -80,7 +80,7 @@ const open = async ({data, loaded, log, version, now = Date.now}: Needs, closers
     ...{config, settings, storage, fqdn, records, trust, ...cluster, services, closers, metrics, log, now},
     phase: () => phase.now,
   });
-  const renew = createRenewal({
+  const renew = createCertificateInstaller({
     ...{...trust, peers: cluster.peers, noteNames, log},
     askPeers: cluster.authorities.askForCertificates,
     listeners: {api: listeners.api, mail: listeners.mail.smtp, cluster: listeners.cluster},

@@ -48,7 +48,7 @@ export const followPeers = ({peers, records: {nodeDirectory, peerStates}, log}: 
     auditLogs: () => [...logs.values()],
     isAway,
     ask: createAskAll({
-      onSilent: (node, fault) => log.warn({node, detail: fault.detail}, 'a node did not answer; what it has is left out'),
+      onSilent: (node, fault) => log.warn({node, detail: fault.detail}, 'a node did not answer; its data is left out'),
       isAway,
     }),
   };
@@ -56,10 +56,10 @@ export const followPeers = ({peers, records: {nodeDirectory, peerStates}, log}: 
 
 export const openEvents = ({nodeId, records, peers, metrics, log, now}: EventNeeds) => {
   const {configuration, keyDirectory: keys, domainDirectory: domains, peerStates} = records;
-  const bus = createEventBus({nodeId, now, onFailure: error => log.error({err: error}, 'telling of an event failed')});
+  const bus = createEventBus({nodeId, now, onFailure: error => log.error({err: error}, 'publishing an event failed')});
   const elsewhere = createHoldEventListener({
     peers,
-    onFailure: (node, error) => log.debug({node, err: error}, 'listening to a node failed'),
+    onFailure: (node, error) => log.debug({node, err: error}, 'receiving events from a node failed'),
   });
   const events = createEvents({keys, domains, configuration, subscribeToPeers: elsewhere.listen, now});
 

@@ -42,7 +42,9 @@ export const openPeerListener = async ({
 }: Needs) => {
   const isMember = ({nodeId, nodeNo}: NodeIdentity) => nodeDirectory.findByNo(nodeNo)?.node_id === nodeId;
   const noteNames = (no: number, hosts: string[]) =>
-    void services.issuedNames.shown(no, hosts).catch(error => log.error({err: error}, 'names of a certificate were not noted'));
+    void services.issuedNames
+      .shown(no, hosts)
+      .catch(error => log.error({err: error}, 'the names in a certificate could not be stored'));
   const wasRemoved = ({nodeNo: no}: NodeIdentity) => nodeDirectory.wasRemoved(no);
   const api = createPeerApi({
     identityIn,

@@ -56,7 +56,10 @@ export const openPostfix = ({
     lifetimeMs: createLifetime(programs, now),
     tmpDir,
     onNotFlushed: (queueId, error) =>
-      log.warn({queue_id: queueId, err: error}, 'a released mail is delivered at the next queue run of Postfix only'),
+      log.warn(
+        {queue_id: queueId, err: error},
+        'Postfix could not be asked to deliver a released mail at once; it is delivered at the next queue run',
+      ),
     now,
   });
   const refusals = createFailureLog(log);
@@ -82,13 +85,13 @@ export const openPostfix = ({
         return reconcile(signal);
       },
       onPolled({pollMs, ...found}) {
-        polls.worked('Postfix’s queue can be looked at again');
+        polls.worked('Postfix’s queue can be read again');
         metrics.postfixReconciled(now());
         if (found.appeared + found.gone.length + found.reopened.length > 0) log.info(found, 'hold queue of Postfix reconciled');
       },
       onFailed(error) {
         metrics.postfixFailed();
-        polls.failed(error, 'Postfix’s queue could not be looked at; what is held there is listed as it last was');
+        polls.failed(error, 'Postfix’s queue could not be read; the list shows its last known state');
       },
       now,
     });
@@ -98,7 +101,7 @@ export const openPostfix = ({
     if (await hasLongQueueIds(programs)) return;
     log.warn(
       {config_dir: config.config_dir},
-      'Postfix gives queue ids again: set enable_long_queue_ids = yes in main.cf and reload it (mfd setup postfix does)',
+      'Postfix reuses queue ids: set enable_long_queue_ids = yes in main.cf and reload it (mfd setup postfix does)',
     );
   };
 
@@ -109,7 +112,7 @@ export const openPostfix = ({
 const logged = (backend: HoldBackend, log: Logger): HoldBackend => {
   const logRefusal = async <T>(queueId: string, work: Promise<T>): Promise<T> =>
     work.catch(error => {
-      if (error instanceof PostfixRefusal) log.error({queue_id: queueId, err: error.details.cause}, 'Postfix did not do it');
+      if (error instanceof PostfixRefusal) log.error({queue_id: queueId, err: error.details.cause}, 'a Postfix command failed');
       throw error;
     });
   return {

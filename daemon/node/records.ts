@@ -30,17 +30,17 @@ export const openRecords = async ({store, nodeNo, reserveFile, log, now}: Needs)
     );
   const restampedCount = await reserveFile.withReserve(async () => restampFuture(store, now()));
   if (restampedCount > 0)
-    log.warn({count: restampedCount}, 'configuration was dated more than a day ahead of this clock; it has other dates now');
+    log.warn({count: restampedCount}, 'configuration timestamps more than a day ahead of this clock were corrected');
   const configuration = createConfiguration({
     store,
     nodeNo,
     now,
     withReserve: reserveFile.withReserve,
-    onListenerFailure: error => log.error({err: error}, 'a change could not be taken in; it is tried again'),
+    onListenerFailure: error => log.error({err: error}, 'a stored change could not be applied; retrying'),
     onUnknownKinds: unknown =>
       log.warn(
         {kinds: unknown},
-        'another node tells of records that this version does not know and leaves out; upgrade this node',
+        'another node sent record kinds that this version does not know; they were ignored; upgrade this node',
       ),
   });
   // The readable tables are derived from the records, which have been checked.
@@ -52,10 +52,10 @@ export const openRecords = async ({store, nodeNo, reserveFile, log, now}: Needs)
     nodeNo,
     now,
     withReserve: reserveFile.withReserve,
-    onFailure: error => log.error({err: error}, 'that this node was removed could not be written down'),
+    onFailure: error => log.error({err: error}, 'the removal of this node could not be stored'),
   });
   membership.onRemoved(removal =>
-    log.error(removal, 'this node was removed from its cluster: it answers nobody and takes no mail; join it anew'),
+    log.error(removal, 'this node was removed from its cluster: it serves no requests and accepts no mail; join it again'),
   );
   return {
     membership,

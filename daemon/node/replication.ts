@@ -36,8 +36,8 @@ export const openReplication = ({store, identity, records, log, now, ...needs}: 
   const limiter = createRateLimiter({now, monotonic});
   const nameOf = (no: number) => directory.findByNo(no)?.node_id ?? `node number ${no}`;
   const refusals = createRefusals(({peer, why}) => {
-    if (why === undefined) log.info({node: nameOf(peer)}, 'the node takes the changes of this one again');
-    else log.error({node: nameOf(peer), detail: why}, 'the node refuses changes of this one; they are not on every node');
+    if (why === undefined) log.info({node: nameOf(peer)}, 'the node accepts changes from this one again');
+    else log.error({node: nameOf(peer), detail: why}, 'the node refuses changes from this one; they are not on every node');
   });
   const lastSeqOf = (no: number) => peerStates.latest(no)?.last_seq;
   const replication = createReplication({store, configuration, nodeNo, begunAt: records.begunAt, lastSeqOf, now, nameOf});
@@ -49,7 +49,7 @@ export const openReplication = ({store, identity, records, log, now, ...needs}: 
     differences,
     nodeNo,
     monotonic,
-    onFetched: fetched => log.info(fetched, 'changes that had not come were taken from another node'),
+    onFetched: fetched => log.info(fetched, 'missing changes were fetched from another node'),
   });
   const drift = createDrift({
     store,
@@ -63,7 +63,7 @@ export const openReplication = ({store, identity, records, log, now, ...needs}: 
     afterMs: () => needs.driftAfterMs,
     now,
     monotonic,
-    onRepair: repair => log.warn(repair, 'configurations had come apart; what the other node has was taken over'),
+    onRepair: repair => log.warn(repair, 'configuration drift repaired from the other node'),
   });
   const exchange = createHeartbeatExchange({
     store,

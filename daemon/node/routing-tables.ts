@@ -36,7 +36,7 @@ export const openTables = async ({config, services, records, log, now, graceMs}:
   const server = await startSocketmapServer({
     listen,
     lookUp: tables.lookUp,
-    onFailure: error => log.error({err: error}, 'a lookup of Postfix could not be answered'),
+    onFailure: error => log.error({err: error}, 'a table lookup by Postfix failed'),
   });
   return {address: server.address, stop: async () => server.stop(graceMs)};
 };

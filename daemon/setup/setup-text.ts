@@ -48,24 +48,24 @@ export const appliedText = (plan: Plan, named: Named, copies: string[]): string 
   isNothing(plan)
     ? `Nothing to change.\n\n${planText(plan, named)}`
     : `${planText(plan, named)}
-Written${copies.length > 0 ? `; what was there is kept in ${copies.join(', ')}` : ''}.
-Go on in this order, as Postfix has all mail wait while it cannot ask mfd:
+Written${copies.length > 0 ? `; copies of the files before are in ${copies.join(', ')}` : ''}.
+Continue in this order, because Postfix lets all mail wait while it cannot ask mfd:
   1. ${restart(plan.created.length > 0)}
   2. postfix${named.configDir === '/etc/postfix' ? '' : ` -c ${named.configDir}`} reload
-To take it back:
+To undo it:
   ${named.command} --undo`;
 
 export const undoneText = (lines: string[], {created, main}: SetupRecord, {configDir}: Named): string =>
   safeBlock(`${lines.join('\n')}
 Mail that is held stays in Postfix’s hold queue.${main?.settings.some(({name}) => name === 'enable_long_queue_ids') ? renamed : ''}
-Go on in this order, as Postfix has all mail wait while it cannot ask mfd:
+Continue in this order, because Postfix lets all mail wait while it cannot ask mfd:
   1. postfix${configDir === '/etc/postfix' ? '' : ` -c ${configDir}`} reload
   2. ${restart(created.length > 0)}`);
 
 /** `postfix reload` runs postsuper(1), which renames messages with long queue IDs once long IDs are off. */
 const renamed = `
-As enable_long_queue_ids is what it was before, Postfix gives it other ids at the next reload, by which mfd does not know it:
-release or discard first what you would still decide about.`;
+As enable_long_queue_ids has its former value again, Postfix gives this mail new ids at the next reload, which mfd does not know:
+release or discard it first if you still want to decide about it.`;
 
 const restart = (isRspamdChanged: boolean): string =>
   isRspamdChanged

@@ -21,10 +21,10 @@ export const undoSetup = async (
     if (original && file.hash !== null && (await hashOf(file.path)) === file.hash) {
       await replaceFile(file.path, original);
       await rm(file.backup, {force: true});
-      lines.push(`${file.path} is what it was, byte for byte.`);
+      lines.push(`${file.path} is restored, byte for byte.`);
     } else {
       lines.push(`${file.path} was changed since; its other changes stay.`, ...(await takeBack(file.settings)));
-      if (original) lines.push(`How it was before mfd is kept in ${basename(file.backup)}.`);
+      if (original) lines.push(`A copy from before mfd is in ${basename(file.backup)}.`);
     }
   };
 
@@ -53,7 +53,7 @@ const takeBack = async (
     else if (value !== undefined && entry !== null && hasEntry(value, entry)) {
       const rest = withoutEntry(value, entry);
       edits.push({name, value: rest === '' && before === null ? null : rest});
-      lines.push(`${name} was changed since: only the entry of mfd was taken out of it.`);
+      lines.push(`${name} was changed since: only the entry of mfd was removed.`);
     } else lines.push(`${name} was changed since, and stays${value === undefined ? ' unset' : `: ${value}`}.`);
   }
   await edit(edits);

@@ -40,7 +40,7 @@ test.serial('a node that was away for longer than the outbox reaches takes every
   await gamma.start();
   await converged();
 
-  t.true(gamma.log().includes('configuration taken from another node'));
+  t.true(gamma.log().includes('configuration fetched from another node'));
   t.is(await gamma.domain(gone.id), undefined);
   t.like(await gamma.domain(changed.id), {quarantine_threshold: 1});
   for (const id of made) t.like(await gamma.domain(id), {id});

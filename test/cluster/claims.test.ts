@@ -92,7 +92,7 @@ test.serial('a node whose clock is years ahead is told that its changes are refu
 
   t.false(before.outbox_refused);
   t.true(own.outbox_refused);
-  t.regex(lines, /refuses changes of this one/);
+  t.regex(lines, /refuses changes from this one/);
 });
 
 test.serial('a node whose clock is off is named by status and check', async t => {

@@ -155,7 +155,7 @@ test.serial('what a disk or a hand has changed on one node is noticed, explained
 
   await gamma.start();
   const before = (await gamma.domain(id))?.quarantine_threshold;
-  await eventually(async () => gamma.log().includes('configurations had come apart'));
+  await eventually(async () => gamma.log().includes('configuration drift repaired'));
   const hash = await cluster.converged();
 
   t.is(before, 1);

@@ -27,7 +27,7 @@ withSystemd(titleOf('a node says when it is ready, with its addresses, and when 
 
   t.deepEqual(told(), [
     `READY=1\nSTATUS=node=${node.node_id} api=${node.api_url} cluster=${node.cluster_url} metrics=${node.metrics_url} smtp=${node.smtp}`,
-    'STOPPING=1\nSTATUS=finishing what is under way',
+    'STOPPING=1\nSTATUS=finishing current work',
   ]);
   t.false(node.log().includes('systemd-notify failed'));
 });
@@ -47,7 +47,7 @@ withSystemd(titleOf('a node that rereads its configuration is ready again, also 
     'RELOADING=1\nSTATUS=rereading the configuration',
     ready,
     'RELOADING=1\nSTATUS=rereading the configuration',
-    ready?.replace('STATUS=', 'STATUS=configuration not taken over, see the log: '),
+    ready?.replace('STATUS=', 'STATUS=configuration not applied, see the log: '),
   ]);
 });
 

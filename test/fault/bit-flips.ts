@@ -23,7 +23,7 @@ interface Figures {
   repaired: number;
 }
 
-interface Lane {
+interface Worker {
   context: FaultContext;
   world: World;
   /** The folder with a copy of the files from before the damage. */
@@ -42,7 +42,7 @@ export const bitFlips: Fault = {
     const figures: Figures = {acknowledged: 0, refused: 0, named: 0, 'no difference': 0, repaired: 0};
     const rounds = Array.from({length: context.rounds}, (_, n) => n + 1);
     const violations: string[] = [];
-    const lane = async () => {
+    const worker = async () => {
       const folder = await memoryFolder(context.owner);
       const config = {spool: {ballast: '1M', min_free: '1M'}};
       const world = await startWorld(context.owner, {domains, config, data: join(folder, 'data')});
@@ -63,13 +63,13 @@ export const bitFlips: Fault = {
       const {accepted, changed} = world.ledger.counts;
       figures.acknowledged += accepted + changed;
     };
-    await Promise.all(Array.from({length: context.isShort ? 1 : 3}, lane));
+    await Promise.all(Array.from({length: context.isShort ? 1 : 3}, worker));
     return {rounds: context.rounds, violations, figures: {...figures}};
   },
 };
 
 /** Mail, decisions and changes; then the end, and a copy of what is on the disk. */
-const live = async ({world, kept}: Lane, random: Random): Promise<void> => {
+const live = async ({world, kept}: Worker, random: Random): Promise<void> => {
   const {node} = world;
   const send = async () => {
     for (let n = 0; n < 8; n += 1) await world.send({sizeBytes: random.pick([500, 3000, 20_000])});
@@ -90,25 +90,25 @@ const live = async ({world, kept}: Lane, random: Random): Promise<void> => {
   for (const part of parts) await cp(join(node.data, part), join(kept, part), {recursive: true}).catch(ignoreMissing);
 };
 
-const restore = async ({world: {node}, kept}: Lane): Promise<void> => {
+const restore = async ({world: {node}, kept}: Worker): Promise<void> => {
   for (const part of parts) {
     await rm(join(node.data, part), {recursive: true, force: true});
     await cp(join(kept, part), join(node.data, part), {recursive: true}).catch(ignoreMissing);
   }
 };
 
-const strike = async (lane: Lane, round: number): Promise<string[]> => {
-  const {world, context, figures} = lane;
+const strike = async (worker: Worker, round: number): Promise<string[]> => {
+  const {world, context, figures} = worker;
   const {node} = world;
   const random = context.randomOf(round);
-  await restore(lane);
+  await restore(worker);
   const {target, what} = await damage(node.data, random);
   const refusal = await node.start().then(
     () => undefined,
     () => node.log(),
   );
   if (refusal === undefined) {
-    const found = await look(lane, {target});
+    const found = await look(worker, {target});
     if (found.wrong.length === 0) figures[found.isNamed ? 'named' : 'no difference'] += 1;
     return found.wrong.map(line => `${what}: ${line}`);
   }
@@ -121,14 +121,14 @@ const strike = async (lane: Lane, round: number): Promise<string[]> => {
   figures.repaired += 1;
   await node.start();
   // The key may be among what was lost; `mfd bootstrap-key` makes another one then.
-  if (/taken out|rows are lost/.test(repaired.stdout) && (await node.api('GET', 'auth/me')).status === 401) return [];
-  const found = await look(lane, {target, told: repaired.stdout});
+  if (/records removed|rows are lost/.test(repaired.stdout) && (await node.api('GET', 'auth/me')).status === 401) return [];
+  const found = await look(worker, {target, told: repaired.stdout});
   return found.wrong.map(line => `${what}: after the repair of the ${target}, which said ${repaired.stdout}: ${line}`);
 };
 
 /** Differences from what was acknowledged that no message reported. `told` is the output of a repair. */
 const look = async (
-  {world}: Lane,
+  {world}: Worker,
   {target, told = ''}: {target: Target; told?: string},
 ): Promise<{wrong: string[]; isNamed: boolean}> => {
   const {node} = world;
@@ -141,7 +141,7 @@ const look = async (
   const isSaid = (line: string) => [...line.matchAll(/\b[0-9A-Za-z]{10,64}\b/g)].some(([id]) => said.includes(`${id}`));
   const all = [...(await world.judge()), ...(await world.wrongBodies(target === 'spool' ? held : held.slice(0, 8)))];
   // A node that hands out no bytes where the right ones are gone has said so; and what a repair has lost it has counted.
-  const isCounted = /changes are lost|taken out|rows are lost/.test(told);
+  const isCounted = /changes are lost|records removed|rows are lost/.test(told);
   const wrong = all.filter(
     line => !isSaid(line) && !/^body of \w+: 500/.test(line) && !(isCounted && !line.includes('and is not held')),
   );

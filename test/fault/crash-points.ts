@@ -4,9 +4,9 @@ import type {ClusterNode} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {mfdTestBuildFile} from '../helpers/program.ts';
 import type {Fault, FaultContext} from './fault.ts';
-import {createLane, figuresOf, type Lane} from './lane.ts';
 import type {Random} from './random.ts';
 import {startSite} from './site.ts';
+import {createSiteRun, figuresOf, type SiteRun} from './site-run.ts';
 
 /** Only a node with a peer passes these points. */
 const isOfCluster = (point: CrashPoint): boolean => point.startsWith('outbox-send') || point.startsWith('apply');
@@ -32,26 +32,30 @@ export const crashPointsFault: Fault = {
   async run(context) {
     const {owner, rounds} = context;
     const violations: string[] = [];
-    const lanes = await Promise.all(
+    const siteRuns = await Promise.all(
       shares.map(async ({names, points}, n) => {
-        const lane = createLane(`c${n}`, await startSite(owner, {names, program: mfdTestBuildFile}));
-        violations.push(...(await allRounds(context, lane, points)));
-        return lane;
+        const siteRun = createSiteRun(`c${n}`, await startSite(owner, {names, program: mfdTestBuildFile}));
+        violations.push(...(await allRounds(context, siteRun, points)));
+        return siteRun;
       }),
     );
-    return {rounds, violations, figures: {points: crashPoints.length, crashes: rounds * crashPoints.length, ...figuresOf(lanes)}};
+    return {
+      rounds,
+      violations,
+      figures: {points: crashPoints.length, crashes: rounds * crashPoints.length, ...figuresOf(siteRuns)},
+    };
   },
 };
 
-const allRounds = async (context: FaultContext, lane: Lane, points: readonly CrashPoint[]): Promise<string[]> => {
-  const [victim] = lane.site.nodes;
+const allRounds = async (context: FaultContext, siteRun: SiteRun, points: readonly CrashPoint[]): Promise<string[]> => {
+  const [victim] = siteRun.site.nodes;
   if (!victim) return ['there is no node'];
   const violations: string[] = [];
   let what = 'the beginning';
   const note = (wrong: string[]) => void violations.push(...wrong.map(line => `${what}: ${line}`));
   const judgeUnarmed = async (random: Random) => {
-    note([...(await lane.restart([victim])), ...(await lane.judge(random))]);
-    if (lane.isFull) await lane.clear();
+    note([...(await siteRun.restart([victim])), ...(await siteRun.judge(random))]);
+    if (siteRun.isFull) await siteRun.clear();
     await victim.stop();
   };
 
@@ -59,26 +63,26 @@ const allRounds = async (context: FaultContext, lane: Lane, points: readonly Cra
   for (const point of points)
     for (let round = 1; round <= context.rounds; round += 1) {
       const random = context.randomOf(crashPoints.indexOf(point) * 1000 + round);
-      const mustBeUnarmed = isPassedAtStart(point) || lane.isFull;
+      const mustBeUnarmed = isPassedAtStart(point) || siteRun.isFull;
       if (mustBeUnarmed) await judgeUnarmed(random);
       const armed = {FAULT_CRASH_AT: `${point}:${random.between(1, mostTimes(point))}`};
       if (isPassedAtStart(point)) await victim.start(armed).catch(() => {});
-      else note(await lane.restart([victim], armed));
-      if (!mustBeUnarmed) note(await lane.judge(random));
+      else note(await siteRun.restart([victim], armed));
+      if (!mustBeUnarmed) note(await siteRun.judge(random));
       what = `${point}, round ${round}`;
-      note(await crash(lane, victim, random));
+      note(await crash(siteRun, victim, random));
       if (round === context.rounds) context.say(`${point}, ${violations.length} violations`);
     }
   await judgeUnarmed(context.randomOf(0));
   return violations;
 };
 
-const crash = async (lane: Lane, victim: ClusterNode, random: Random): Promise<string[]> => {
-  const traffic = lane.startTraffic(random);
+const crash = async (siteRun: SiteRun, victim: ClusterNode, random: Random): Promise<string[]> => {
+  const traffic = siteRun.startTraffic(random);
   const isReached = await eventually(() => !victim.isRunning(), reachedWithinMs).catch(() => false);
   if (!isReached) await victim.stop('SIGKILL');
   await traffic.stop();
-  await lane.died([victim]);
+  await siteRun.died([victim]);
   return isReached ? [] : ['the load never came by here'];
 };
 

@@ -52,7 +52,7 @@ export const hostileHttp: Fault = {
     return runHostile(context, {
       node,
       memory,
-      lanes: 24,
+      concurrency: 24,
       async session(random) {
         if (random.chance(0.5)) {
           const {bytes, inputs} = httpBytes(random, random.pick(callers) ?? '');

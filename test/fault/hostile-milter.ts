@@ -46,7 +46,7 @@ export const hostileMilter: Fault = {
     return runHostile(context, {
       node,
       memory,
-      lanes: 24,
+      concurrency: 24,
       async session(random) {
         const isLookup = random.chance(0.25);
         const {bytes, inputs} = isLookup ? socketmapBytes(random) : milterBytes(random);
@@ -66,7 +66,7 @@ export const hostileMilter: Fault = {
         if (said.at(-1)?.letter !== 'a' || found !== 'OK') throw new Error(`${JSON.stringify(said)} ${found}`);
       },
       // There is no Postfix where the configuration says: what is asked here is not asked of one.
-      expectedErrors: /queue could not be looked at/,
+      expectedErrors: /queue could not be read/,
       figures: () => ({answers: answers.text()}),
     });
   },

@@ -76,7 +76,7 @@ export const hostilePeer: Fault = {
     const report = await runHostile(context, {
       node: alpha,
       memory,
-      lanes: 16,
+      concurrency: 16,
       async session(random) {
         if (random.chance(0.1)) {
           await knock(random);

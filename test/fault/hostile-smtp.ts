@@ -29,7 +29,7 @@ export const hostileSmtp: Fault = {
     const report = await runHostile(context, {
       node,
       memory,
-      lanes: 60,
+      concurrency: 60,
       session: async random => {
         // The short form has no time to wait for the end of a handshake that is never completed.
         const staysForTls = random.chance(0.02) && !context.isShort;

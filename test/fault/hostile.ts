@@ -13,7 +13,7 @@ export interface Hostility {
   /** The probe with whose environment the node was started. */
   memory: MemoryProbe;
   /** Sessions under way at one time. */
-  lanes: number;
+  concurrency: number;
   /** Sends some inputs, each with a limit of its own, and says how many they were. What it throws is a violation. */
   session(random: Random): Promise<number>;
   /** The repeated requests of a well-behaved client; rejects when one fails. */
@@ -30,7 +30,7 @@ const reportedViolations = 20;
 
 export const runHostile = async (
   {rounds, isShort, randomOf, say}: FaultContext,
-  {node, memory, lanes, session, good, expectedErrors, figures}: Hostility,
+  {node, memory, concurrency, session, good, expectedErrors, figures}: Hostility,
 ): Promise<FaultReport> => {
   const violations = createViolations(say);
   const servedMs: number[] = [];
@@ -72,7 +72,7 @@ export const runHostile = async (
   };
 
   const beside = Promise.all([beGood(), watch()]);
-  const attackAll = async (share: number) => Promise.all(Array.from({length: lanes}, async () => attack(share)));
+  const attackAll = async (share: number) => Promise.all(Array.from({length: concurrency}, async () => attack(share)));
   await attackAll(1 / 3);
   const judge = await judgeMemory(async () =>
     memory.heldMebibytes(node.pid()).catch(error => {

@@ -75,7 +75,7 @@ const allCells = (): Cell[] => {
 /** Only some of the invalid keys. */
 const shortCells = (): Cell[] => allCells().filter(({caller}, n) => caller.kind !== 'bad' || n % 8 === 0);
 
-const lanes = 12;
+const concurrency = 12;
 
 export const matrix: Fault = {
   name: 'matrix',
@@ -113,7 +113,7 @@ export const matrix: Fault = {
         );
       }
     };
-    await Promise.all(Array.from({length: lanes}, ask));
+    await Promise.all(Array.from({length: concurrency}, ask));
 
     const after = await stateOf(node, world);
     for (const [name, was] of Object.entries(before))

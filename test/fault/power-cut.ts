@@ -5,10 +5,10 @@ import {eventually} from '../helpers/eventually.ts';
 import {mfdTestBuildFile} from '../helpers/program.ts';
 import type {Fault, FaultContext} from './fault.ts';
 import {freeze} from './freeze.ts';
-import {createLane, figuresOf, type Lane} from './lane.ts';
 import {type PoweredDisk, poweredDiskMissing, startPoweredDisk} from './powered-disk.ts';
 import type {Random} from './random.ts';
 import {startSite} from './site.ts';
+import {createSiteRun, figuresOf, type SiteRun} from './site-run.ts';
 
 const megabytes = 192;
 const leastAcknowledged = 20;
@@ -22,7 +22,7 @@ const controlShare = 1 / 3;
 const leastControls = 8;
 
 interface Bench {
-  lane: Lane;
+  siteRun: SiteRun;
   disk: PoweredDisk;
 }
 
@@ -49,7 +49,7 @@ export const powerCut: Fault = {
     say(`with synchronous=NORMAL: ${losses[0] ?? 'nothing was lost'}`);
     if (losses.length === 0)
       violations.push(`with synchronous=NORMAL nothing was lost in ${controls} rounds: this test sees no loss`);
-    return {rounds, violations, figures: {...figuresOf([product.lane]), 'lost with NORMAL': losses.length}};
+    return {rounds, violations, figures: {...figuresOf([product.siteRun]), 'lost with NORMAL': losses.length}};
   },
 };
 
@@ -61,7 +61,7 @@ const startBench = async ({owner}: FaultContext, options: {program?: string; env
     await node.stop();
     await node.start();
   }
-  return {disk, lane: createLane(options.env ? 'control' : 'power', site)};
+  return {disk, siteRun: createSiteRun(options.env ? 'control' : 'power', site)};
 };
 
 const cuts = async (
@@ -83,24 +83,24 @@ const cuts = async (
  * with a program that only writes and calls fsync, in every second cut). So the nodes are frozen before it. Whatever they have
  * answered by then is read, and counts.
  */
-const cutRound = async ({lane, disk}: Bench, random: Random): Promise<string[]> => {
-  const before = acknowledgedBy(lane);
-  const traffic = lane.startTraffic(random);
+const cutRound = async ({siteRun, disk}: Bench, random: Random): Promise<string[]> => {
+  const before = acknowledgedBy(siteRun);
+  const traffic = siteRun.startTraffic(random);
   await delay(random.between(200, 1200));
   // What nobody was told cannot be lost: on a busy machine the first answers take their time.
-  await eventually(() => acknowledgedBy(lane) >= before + leastAcknowledged);
-  await Promise.all(lane.site.nodes.map(async node => freeze(node.pid())));
+  await eventually(() => acknowledgedBy(siteRun) >= before + leastAcknowledged);
+  await Promise.all(siteRun.site.nodes.map(async node => freeze(node.pid())));
   const over = traffic.stop();
   await delay(readMs);
   await disk.cut();
-  await Promise.all(lane.site.nodes.map(async node => node.stop('SIGKILL')));
+  await Promise.all(siteRun.site.nodes.map(async node => node.stop('SIGKILL')));
   await over;
   await disk.powerOn();
-  await lane.died(lane.site.nodes);
-  const late = await lane.restart(lane.site.nodes);
-  const wrong = [...late, ...(await lane.judge(random))];
-  if (lane.isFull) await lane.clear();
+  await siteRun.died(siteRun.site.nodes);
+  const late = await siteRun.restart(siteRun.site.nodes);
+  const wrong = [...late, ...(await siteRun.judge(random))];
+  if (siteRun.isFull) await siteRun.clear();
   return wrong;
 };
 
-const acknowledgedBy = ({figures: {accepted, relayed, acted, changed}}: Lane): number => accepted + relayed + acted + changed;
+const acknowledgedBy = ({figures: {accepted, relayed, acted, changed}}: SiteRun): number => accepted + relayed + acted + changed;

@@ -66,7 +66,7 @@ export const slowloris: Fault = {
       ...(!isShort && percentile(tookMs, 0.99) > wantedP99Ms ? [`${port}: p99 ${percentile(tookMs, 0.99)} ms`] : []),
     ]);
     if (open < rounds * 0.5) violations.push(`only ${open} sockets were open at the end`);
-    if (/"level":"(error|fatal)"/.test(node.log().replace(/^.*queue could not be looked at.*$/m, '')))
+    if (/"level":"(error|fatal)"/.test(node.log().replace(/^.*queue could not be read.*$/m, '')))
       violations.push(`logged: ${node.log().slice(0, 1000)}`);
     const figures = Object.entries(beside).map(([port, {tookMs}]) => [
       `${port} p50/p99 ms`,

@@ -38,7 +38,7 @@ export interface TestQueue {
   answer: (recipient: string) => Promise<RecipientResult['outcome']>;
   /** Replaces the retry with the reserve file, for writes that free space or administer. */
   withReserve: <T>(write: () => Promise<T>) => Promise<T>;
-  /** Told of every lesson; nobody learns unless a test does. */
+  /** Called with every training sample; does nothing unless a test replaces it. */
   train: Trainer['train'];
   now: number;
   hold(queueId: string, parts?: HeldParts): Promise<void>;
@@ -92,7 +92,7 @@ export const openQueue = async (
     store,
     query: store.heldQuery(nodeId),
     backendOf: () => keeper,
-    trainer: {train: async (...lesson) => test.train(...lesson)},
+    trainer: {train: async (...training) => test.train(...training)},
     now: () => test.now,
     withReserve: async write => test.withReserve(write),
     onActed: ({state, queue_id}) => test.told.push(`${state} ${queue_id}`),

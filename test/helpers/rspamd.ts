@@ -39,22 +39,22 @@ export const startRspamd = async (t: Owner, options: PrivateRspamdOptions = {}):
   return startWorkers(t, {...options, port, workers});
 };
 
-interface Lessons {
+interface Trained {
   ham: number;
   spam: number;
 }
 
-export interface TeachableRspamd {
+export interface TrainableRspamd {
   /** Of its normal worker. */
   url: string;
   controllerUrl: string;
   password: string;
   /** How many mails it has learned by now. */
-  lessons(): Promise<Lessons>;
+  trained(): Promise<Trained>;
 }
 
 /** The same with a controller and a Bayes classifier that keeps what it learns in files, where the usual one needs a Redis. */
-export const startTeachableRspamd = async (t: Owner): Promise<TeachableRspamd> => {
+export const startTrainableRspamd = async (t: Owner): Promise<TrainableRspamd> => {
   const [port, controllerPort] = [await freePort(), await freePort()];
   // It accepts its default password from no address, not even from loopback.
   const password = 'open sesame';
@@ -66,7 +66,7 @@ export const startTeachableRspamd = async (t: Owner): Promise<TeachableRspamd> =
     url,
     controllerUrl,
     password,
-    async lessons() {
+    async trained() {
       const response = await fetch(`${controllerUrl}/stat`, {headers: {Password: password}});
       const {statfiles} = (await response.json()) as {statfiles: {symbol: string; revision: number}[]};
       const learned = (symbol: string) => statfiles.find(file => file.symbol === symbol)?.revision ?? Number.NaN;

@@ -135,7 +135,7 @@ withPostfix('[Postfix] doing it twice changes nothing, and undoing gives every f
   t.deepEqual(again, applied);
   t.deepEqual(await files(), before);
   t.false((await readdir(postfix.queueDir)).includes('mfd'));
-  t.regex(undone.stdout, /other ids at the next reload[\s\S]*1\. postfix -c \S+ reload[\s\S]*2\. restart mfd/);
+  t.regex(undone.stdout, /new ids at the next reload[\s\S]*1\. postfix -c \S+ reload[\s\S]*2\. restart mfd/);
   const nothing = await setup('--undo');
   t.is(nothing.code, 1);
   t.regex(nothing.stderr, /^mfd: there is nothing to undo/);

@@ -1,4 +1,4 @@
-// What people decide is taught to Rspamd, when it is to be.
+// Training of Rspamd with what people decide, where it is configured.
 import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -8,7 +8,7 @@ import {eventually, type Held, holdAll, type MailNode, onTheWire, startMailNode}
 import {startMute} from '../helpers/mute-server.ts';
 import {addToConfig} from '../helpers/node.ts';
 import {closedPort} from '../helpers/ports.ts';
-import {isRspamdInstalled, startTeachableRspamd} from '../helpers/rspamd.ts';
+import {isRspamdInstalled, startTrainableRspamd} from '../helpers/rspamd.ts';
 
 const sample = async (name: string) => onTheWire(await readFile(new URL(`../samples/${name}`, import.meta.url)));
 
@@ -29,7 +29,7 @@ const holdSample = async (node: MailNode, name: string): Promise<Held> => {
 };
 
 /** The counts that are not 0, such as `ham learned 1`. */
-const lessonsOf = async (node: MailNode): Promise<string[]> => {
+const trainingOf = async (node: MailNode): Promise<string[]> => {
   const text = await (await fetch(`${node.metrics_url}/metrics`)).text();
   const counts = text.matchAll(/^mfd_rspamd_lessons_total\{lesson="(\w+)",outcome="(\w+)"\} (\d+)$/gm);
   return [...counts].map(([, ...words]) => words.join(' ')).filter(line => !line.endsWith(' 0'));
@@ -46,7 +46,7 @@ const configure = async (node: MailNode, config: Record<string, unknown>): Promi
 const withRspamd = isRspamdInstalled() ? test : test.skip;
 
 withRspamd('[Rspamd] it learns what is discarded as spam and what is released as ham, and nothing from retention', async t => {
-  const {url, controllerUrl, password, lessons} = await startTeachableRspamd(t);
+  const {url, controllerUrl, password, trained} = await startTrainableRspamd(t);
   const scanner = {
     type: 'rspamd',
     rspamd_url: url,
@@ -62,30 +62,30 @@ withRspamd('[Rspamd] it learns what is discarded as spam and what is released as
   ];
 
   t.is((await node.act('discard', spam)).status, 200);
-  t.deepEqual(await lessons(), {ham: 0, spam: 1});
+  t.deepEqual(await trained(), {ham: 0, spam: 1});
   t.is((await node.act('release', ham)).status, 200);
-  t.deepEqual(await lessons(), {ham: 1, spam: 1});
+  t.deepEqual(await trained(), {ham: 1, spam: 1});
   t.like((await node.act('release', ham)).json, {data: {already: true}});
   await configure(node, {retention: {days: 0.000_01}});
   await eventually(async () => (await node.held()).length === 0);
 
-  t.deepEqual(await lessons(), {ham: 1, spam: 1});
-  t.deepEqual(await lessonsOf(node), ['ham learned 1', 'spam learned 1']);
+  t.deepEqual(await trained(), {ham: 1, spam: 1});
+  t.deepEqual(await trainingOf(node), ['ham learned 1', 'spam learned 1']);
   t.is((await node.act('discard', old)).status, 404);
   t.false(node.log().includes(password));
 });
 
-test('nobody is taught unless it is configured, which needs no start', async t => {
+test('nobody is trained unless it is configured, which needs no start', async t => {
   const node = await startMailNode(t);
   const mails = [await holdSample(node, 'gtube.eml'), await holdSample(node, 'gtube.eml')] as const;
 
   await node.act('discard', mails[0]);
-  t.deepEqual(await lessonsOf(node), []);
+  t.deepEqual(await trainingOf(node), []);
   const controller = `http://${formatHostPort(await closedPort())}`;
   await configure(node, {scanner: {rspamd_learn: true, rspamd_controller_url: controller}});
   await node.act('discard', mails[1]);
 
-  t.deepEqual(await lessonsOf(node), ['spam failed 1']);
+  t.deepEqual(await trainingOf(node), ['spam failed 1']);
 });
 
 test('a controller that hangs stops nobody, and is told of once', async t => {
@@ -98,7 +98,7 @@ test('a controller that hangs stops nobody, and is told of once', async t => {
   const {json} = await node.api('POST', 'mail/quarantine/discard', {body: {items}});
 
   t.is(json.data.filter(({state}: {state: string}) => state === 'discarded').length, 20);
-  t.deepEqual(await lessonsOf(node), ['spam failed 20']);
+  t.deepEqual(await trainingOf(node), ['spam failed 20']);
   t.is(node.log().match(/Rspamd does not learn/g)?.length, 1);
   t.regex(node.log(), /"detail":"no answer within 5000 ms"/);
   t.deepEqual(await node.spooled('held'), []);

@@ -101,7 +101,7 @@ test.serial('a domain is changed, filtered, signed and deleted by name', async t
   t.deepEqual(unfiltered, {
     code: 0,
     stdout: '',
-    stderr: `removed filter ${JSON.parse(filter.stdout).id}\nto have it again: mfctl domain filters add example.com --score -2.5 --header 'List-Id: *x*'\n`,
+    stderr: `removed filter ${JSON.parse(filter.stdout).id}\nto add it again: mfctl domain filters add example.com --score -2.5 --header 'List-Id: *x*'\n`,
   });
   t.regex(dkim.stdout, /mfd2026\._domainkey\.example\.com\. IN TXT "v=DKIM1;/);
   t.is(unsigned.code, 0);

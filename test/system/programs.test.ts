@@ -510,7 +510,7 @@ test('SIGHUP takes over trusted networks and the log level, survives a broken fi
 
   const good = await readFile(config, 'utf8');
   await writeFile(config, 'smtp:\n  lisen: x\n');
-  await hangUp(/not taken over.*|lisen/);
+  await hangUp(/not applied.*|lisen/);
   t.is(await judged(), 'relayed');
   t.is((await node.api('GET', 'auth/me')).status, 200);
 

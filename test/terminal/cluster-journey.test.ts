@@ -73,7 +73,7 @@ onTerminal('[tmux] a join token is asked for twice, shown until it is confirmed,
   await terminal.shows('3 online');
 
   await terminal.keys('t');
-  await terminal.shows('it is a secret');
+  await terminal.shows('Keep it secret');
   t.false(api.requests.some(({method}) => method === 'POST'));
   await terminal.keys('y');
   await terminal.shows(/^ mfj1_AQIDsecret\s*$/m);

@@ -10,7 +10,7 @@ export interface ListQuery {
 }
 
 /** Text without a name of `names` and a colon is a plain word. */
-export const parseQuery = (text: string, names: readonly string[]): ListQuery => {
+export const parseListFilter = (text: string, names: readonly string[]): ListQuery => {
   const terms: Record<string, string> = {};
   const words: string[] = [];
   for (const part of text.trim().split(/\s+/).filter(Boolean)) {

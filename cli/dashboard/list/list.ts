@@ -3,7 +3,7 @@ import type {CliError} from '../../errors.ts';
 import type {Tone} from '../../output/tone.ts';
 import type {Size} from '../shell/shell.ts';
 import type {Style} from '../shell/theme.ts';
-import {type ListQuery, parseQuery} from './list-query.ts';
+import {type ListQuery, parseListFilter} from './list-query.ts';
 import {initialPosition, type ListPosition} from './list-window.ts';
 import type {TuiColumn} from './table-lines.ts';
 
@@ -95,7 +95,7 @@ export const listReducer = (state: ListState, event: ListEvent): ListState => {
 };
 
 export const queryOf = ({terms = {}}: Pick<List<never>, 'terms'>, filter: string): ListQuery =>
-  parseQuery(filter, Object.keys(terms));
+  parseListFilter(filter, Object.keys(terms));
 
 /** The matching rows, in the current order. */
 export const shownRows = <R>(list: List<R>, {filter, order}: Pick<ListState, 'filter' | 'order'>): readonly R[] => {

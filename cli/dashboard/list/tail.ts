@@ -65,6 +65,6 @@ const merged = <R extends TailRow>(rows: readonly R[], arrived: readonly R[], {c
 export const pauseBinding = ({isPaused}: Pick<Tail<TailRow>, 'isPaused'>, toggle: () => void) => ({
   keys: ['p', 'space'],
   label: isPaused ? 'go on' : 'pause',
-  help: 'pause, and go on: what comes meanwhile is counted and kept',
+  help: 'pause or continue: entries that arrive meanwhile are counted and kept',
   run: toggle,
 });

@@ -43,8 +43,8 @@ export const globalBindings = (globals: Globals): Binding[] => [
   },
   {keys: [':'], label: 'command', help: 'type a command; tab completes it', run: () => openCommandLine(globals)},
   {keys: ['c'], label: 'context', help: 'another context', run: () => void openContexts(globals)},
-  {keys: ['u'], help: 'take back what was confirmed last and has not begun', run: () => takeBack(globals)},
-  {keys: ['!'], help: 'messages in full, also those of before', run: () => globals.open(messagesOf(globals))},
+  {keys: ['u'], help: 'undo the last confirmed action that has not begun', run: () => takeBack(globals)},
+  {keys: ['!'], help: 'all messages in full', run: () => globals.open(messagesOf(globals))},
   {keys: ['?'], label: 'help', help: 'this page', run: () => globals.open(helpOf(globals))},
   {keys: ['q'], label: 'quit', help: 'leave', run: () => askToQuit(globals)},
   {keys: ['ctrl+z'], help: 'back to the shell for a while; fg comes back', run: () => globals.suspend()},
@@ -64,7 +64,7 @@ const globalCommands = (globals: Globals): ScreenCommand[] => [
     run: (name: string) => (name === '' ? void openContexts(globals) : switchContext(globals, name)),
   },
   {name: 'help', help: 'keys and commands of this screen', run: () => globals.open(helpOf(globals))},
-  {name: 'messages', help: 'messages in full, also those of before', run: () => globals.open(messagesOf(globals))},
+  {name: 'messages', help: 'all messages in full', run: () => globals.open(messagesOf(globals))},
   {name: 'quit', help: 'leave', run: () => askToQuit(globals)},
 ];
 
@@ -181,7 +181,7 @@ const askToQuit = (globals: Globals): void => {
   }
   globals.open({
     kind: 'question',
-    lines: ['Leave now? This is not done then, or not to its end:', ...actions.map(({what}) => `  ${what}`)],
+    lines: ['Leave now? These actions would not be completed:', ...actions.map(({what}) => `  ${what}`)],
     yes: 'leave',
     no: 'stay',
     onYes: () => {

@@ -1,4 +1,4 @@
-// Reconciliation of the spool and its index at start: a crash may have happened between any two steps.
+// Reconciliation of the spool and its database rows at start: a crash may have happened between any two steps.
 
 import type {NodeStore} from '../../services/node-store.ts';
 import type {StoreTransaction} from '../../services/ports.ts';
@@ -7,7 +7,7 @@ import {spoolEntry} from '../held-facts.ts';
 import type {Spool, SpooledMail} from './spool.ts';
 
 export interface Reconciliation {
-  /** Files without a row, which are in the list again. */
+  /** Files without a row, which were added to the list again. */
   indexed: number;
   /** Rows without a file: marked, audited, and not listed any more. */
   lost: string[];

@@ -86,7 +86,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   app.use(async () => {
     throw new Fault('not_found', 'there is nothing at this path; GET /api/v1/openapi.yaml describes the interface');
   });
-  app.on('error', error => needs.log.debug({err: error as Error}, 'answer broken off'));
+  app.on('error', error => needs.log.debug({err: error as Error}, 'response aborted'));
   return app;
 };
 

@@ -12,7 +12,7 @@ import {curatedOperations, curatedTags} from './operations-curated.ts';
 export type Description = ReturnType<OpenApiGeneratorV31['generateDocument']>;
 
 /** Version of each description: major for breaking changes, minor for additions, patch for wording. */
-const versions = {curated: '1.2.0', admin: '1.0.0'};
+const versions = {curated: '1.2.1', admin: '1.0.1'};
 
 const promise =
   'Any node answers for the whole cluster. Breaking changes come only with a new major version; what is to be removed is marked deprecated at least 6 months before.';
@@ -105,7 +105,7 @@ const failures: Record<FailureStatus, {name: string; description: string}> = {
   401: {name: 'Unauthorized', description: 'No key, or one that is not valid, revoked or expired'},
   403: {name: 'Forbidden', description: 'The scope of the key does not permit this'},
   404: {name: 'NotFound', description: 'Unknown, or outside the domain of the key'},
-  409: {name: 'Conflict', description: 'In conflict with what is there'},
+  409: {name: 'Conflict', description: 'Conflict with existing data'},
   412: {name: 'PreconditionFailed', description: 'The domain has changed since the ETag was read'},
   413: {name: 'PayloadTooLarge', description: 'The body is larger than 64 KiB'},
   415: {name: 'UnsupportedMediaType', description: 'The body is not application/json or application/merge-patch+json'},
@@ -116,14 +116,14 @@ const failures: Record<FailureStatus, {name: string; description: string}> = {
   503: {name: 'ServiceUnavailable', description: 'A node did not answer, or the disk is full'},
   504: {
     name: 'GatewayTimeout',
-    description: 'It is not over yet, or the owner node was asked and did not answer; repeating the request is safe',
+    description: 'The action is still running, or the owner node was asked and did not answer; repeating the request is safe',
   },
 };
 
 const requestId: Headers = {'X-Request-Id': header('To quote to the operator')};
 const limits: Headers = {
   'RateLimit-Policy': header('Requests a key may make in a window of seconds, or an address with unknown keys'),
-  RateLimit: header('What is left of them, and the seconds until there are more'),
+  RateLimit: header('Remaining requests, and the seconds until there are more'),
 };
 const retryAfter: Headers = {'Retry-After': header('Seconds', 'integer')};
 const authenticate: Headers = {'WWW-Authenticate': header('How to send a key, and what is wrong with the one sent')};

@@ -30,7 +30,7 @@ import {domainPartOperations} from './operations-domain-parts.ts';
 export const adminTags = [
   {name: 'Mail filters', description: 'Rules for the mail of one domain'},
   {name: 'DKIM keys', description: 'Keys that sign the mail of one domain'},
-  {name: 'Audit', description: 'What was done, by which key'},
+  {name: 'Audit', description: 'Log of all actions, with the key of each'},
   {name: 'Events', description: 'What happens in the cluster, as it happens'},
 ];
 
@@ -116,7 +116,7 @@ const clusterOperations: Operation[] = [
     path: '/cluster/tokens',
     operationId: 'createJoinToken',
     tag: 'Cluster',
-    summary: 'Make a token that admits one more node',
+    summary: 'Create a token that admits one more node',
     request: body(tokenOrderSchema, {required: false}),
     success: created(createdTokenSchema),
     failures: bodyFailures,
@@ -126,7 +126,7 @@ const clusterOperations: Operation[] = [
     path: '/cluster/nodes/{node_id}',
     operationId: 'getNode',
     tag: 'Cluster',
-    summary: 'A node with the API keys that were made on it',
+    summary: 'A node with the API keys that were created on it',
     request: {params: nodeParameter},
     success: ok(clusterNodeSchema),
     failures: [404],
@@ -156,7 +156,7 @@ const otherOperations: Operation[] = [
     path: '/audit',
     operationId: 'listAudit',
     tag: 'Audit',
-    summary: 'What was done on all nodes, newest first',
+    summary: 'Audit entries of all nodes, newest first',
     request: {query: auditQuerySchema},
     success: ok(z.array(auditEntrySchema), {
       messages: ['OK', 'Partial'],

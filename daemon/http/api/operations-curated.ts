@@ -61,7 +61,7 @@ export const curatedOperations: Operation[] = [
     path: '/auth/api-keys/{id}/revoke',
     operationId: 'revokeApiKey',
     tag: 'API keys',
-    summary: 'Make a key invalid, at once or at a time to come, and keep its record',
+    summary: 'Revoke a key, at once or at a later time; its record stays',
     request: {params: idParameter, query: forceQuerySchema, ...body(revokeApiKeySchema, {required: false})},
     success: ok(apiKeySchema, {moreHeaders: notYetEverywhere}),
     failures: [404, 409, ...bodyFailures],

@@ -54,7 +54,7 @@ export const domainPartOperations: Operation[] = [
     path: '/domains/{id}/dkim-keys',
     operationId: 'createDkimKey',
     tag: 'DKIM keys',
-    summary: 'Make a DKIM key; the answer has the DNS record to publish',
+    summary: 'Create a DKIM key; the answer has the DNS record to publish',
     request: {params: idParameter, ...body(createDkimKeySchema)},
     success: created(dkimKeySchema),
     failures: [404, 409, ...bodyFailures],

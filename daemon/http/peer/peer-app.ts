@@ -88,7 +88,7 @@ export const createPeerApi = ({
   app.use(async () => {
     throw new Fault('not_found', 'there is nothing at this path');
   });
-  app.on('error', error => log.debug({err: error as Error}, 'peer answer broken off'));
+  app.on('error', error => log.debug({err: error as Error}, 'peer response aborted'));
   return app;
 };
 

@@ -33,7 +33,7 @@ export const serveMilterConnection = (socket: Socket, needs: ConnectionNeeds): M
     socket.destroy();
     if (error instanceof MilterError)
       needs.log.warn({detail: error.message}, 'milter connection closed: not the milter protocol');
-    else needs.log.error({err: error}, 'milter connection closed: it failed');
+    else needs.log.error({err: error}, 'milter connection closed after an error');
   });
   let isWorking = false;
   let isDismissed = false;

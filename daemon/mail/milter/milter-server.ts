@@ -48,7 +48,7 @@ export const startMilterServer = async (needs: MilterServerNeeds): Promise<Milte
 
   const serve = (socket: Socket): void => {
     if (isStopping || connections.size >= maxConnections) {
-      if (!isStopping) log.warn({max_connections: maxConnections}, 'milter connection refused: there are too many');
+      if (!isStopping) log.warn({max_connections: maxConnections}, 'milter connection refused: too many connections');
       socket.destroy();
       return;
     }

@@ -18,11 +18,11 @@ export const createRspamdClassifier = ({url, password, timeoutMs = 5000}: Rspamd
   const agent = new Agent({keepAlive: false, noDelay: true});
 
   return {
-    async train(lesson, {queueId, sender, recipients, content}) {
+    async train(sampleClass, {queueId, sender, recipients, content}) {
       const headers = {...envelopeHeaders(sender, recipients, queueId), ...passwordHeader(password)};
       const signal = AbortSignal.timeout(timeoutMs);
       try {
-        return resultOf(await post({target: targets[lesson], agent, headers, content, signal}));
+        return resultOf(await post({target: targets[sampleClass], agent, headers, content, signal}));
       } catch (error) {
         if (signal.aborted) return {kind: 'unreachable', detail: `no answer within ${timeoutMs} ms`};
         const {code = 'no usable answer'} = error as NodeJS.ErrnoException;

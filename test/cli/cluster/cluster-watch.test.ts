@@ -112,7 +112,7 @@ test('a node that goes away and comes back is said to, and is watched on', async
   t.is(parsed(stdout).length, 2);
   t.regex(
     stderr,
-    /^warning: no answer since \S+Z: the node is stopping; trying on\nanswers again at \S+Z; changes in between show now\n$/,
+    /^warning: no answer since \S+Z: the node is stopping; retrying\nanswers again at \S+Z; changes in between show now\n$/,
   );
 });
 

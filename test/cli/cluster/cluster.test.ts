@@ -103,7 +103,7 @@ test('cluster remove lists the keys that were made on the node, and revokes them
     t.is(code, 0);
     t.regex(stderr, /1 active key made on mx2: 2000000001 planted \(full-admin\)/);
   }
-  for (const {stderr} of [unasked, refused]) t.regex(stderr, /these keys stay good; mfctl key revoke ID/);
+  for (const {stderr} of [unasked, refused]) t.regex(stderr, /these keys stay valid; mfctl key revoke ID/);
   for (const {stderr} of [agreed, told]) t.regex(stderr, /revoked 1 key\n.*key 2000000009 was made on mx2 and stays/s);
 });
 
@@ -151,7 +151,7 @@ test('cluster drift names records and fields, and nodes that were not compared',
   );
   t.regex(stderr, /warning: mx2 differs in 2 records since 2026-03-01T10:00:00Z\n/);
   t.regex(stderr, /warning: mx3 did not answer, and was not compared\n/);
-  t.regex(stderr, /repaired at 2026-03-01T09:00:00Z: 1 record taken over from mx3\n/);
+  t.regex(stderr, /repaired at 2026-03-01T09:00:00Z: 1 record fetched from mx3\n/);
   t.deepEqual(JSON.parse((await api.mfctl(['cluster', 'drift', '-o', 'json'])).stdout), drift);
 });
 

@@ -24,7 +24,7 @@ test('e after an action that did not get to its end says why, also after others 
   send('R');
   await shows('Release 1 mail');
   send('y');
-  await shows('1 not dealt with');
+  await shows('1 not processed');
   send('e');
   const page = await shows('What failed last');
   send('q');
@@ -36,7 +36,7 @@ test('e after an action that did not get to its end says why, also after others 
   send('e');
   const later = await shows('What failed last');
 
-  for (const text of [page, later]) t.regex(text, /0 mails released, 1 not dealt with: cannot reach mx1: nothing listens there/);
+  for (const text of [page, later]) t.regex(text, /0 mails released, 1 not processed: cannot reach mx1: nothing listens there/);
 });
 
 test('nothing says that mails are selected when they no longer are', async t => {

@@ -119,7 +119,7 @@ test('what would fail for all others ends it, and says what was not tried', asyn
   const json = await api.apply(raising('a.example', 'b.example', 'c.example'), ['--yes', '-o', 'json']);
 
   t.is(table.code, 4);
-  t.regex(table.stderr, /^warning: 1 domain was not dealt with\n0 created, 1 updated, 0 deleted\nerror: b\.example: the API key/);
+  t.regex(table.stderr, /^warning: 1 domain was not processed\n0 created, 1 updated, 0 deleted\nerror: b\.example: the API key/);
   t.like((JSON.parse(json.stdout) as object[])[2], {change: 'failed', error: {code: 'not_tried'}});
   t.false(api.changes().includes('PUT /domains/3'));
 });

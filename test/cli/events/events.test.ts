@@ -111,7 +111,7 @@ test('a node that goes away is followed on, and said so once', async t => {
   );
   t.regex(
     stderr,
-    /^warning: no answer since \S+Z: the node has ended the connection; trying on\nanswers again at \S+Z; what happened in between is not shown\n$/,
+    /^warning: no answer since \S+Z: the node has ended the connection; retrying\nanswers again at \S+Z; what happened in between is not shown\n$/,
   );
 });
 

@@ -243,7 +243,7 @@ test('a key file takes the key, is not overwritten, and goes again when there is
 
   t.is(await readFile(file, 'utf8'), `${newKey}\n`);
   t.false([written.stdout, written.stderr].some(text => text.includes(newKey)));
-  t.regex(written.stderr, /warning: MFCTL_API_KEY gave the old key/);
+  t.regex(written.stderr, /warning: MFCTL_API_KEY still has the old key/);
   t.is(taken.code, 1);
   t.regex(taken.stderr, /exists already.*\nhint: no key was made/);
   t.is(api.changes().length, 2);
@@ -262,7 +262,7 @@ test('a context of another cluster is never given the key, however alike the old
   t.is(await api.store.keyOf('peer'), newKey);
   t.is(await api.store.keyOf('foreign'), alike);
   t.is(await api.store.keyOf('other'), 'mfk_other');
-  t.regex(stderr, /warning: the context foreign has a key that begins alike/);
+  t.regex(stderr, /warning: the context foreign has a key with the same beginning/);
 });
 
 test('a node that says every key begins like the one to rotate gets at no context', async t => {

@@ -75,7 +75,7 @@ test('when a later request fails, what was done is still reported', async t => {
 
   t.is(code, 7);
   t.is(stdout.trimEnd().split('\n').length, 101);
-  t.regex(stderr, /warning: 901 of 1,001 mails were not dealt with\nerror: too many .*\nhint: repeat it in 9 s/);
+  t.regex(stderr, /warning: 901 of 1,001 mails were not processed\nerror: too many .*\nhint: repeat it in 9 s/);
 });
 
 test('no ids on standard input is nothing to do', async t => {

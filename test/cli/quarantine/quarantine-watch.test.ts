@@ -130,7 +130,7 @@ test('without events the list is asked for again and again, and that is said onc
   );
   t.is(
     stderr,
-    'warning: events cannot be followed (there is no such path): the list is asked for every few seconds, and nobody says who acts\n',
+    'warning: events cannot be followed (there is no such path): the list is polled every few seconds, which does not show who acts\n',
   );
 });
 
@@ -171,7 +171,7 @@ test('a node that goes away is asked until it is back', async t => {
   t.is(parsed(stdout).length, 2);
   t.regex(
     stderr,
-    /^warning: no answer since \S+Z: the node is stopping; trying on\nanswers again at \S+Z; what arrived in between follows\n/,
+    /^warning: no answer since \S+Z: the node is stopping; retrying\nanswers again at \S+Z; what arrived in between follows\n/,
   );
 });
 

@@ -42,7 +42,7 @@ test('a node that is whole stays as it is', async t => {
   t.deepEqual(await identityOf(node.store), before);
 });
 
-test('a record that is not what was written is taken out and named, and all others stay', async t => {
+test('a record that is not what was written is removed and named, and all others stay', async t => {
   const node = await stoppedNode(t);
   const store = await openTestStore(node.store);
   const [key] = await store.read('config_record').where({kind: 'api_key'});
@@ -54,7 +54,7 @@ test('a record that is not what was written is taken out and named, and all othe
 
   await node.repair();
 
-  t.regex(node.said.join('\n'), new RegExp(`taken out.* api_key ${key.id};`));
+  t.regex(node.said.join('\n'), new RegExp(`records removed.* api_key ${key.id};`));
   const {keys, nodeId} = await identityOf(node.store);
   t.deepEqual(keys, []);
   t.is(nodeId, node.node_id);
@@ -63,7 +63,7 @@ test('a record that is not what was written is taken out and named, and all othe
 /** Content of a page that belongs to another table. */
 const foreignRow = {kind: 'Q1w2E3r4T5', id: 'ben@example.com', fields: '["ben@example.com"]', digest: 'spam'};
 
-test('what is no record at all is taken out and named', async t => {
+test('what is no record at all is removed and named', async t => {
   const node = await stoppedNode(t);
   const store = await openTestStore(node.store);
   await store.write('config_record').insert(foreignRow);
@@ -72,7 +72,7 @@ test('what is no record at all is taken out and named', async t => {
   await node.repair();
   await node.repair();
 
-  t.regex(node.said.join('\n'), /taken out.* Q1w2E3r4T5 NaN;/);
+  t.regex(node.said.join('\n'), /records removed.* Q1w2E3r4T5 NaN;/);
   t.is(node.said.at(-1), 'nothing is damaged');
 });
 
@@ -90,7 +90,7 @@ test('a row of another table is not copied into a new database', async t => {
   const said = node.said.join('\n');
   t.true(said.includes(`config_record ${records},`), said);
   t.regex(said, /rows are lost of: config_record$/m);
-  t.notRegex(said, /taken out/);
+  t.notRegex(said, /records removed/);
 });
 
 test('of a database that is none any more the certificate still says whose it was, and what was there is kept', async t => {

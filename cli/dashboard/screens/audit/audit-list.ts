@@ -33,9 +33,7 @@ export const auditList = (state: AuditState, loaded: Pick<Loaded<AuditPage>, 'fa
     hint: 'words, action:, key:, node:, result: and since:2h',
     check: auditFault,
     banners:
-      unreachable.length === 0
-        ? []
-        : [{text: `! ${unreachable.join(', ')} did not answer: what was done there is missing`, tone: 'warn'}],
+      unreachable.length === 0 ? [] : [{text: `! ${unreachable.join(', ')} did not answer: entries are missing`, tone: 'warn'}],
     empty: ['No audit entries yet'],
     noneYet: hasOlder(state) && state.older !== 'failed' ? 'looking further back …' : undefined,
     ending: endingText(state),
@@ -57,7 +55,7 @@ const endingText = (state: AuditState): string | undefined => {
   if (older === 'failed') return '── older ones could not be read; r tries again ──';
   if (tail.rows.length === 0 || hasOlder(state)) return undefined;
   if (tail.rows.length >= auditLimit && total > auditLimit)
-    return `── the latest ${countText(auditLimit)} of ${countText(total)}; narrow it for what was before: since:, action:, key: ──`;
+    return `── the latest ${countText(auditLimit)} of ${countText(total)}; narrow the filter to see earlier ones: since:, action:, key: ──`;
   return '── this is all there is ──';
 };
 

@@ -9,7 +9,7 @@ export const askForToken = (shell: Shell): void => {
     kind: 'question',
     lines: [
       'Make a token that lets one new node join the cluster?',
-      'It is good for an hour and for one node, and it is a secret: whoever has it can bring in a node that reads and changes everything.',
+      'It is valid for an hour and for one node. Keep it secret: it lets a node join that can read and change everything.',
     ],
     yes: 'make the token',
     onYes: () => void createToken(shell),
@@ -41,10 +41,10 @@ export const askToRemove = (
     kind: 'question',
     lines: [
       `Remove node ${node} from the cluster, for good?`,
-      'The others refuse it at once, and no longer show the mail it holds: that can then be reached through it alone.',
-      'It does not come back by being started again; to have it back, make a token and join with an empty folder.',
+      'The other nodes refuse it at once and no longer show the mail that it holds. Only the node itself can still reach that mail.',
+      'Starting it again does not bring it back: create a token, and join with an empty folder.',
       ...(isLocal ? ['This is the node that answers here.'] : []),
-      ...(isOnline && !isLocal ? ['It is online. Stop it first: it would go on by itself.'] : []),
+      ...(isOnline && !isLocal ? ['It is online. Stop it first: otherwise it continues alone.'] : []),
     ],
     yes: 'go on',
     onYes: () => shell.open(wordPrompt(`Type ${node} to remove it:`, node, () => remove(shell, node))),

@@ -100,7 +100,7 @@ const clusterBindings = ({shell, localNode, openNode}: BindingNeeds, peer: Peer 
     keys: ['X'],
     label: 'remove',
     needs: 'cluster:write',
-    help: 'take the node under the cursor out of the cluster',
+    help: 'remove the node under the cursor from the cluster',
     run: () => {
       if (!peer || localNode === undefined) return;
       const {node_id: node, healthy} = peer;

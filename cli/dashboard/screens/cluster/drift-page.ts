@@ -18,7 +18,7 @@ export const driftPage = ({local_node_id, nodes, records, repairs, generated_at}
     ...records.flatMap(record => ['', ...recordLines(record, local_node_id, width, theme)]),
     '',
     ...repairs.map(({at, node_id, records: count}) =>
-      theme(fitText(`repaired at ${timeText(at)}: ${plural(count, 'record')} taken over from ${node_id}`, width), 'dim'),
+      theme(fitText(`repaired at ${timeText(at)}: ${plural(count, 'record')} fetched from ${node_id}`, width), 'dim'),
     ),
     ...wrapText('Nodes repair what differs by themselves; a change on its way to another node shows here for a moment.', width),
   ],

@@ -67,7 +67,7 @@ export const askToDelete = async (needs: DomainServices, id: number): Promise<vo
         `With it go ${filters.data.length === 0 ? 'no mail filters' : plural(filters.data.length, 'mail filter')} and ${keysText(keys.data)}.`,
         ...(domain.direction === 'outbound' ? [] : [`Mail for ${name} is refused from then on.`]),
         await heldText(needs, domain),
-        ...(me.domain === name ? [`The key ${me.name} is bound to ${name}: it can do nothing any more then.`] : []),
+        ...(me.domain === name ? [`The key ${me.name} is bound to ${name}: it can do nothing afterwards.`] : []),
       ],
       yes: `delete ${name}`,
       what: `delete ${name}`,

@@ -49,7 +49,7 @@ const filterFields: readonly FormField[] = [
     value: '',
     hint: 'an address, a domain (with all below it), or text in which * is any text and ? one character',
   },
-  {name: 'comment', label: 'Comment', value: '', hint: 'why; for whoever reads it next year'},
+  {name: 'comment', label: 'Comment', value: '', hint: 'why the filter exists'},
 ];
 
 /** Errors by field, as the node would report them. */
@@ -134,7 +134,7 @@ export const openNewDkimKey = ({app, shell, onChange, onCreated}: DkimNeeds, dom
         label: 'Algorithm',
         value: 'rsa-2048',
         choices: dkimAlgorithms,
-        hint: 'every receiver knows rsa-2048; ed25519 is shorter, and best had beside it',
+        hint: 'every receiver supports rsa-2048; use the shorter ed25519 in addition to it',
       },
     ],
     check: (typed): Record<string, string> => {
@@ -168,7 +168,7 @@ export const askToDeleteKey = (
   askToDefer(shell, {
     lines: [
       `Delete the DKIM key ${key.selector} of ${domain.name}?`,
-      'It cannot be had again. Leave its record in DNS for some days: mail signed with it is still under way.',
+      'It cannot be restored. Leave its record in DNS for some days: mail signed with it is still in transit.',
       ...(isLast && domain.dkim_active
         ? ['It is the only one, and DKIM is on: mail leaves unsigned until there is another.']
         : []),

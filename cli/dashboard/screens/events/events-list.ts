@@ -73,14 +73,14 @@ const emptyTexts = ({live, receivingSinceMs, lostAtMs}: EventFacts): string[] =>
   if (receivingSinceMs !== undefined || live.connection === 'connecting') return [];
   return [
     `There is no event stream${because(live)}`,
-    'The other screens ask from time to time instead. To get it: use a node that tells of events (mfctl events shows whether it does), a key that may hear some, and no proxy in between that holds back answers or cuts them off after 15 silent seconds.',
+    'The other screens poll instead. For a stream, use a node that sends events (mfctl events shows whether it does), a key that may receive them, and no proxy that buffers answers or ends them after 15 s of silence.',
   ];
 };
 
 const endingText = ({rows}: Tail<LogRow>, {receivingSinceMs}: EventFacts): string | undefined => {
   if (receivingSinceMs === undefined) return undefined;
   const limit = rows.length >= eventLimit ? `; the latest ${plural(eventLimit, 'event')} are kept` : '';
-  return `── heard since ${clockText(receivingSinceMs)}; what was before is in the audit and the quarantine${limit} ──`;
+  return `── heard since ${clockText(receivingSinceMs)}; earlier events are in the audit log and the quarantine${limit} ──`;
 };
 
 const wideFrom = 110;

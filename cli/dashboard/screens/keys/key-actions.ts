@@ -16,7 +16,7 @@ export const askToRevoke = (shell: Shell, key: ApiKey): void => {
     kind: 'question',
     lines: [
       `Revoke key ${nameOf(key)}?`,
-      'Whoever uses it is refused from then on, on every node. It cannot be taken back once it is done; its record stays for the audit.',
+      'All nodes refuse the key afterwards. Once done, this cannot be undone. The record of the key stays for the audit log.',
       usageLine(key, app.now()),
       ...ownLines(key, app.me.id),
     ],
@@ -33,7 +33,7 @@ export const askToDelete = (shell: Shell, key: ApiKey): void => {
     lines: [
       `Delete key ${nameOf(key)}?`,
       'Its record goes, and the audit log will no longer say whose it was; revoking keeps both.',
-      ...(state === 'active' ? ['It is still good: whoever uses it is refused from then on, on every node.'] : []),
+      ...(state === 'active' ? ['The key is still valid. All nodes refuse it afterwards.'] : []),
       usageLine(key, app.now()),
       ...ownLines(key, app.me.id),
     ],

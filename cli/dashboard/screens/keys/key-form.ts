@@ -75,7 +75,7 @@ const newKeyPage = (shell: Shell, {key, ...record}: CreatedApiKey) =>
     title: `New key ${record.id}`,
     before: [aboutKey(record)],
     secret: key,
-    after: ['Give it to whoever will use it, in the header X-API-Key of each request.'],
+    after: ['Clients send it in the header X-API-Key of each request.'],
   });
 
 export const aboutKey = ({name, scope, domain, rate_limit_per_minute, expires_at}: NewKey): string =>

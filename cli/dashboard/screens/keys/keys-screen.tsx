@@ -24,7 +24,7 @@ const Keys = (): ReactElement => {
   const list = keysList({loaded: useWatched(source), ownId: me.id, nowMs, theme});
   const make = {
     needs: 'keys:write' as const,
-    help: 'make a key, which is shown once',
+    help: 'create a key, which is shown once',
     run: () => askForKey(shell, source.refresh),
   };
 
@@ -43,7 +43,7 @@ const Keys = (): ReactElement => {
           keys: ['R'],
           label: 'rotate',
           needs: 'keys:write',
-          help: 'replace the key by a new one that may do the same',
+          help: 'replace the key with a new one with the same rights',
           run: () => key && askToRotate(shell, key),
         },
         {

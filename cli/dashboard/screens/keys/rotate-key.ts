@@ -10,10 +10,10 @@ import {aboutKey} from './key-form.ts';
 
 const hourMs = 3_600_000;
 const overlaps = [
-  {label: 'not at all', detail: 'it is refused as soon as the new one is in your hands', overlapMs: 0},
-  {label: '1 hour', detail: 'both are good until then', overlapMs: hourMs},
-  {label: '24 hours', detail: 'both are good until then', overlapMs: 24 * hourMs},
-  {label: '7 days', detail: 'both are good until then', overlapMs: 168 * hourMs},
+  {label: 'not at all', detail: 'it is revoked as soon as you have the new one', overlapMs: 0},
+  {label: '1 hour', detail: 'both are valid until then', overlapMs: hourMs},
+  {label: '24 hours', detail: 'both are valid until then', overlapMs: 24 * hourMs},
+  {label: '7 days', detail: 'both are valid until then', overlapMs: 168 * hourMs},
 ];
 
 export const askToRotate = (shell: Shell, key: ApiKey): void => {

@@ -88,7 +88,7 @@ export const resultText = (action: HoldAction, result: ActionResult, seeAlso = '
     already > 0 && `${countText(already)} had been ${pastTense[action]} already`,
     failures.length > 0 && `${countText(failures.length)} failed${seeAlso}`,
     uncertain > 0 && `${countText(uncertain)} perhaps (no answer; repeating is safe)`,
-    untried > 0 && `${countText(untried)} not dealt with`,
+    untried > 0 && `${countText(untried)} not processed`,
   ];
   return counts.filter(Boolean).join(', ') + (ended ? `: ${ended.detail}` : '');
 };

@@ -63,12 +63,12 @@ export const quarantineBindings = (shell: Shell, quarantine: QuarantineContext, 
     {
       keys: ['v'],
       label: 'views',
-      help: 'filters that are kept; :save NAME keeps the present one',
+      help: 'saved filters; :save NAME saves the current one',
       run: () => void openViews(shell, quarantine),
     },
     {keys: ['e'], help: 'what failed the last time, and why', run: () => openFailures(shell, quarantine)},
     {keys: ['w'], help: 'write the mail to a new file', run: () => openSave(shell, quarantine)},
-    {keys: ['y'], help: 'show the id, or those that are selected, to be copied', run: () => openIds(shell, quarantine)},
+    {keys: ['y'], help: 'show the id, or all selected ids, to copy them', run: () => openIds(shell, quarantine)},
     {
       keys: ['r'],
       help: 'read the list again',
@@ -94,8 +94,8 @@ export const quarantineCommands = (shell: Shell, quarantine: QuarantineContext):
     run: name => setOrder(quarantine, name),
     complete: name => mailOrders.filter(order => order.startsWith(name)),
   },
-  {name: 'save', help: 'keep filter and order as a view: :save NAME', run: name => void saveCurrentView(shell, quarantine, name)},
-  {name: 'views', help: 'the filters that are kept', run: () => void openViews(shell, quarantine)},
+  {name: 'save', help: 'save filter and order as a view: :save NAME', run: name => void saveCurrentView(shell, quarantine, name)},
+  {name: 'views', help: 'the built-in and the saved filters', run: () => void openViews(shell, quarantine)},
 ];
 
 /** While the preview fills the screen, the keys for moving scroll its text. */

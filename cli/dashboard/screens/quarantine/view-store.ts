@@ -1,4 +1,4 @@
-// Saved searches for held mail, in views.yaml beside the contexts.
+// Store of saved views of held mail, in views.yaml beside the contexts.
 import {mkdir} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Document} from 'yaml';
@@ -63,4 +63,4 @@ const viewsOf = (document: Document, file: string): SavedView[] =>
   });
 
 const broken = (file: string, detail: string): CliError =>
-  new CliError('invalid_views', `${file}: ${detail}`, {hint: 'mend the file or move it away'});
+  new CliError('invalid_views', `${file}: ${detail}`, {hint: 'fix the file or move it away'});

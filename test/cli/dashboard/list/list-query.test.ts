@@ -1,8 +1,8 @@
 import test from 'ava';
-import {completedQuery, hasWords, parseQuery} from '../../../../cli/dashboard/list/list-query.ts';
+import {completedQuery, hasWords, parseListFilter} from '../../../../cli/dashboard/list/list-query.ts';
 
 test('a term is only what begins with a known name', t => {
-  t.like(parseQuery(' type:held  Invoice since: http://x ', ['type', 'since']), {
+  t.like(parseListFilter(' type:held  Invoice since: http://x ', ['type', 'since']), {
     text: 'type:held  Invoice since: http://x',
     terms: {type: 'held'},
     words: ['invoice', 'since:', 'http://x'],

@@ -107,7 +107,7 @@ test('trouble of ours defers the mail: 451, for a full disk 452', async t => {
   t.is(await answerWhen({judge: judgeAs('hold'), hold: failing(new Error('EIO'))}), '451 4.3.0');
   t.is(await answerWhen({hold: failing(Object.assign(new Error('full'), {code: 'SQLITE_FULL'}))}), '452 4.3.1');
   t.deepEqual(milter.verdicts, ['deferred', 'deferred', 'deferred', 'deferred']);
-  t.is(milter.logged.filter(line => line.startsWith('mail could not be taken')).length, 4);
+  t.is(milter.logged.filter(line => line.startsWith('mail could not be accepted')).length, 4);
 });
 
 test('a mail without a usable queue id is not held, and the log says what to do', async t => {

@@ -6,7 +6,7 @@ import type {Classifier, TrainingClass} from '../../../../daemon/services/intake
 import {Fault} from '../../../../shared/fault.ts';
 import {closedPort} from '../../../helpers/ports.ts';
 import {contentOf, sample} from '../../../helpers/received-mail.ts';
-import {isRspamdInstalled, startTeachableRspamd} from '../../../helpers/rspamd.ts';
+import {isRspamdInstalled, startTrainableRspamd} from '../../../helpers/rspamd.ts';
 
 interface Asked {
   url: string | undefined;
@@ -33,19 +33,19 @@ const startController = async (t: ExecutionContext, answer: RequestListener, opt
 
 const success: RequestListener = (_request, response) => response.end('{"success":true}');
 
-const teach = (trainer: Classifier, lesson: TrainingClass, bytes = sample('plain.eml')) =>
-  trainer.train(lesson, {
+const train = (trainer: Classifier, sampleClass: TrainingClass, bytes = sample('plain.eml')) =>
+  trainer.train(sampleClass, {
     queueId: 'Q1w2E3r4T5',
     sender: 'ada@example.net\r\nPassword: x',
     recipients: ['ben@example.com', 'zoe@example.com'],
     content: contentOf(bytes),
   });
 
-test('each lesson is a command of its own, with the envelope, the password and every byte', async t => {
+test('each training sample is a command of its own, with the envelope, the password and every byte', async t => {
   const {trainer, asked} = await startController(t, success, {password: 'sesame'});
 
-  t.deepEqual(await teach(trainer, 'ham'), {kind: 'learned'});
-  t.deepEqual(await teach(trainer, 'spam'), {kind: 'learned'});
+  t.deepEqual(await train(trainer, 'ham'), {kind: 'learned'});
+  t.deepEqual(await train(trainer, 'spam'), {kind: 'learned'});
 
   t.deepEqual(
     asked.map(({url}) => url),
@@ -71,7 +71,7 @@ test('what Rspamd has learned before, or has no use for, is no failure', async t
 
   for (const [status, body] of answers) {
     const {trainer} = await startController(t, (_request, response) => response.writeHead(status).end(body));
-    t.deepEqual(await teach(trainer, 'spam'), {kind: 'known'}, body);
+    t.deepEqual(await train(trainer, 'spam'), {kind: 'known'}, body);
   }
 });
 
@@ -90,7 +90,7 @@ test('every other answer is a refusal, told without the words of the mail', asyn
 
   for (const [status, body, detail] of answers) {
     const {trainer} = await startController(t, (_request, response) => response.writeHead(status).end(body));
-    const trained = await teach(trainer, 'spam');
+    const trained = await train(trainer, 'spam');
     t.is(trained.kind, 'refused', body.slice(0, 80));
     t.regex('detail' in trained ? trained.detail : '', detail);
   }
@@ -101,12 +101,12 @@ test('nobody there, a connection that breaks and one that hangs are silence, eac
   const hanging = await startController(t, (_request, response) => response.writeHead(200).write('{'), {timeoutMs: 200});
   const {host, port} = await closedPort();
 
-  t.deepEqual(await teach(createRspamdClassifier({url: `http://${host}:${port}`}), 'ham'), {
+  t.deepEqual(await train(createRspamdClassifier({url: `http://${host}:${port}`}), 'ham'), {
     kind: 'unreachable',
     detail: 'ECONNREFUSED',
   });
-  t.deepEqual(await teach(broken.trainer, 'ham'), {kind: 'unreachable', detail: 'ECONNRESET'});
-  t.deepEqual(await teach(hanging.trainer, 'ham'), {kind: 'unreachable', detail: 'no answer within 200 ms'});
+  t.deepEqual(await train(broken.trainer, 'ham'), {kind: 'unreachable', detail: 'ECONNRESET'});
+  t.deepEqual(await train(hanging.trainer, 'ham'), {kind: 'unreachable', detail: 'no answer within 200 ms'});
 
   t.deepEqual([broken.asked.length, hanging.asked.length], [1, 1]);
 });
@@ -119,17 +119,17 @@ const withRspamd = isRspamdInstalled() ? test : test.skip;
 
 // Rspamd can store its training in two ways: only Redis answers 208 for a known mail, files answer 404.
 withRspamd('[Rspamd] it learns each mail once as what it is, and anew when it was wrong', async t => {
-  const {controllerUrl, password, lessons} = await startTeachableRspamd(t);
+  const {controllerUrl, password, trained} = await startTrainableRspamd(t);
   const trainer = createRspamdClassifier({url: controllerUrl, password});
 
-  t.deepEqual(await teach(trainer, 'ham'), {kind: 'learned'});
-  t.like(await teach(trainer, 'ham'), {kind: 'refused'});
-  t.deepEqual(await teach(trainer, 'spam', sample('phishing.eml')), {kind: 'learned'});
-  t.deepEqual(await lessons(), {ham: 1, spam: 1});
-  t.deepEqual(await teach(trainer, 'spam'), {kind: 'learned'});
-  t.deepEqual(await teach(trainer, 'spam', Buffer.from('Subject: short\r\n\r\nx\r\n')), {kind: 'known'});
+  t.deepEqual(await train(trainer, 'ham'), {kind: 'learned'});
+  t.like(await train(trainer, 'ham'), {kind: 'refused'});
+  t.deepEqual(await train(trainer, 'spam', sample('phishing.eml')), {kind: 'learned'});
+  t.deepEqual(await trained(), {ham: 1, spam: 1});
+  t.deepEqual(await train(trainer, 'spam'), {kind: 'learned'});
+  t.deepEqual(await train(trainer, 'spam', Buffer.from('Subject: short\r\n\r\nx\r\n')), {kind: 'known'});
 
-  t.deepEqual(await lessons(), {ham: 0, spam: 2});
-  t.like(await teach(createRspamdClassifier({url: controllerUrl, password: 'wrong'}), 'ham'), {kind: 'refused'});
-  t.like(await teach(createRspamdClassifier({url: controllerUrl}), 'ham'), {kind: 'refused'});
+  t.deepEqual(await trained(), {ham: 0, spam: 2});
+  t.like(await train(createRspamdClassifier({url: controllerUrl, password: 'wrong'}), 'ham'), {kind: 'refused'});
+  t.like(await train(createRspamdClassifier({url: controllerUrl}), 'ham'), {kind: 'refused'});
 });

@@ -8,7 +8,7 @@ const silence: TrainingResult = {kind: 'unreachable', detail: 'no answer within 
 const refusal: TrainingResult = {kind: 'refused', detail: 'HTTP status 401'};
 
 /** A learner whose classifier answers with `next`, and all it tells of. */
-const startLearner = () => {
+const startTrainer = () => {
   const said: string[] = [];
   const world = {
     now: 0,
@@ -26,7 +26,7 @@ const startLearner = () => {
   world.classifier = newClassifier();
   const trainer = createTrainer({
     classifier: () => world.classifier,
-    onTrained: (lesson, outcome) => said.push(`${lesson} ${outcome}`),
+    onTrained: (sampleClass, outcome) => said.push(`${sampleClass} ${outcome}`),
     onOutage: detail => said.push(`outage: ${detail}`),
     onRecovery: missed => said.push(`missed ${missed}`),
     now: () => world.now,
@@ -36,12 +36,12 @@ const startLearner = () => {
     world.reads.push(stream);
     return {sizeBytes: 4, stream};
   };
-  const train = async (lesson: TrainingClass) => trainer.train(lesson, mail, read);
+  const train = async (sampleClass: TrainingClass) => trainer.train(sampleClass, mail, read);
   return {trainer, train, world, said, newClassifier};
 };
 
-test('with nobody to teach no mail is read', async t => {
-  const {train, world, said} = startLearner();
+test('without a classifier no mail is read', async t => {
+  const {train, world, said} = startTrainer();
   world.classifier = undefined;
 
   await train('ham');
@@ -50,7 +50,7 @@ test('with nobody to teach no mail is read', async t => {
 });
 
 test('what was read is let go of, whatever became of it', async t => {
-  const {train, world} = startLearner();
+  const {train, world} = startTrainer();
 
   for (const next of [{kind: 'learned'} as const, refusal, silence]) {
     world.next = next;
@@ -63,8 +63,8 @@ test('what was read is let go of, whatever became of it', async t => {
   );
 });
 
-test('a mail that cannot be read is a lesson missed', async t => {
-  const {trainer, world, said} = startLearner();
+test('a mail that cannot be read is a missed sample', async t => {
+  const {trainer, world, said} = startTrainer();
 
   await trainer.train('spam', mail, async () => {
     throw new Error('disk');
@@ -74,8 +74,8 @@ test('a mail that cannot be read is a lesson missed', async t => {
   t.is(world.asked, 0);
 });
 
-test('an outage is told of once, and its end with the number of lessons missed', async t => {
-  const {train, world, said} = startLearner();
+test('an outage is reported once, and its end with the number of missed samples', async t => {
+  const {train, world, said} = startTrainer();
 
   world.next = refusal;
   for (let count = 0; count < 3; count += 1) await train('spam');
@@ -96,7 +96,7 @@ test('an outage is told of once, and its end with the number of lessons missed',
 });
 
 test('who was silent is not asked again for half a minute, unless it is another', async t => {
-  const {train, world, said, newClassifier} = startLearner();
+  const {train, world, said, newClassifier} = startTrainer();
 
   world.next = silence;
   await train('spam');
@@ -115,7 +115,7 @@ test('who was silent is not asked again for half a minute, unless it is another'
 });
 
 test('who refuses is asked again at once', async t => {
-  const {train, world} = startLearner();
+  const {train, world} = startTrainer();
 
   world.next = refusal;
   await train('spam');

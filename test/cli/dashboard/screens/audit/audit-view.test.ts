@@ -1,6 +1,6 @@
 import test from 'ava';
 import {initialList, shownRows} from '../../../../../cli/dashboard/list/list.ts';
-import {parseQuery} from '../../../../../cli/dashboard/list/list-query.ts';
+import {parseListFilter} from '../../../../../cli/dashboard/list/list-query.ts';
 import {auditList, auditPage} from '../../../../../cli/dashboard/screens/audit/audit-list.ts';
 import {auditFault, auditParameters, isNarrowedHere} from '../../../../../cli/dashboard/screens/audit/audit-query.ts';
 import {
@@ -42,7 +42,7 @@ const newest = (from: number, to: number, change: {total?: number; unreachable?:
 });
 
 const after = (...events: AuditEvent[]): AuditState => events.reduce(auditReducer, emptyAudit);
-const query = (text: string) => parseQuery(text, auditTerms);
+const query = (text: string) => parseListFilter(text, auditTerms);
 const listOf = (state: AuditState) => auditList(state, {failure: undefined, loadedAtMs: 0});
 const textOf = (state: AuditState, size?: Size): string => drawnList(listOf(state), initialList, size);
 const seqsOf = (state: AuditState, filter = ''): number[] => shownRows(listOf(state), {filter, order: 0}).map(({seq}) => seq);
@@ -78,7 +78,7 @@ test('a node that goes or comes back makes the list start again, as its entries 
   const state = after(newest(1, 100), newest(51, 150), newest(60, 150, {unreachable: ['mx2']}));
 
   t.is(seqsOf(state).length, 91);
-  t.regex(textOf(state), /! mx2 did not answer: what was done there is missing/);
+  t.regex(textOf(state), /! mx2 did not answer: entries are missing/);
 });
 
 test('older ones that were asked for with another filter, or with other nodes, are not taken', t => {

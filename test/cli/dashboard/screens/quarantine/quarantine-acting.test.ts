@@ -88,7 +88,7 @@ test('when the node goes away in the middle, what was done is reported and the r
 
   t.is(asked.length, 2);
   t.is(dealtWith.length, 100);
-  t.is(resultText('release', result), '100 mails released, 200 not dealt with: nothing listens there');
+  t.is(resultText('release', result), '100 mails released, 200 not processed: nothing listens there');
 });
 
 test('a node that asks to wait is asked again', async t => {

@@ -1,4 +1,4 @@
-// The frame in a real terminal: what happens to the terminal, and what the terminal does.
+// The shell of the dashboard in a real terminal: what happens to the terminal, and what the terminal does.
 import test from 'ava';
 import {clusterOf} from '../helpers/dashboard/cluster-records.ts';
 import {scriptedNode, startScripted} from '../helpers/dashboard/scripted-dashboard.ts';

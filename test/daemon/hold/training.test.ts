@@ -1,4 +1,4 @@
-// What is taught of releases and discards.
+// Training samples from releases and discards.
 import {buffer} from 'node:stream/consumers';
 import test, {type ExecutionContext} from 'ava';
 import type {HoldBackend} from '../../../daemon/hold/hold-backend.ts';
@@ -6,27 +6,27 @@ import {createHoldQueue} from '../../../daemon/hold/hold-queue.ts';
 import {operator, type TestQueue, testQueue, trace} from '../../helpers/hold-queue.ts';
 import {sample} from '../../helpers/received-mail.ts';
 
-/** A queue, and the lessons it gives, each with what was delivered before and whether the mail could be read. */
-const startTaught = async (t: ExecutionContext): Promise<{mails: TestQueue; lessons: string[]}> => {
+/** A queue, and its training samples, each with what was delivered before and whether the mail could be read. */
+const startTrained = async (t: ExecutionContext): Promise<{mails: TestQueue; samples: string[]}> => {
   const mails = await testQueue(t);
-  const lessons: string[] = [];
-  mails.train = async (lesson, {queueId, sender, recipients}, read) => {
+  const samples: string[] = [];
+  mails.train = async (sampleClass, {queueId, sender, recipients}, read) => {
     const bytes = await buffer((await read()).stream);
     const isWhole = bytes.equals(Buffer.concat([trace, sample('plain.eml')]));
-    lessons.push([lesson, queueId, sender, recipients, `${mails.deliveries.length} delivered`, isWhole].join(' '));
+    samples.push([sampleClass, queueId, sender, recipients, `${mails.deliveries.length} delivered`, isWhole].join(' '));
   };
-  return {mails, lessons};
+  return {mails, samples};
 };
 
-test('a release teaches ham after the delivery, a discard spam, each once and while the bytes are there', async t => {
-  const {mails, lessons} = await startTaught(t);
+test('a release trains ham after the delivery, a discard spam, each once and while the bytes are there', async t => {
+  const {mails, samples} = await startTrained(t);
   await mails.hold('Q00001');
   await mails.hold('Q00002');
 
   await Promise.all(Array.from({length: 5}, async () => mails.queue.act('release', 'Q00001', operator)));
   await Promise.all(Array.from({length: 5}, async () => mails.queue.act('discard', 'Q00002', operator)));
 
-  t.deepEqual(lessons, [
+  t.deepEqual(samples, [
     'ham Q00001 ada@example.net ben@example.com 1 delivered true',
     'spam Q00002 ada@example.net ben@example.com 1 delivered true',
   ]);
@@ -34,8 +34,8 @@ test('a release teaches ham after the delivery, a discard spam, each once and wh
   await t.throwsAsync(mails.spool.open('Q00002'));
 });
 
-test('of a release against a discard only the winner teaches', async t => {
-  const {mails, lessons} = await startTaught(t);
+test('of a release against a discard only the winner trains', async t => {
+  const {mails, samples} = await startTrained(t);
 
   for (let n = 0; n < 20; n += 1) {
     await mails.hold(`Q1000${n}`);
@@ -46,23 +46,23 @@ test('of a release against a discard only the winner teaches', async t => {
     t.is(released.status, 'fulfilled');
   }
 
-  t.is(lessons.length, 20);
-  t.is(lessons.filter(lesson => lesson.startsWith('ham')).length, 10);
+  t.is(samples.length, 20);
+  t.is(samples.filter(line => line.startsWith('ham')).length, 10);
 });
 
-test('a release that fails, and the end of retention, teach nothing', async t => {
-  const {mails, lessons} = await startTaught(t);
+test('a release that fails, and the end of retention, train nothing', async t => {
+  const {mails, samples} = await startTrained(t);
   mails.answer = async () => 'refused';
   await mails.hold('Q00001');
 
   await t.throwsAsync(mails.queue.act('release', 'Q00001', operator));
   t.true(await mails.queue.expire('Q00001'));
 
-  t.deepEqual(lessons, []);
+  t.deepEqual(samples, []);
 });
 
-test('outbound mail, and mail that nobody judged, teach nothing', async t => {
-  const {mails, lessons} = await startTaught(t);
+test('outbound mail, and mail that nobody judged, train nothing', async t => {
+  const {mails, samples} = await startTrained(t);
   await mails.hold('Q00001', {direction: 'outbound'});
   await mails.hold('Q00002');
   await mails.hold('Q00003');
@@ -79,19 +79,19 @@ test('outbound mail, and mail that nobody judged, teach nothing', async t => {
   await mails.queue.act('release', 'Q00002', operator);
   await mails.queue.act('discard', 'Q00003', operator);
 
-  t.deepEqual(lessons, []);
+  t.deepEqual(samples, []);
 });
 
-test('where the act takes the bytes away, its lesson comes before it', async t => {
-  const {mails, lessons} = await startTaught(t);
+test('where the action removes the bytes, the training comes before it', async t => {
+  const {mails, samples} = await startTrained(t);
   await mails.hold('Q00001');
   const {body} = mails.queue;
   const steps: string[] = [];
-  mails.train = async (lesson, {queueId}, read) => {
-    steps.push(`${lesson} ${queueId}`);
+  mails.train = async (sampleClass, {queueId}, read) => {
+    steps.push(`${sampleClass} ${queueId}`);
     (await read()).stream.destroy();
   };
-  const keeper: HoldBackend = {
+  const backend: HoldBackend = {
     isReadableToTheEnd: false,
     release: async ({queue_id}) => void steps.push(`release ${queue_id}`),
     discard: async ({queue_id}) => void steps.push(`discard ${queue_id}`),
@@ -102,8 +102,8 @@ test('where the act takes the bytes away, its lesson comes before it', async t =
     nodeId: 'alpha',
     store: mails.store,
     query: mails.store.heldQuery('alpha'),
-    backendOf: () => keeper,
-    trainer: {train: async (...lesson) => mails.train(...lesson)},
+    backendOf: () => backend,
+    trainer: {train: async (...training) => mails.train(...training)},
     withReserve: async write => write(),
     onActed: () => {},
     onLeftover: () => {},
@@ -115,5 +115,5 @@ test('where the act takes the bytes away, its lesson comes before it', async t =
   await queue.act('release', 'Q00002', operator);
 
   t.deepEqual(steps, ['spam Q00001', 'discard Q00001', 'ham Q00002', 'release Q00002']);
-  t.deepEqual(lessons, []);
+  t.deepEqual(samples, []);
 });

@@ -1,4 +1,4 @@
-// One site and its rounds, one after the other: traffic, something that ends nodes, their start, and the judgement.
+// Run of rounds on one site, one after the other: traffic, something that ends nodes, their start, and the judgement.
 import {execFile} from 'node:child_process';
 import {setTimeout as delay} from 'node:timers/promises';
 import {promisify} from 'node:util';
@@ -10,7 +10,7 @@ import type {Site} from './site.ts';
 import {startTraffic, type Traffic} from './traffic.ts';
 import {createTrial} from './trial.ts';
 
-export interface Lane {
+export interface SiteRun {
   site: Site;
   startTraffic(random: Random): Traffic;
   /** Called before their start: notes what ended with them, and what their clients lost. */
@@ -25,10 +25,10 @@ export interface Lane {
   readonly isFull: boolean;
   /** Removes what was judged, so that later rounds do not check it again. All nodes must be running. */
   clear(): Promise<void>;
-  readonly figures: LaneFigures;
+  readonly figures: RunFigures;
 }
 
-type LaneFigures = {-readonly [Name in keyof Ledger['counts']]: number} & {slowestStartMs: number};
+type RunFigures = {-readonly [Name in keyof Ledger['counts']]: number} & {slowestStartMs: number};
 
 const longestStartMs = 5000;
 /** The number of mails that every round may check again. */
@@ -36,14 +36,14 @@ const mostHeld = 1000;
 /** The time after which deliveries that had reached the backend when a node ended are visible. */
 const arrivalMs = 50;
 
-export const createLane = (name: string, site: Site): Lane => {
+export const createSiteRun = (name: string, site: Site): SiteRun => {
   let trials = 0;
   const nextTrial = () => {
     trials += 1;
     return createTrial(`${name}${trials}`);
   };
   let trial = nextTrial();
-  const figures: LaneFigures = {accepted: 0, relayed: 0, acted: 0, changed: 0, doubled: 0, slowestStartMs: 0};
+  const figures: RunFigures = {accepted: 0, relayed: 0, acted: 0, changed: 0, doubled: 0, slowestStartMs: 0};
   let lost: string[] = [];
 
   const clear = async () => {
@@ -110,7 +110,7 @@ const slowness = async (): Promise<number> => {
   return Math.max(1, (performance.now() - beganAt) / 3 / quietMs);
 };
 
-const addTo = (figures: LaneFigures, counts: Ledger['counts']): void => {
+const addTo = (figures: RunFigures, counts: Ledger['counts']): void => {
   for (const name of ['accepted', 'relayed', 'acted', 'changed', 'doubled'] as const) figures[name] += counts[name];
 };
 
@@ -118,13 +118,13 @@ const pagesOf = <T>(items: readonly T[], size: number): T[][] =>
   Array.from({length: Math.ceil(items.length / size)}, (_, page) => items.slice(page * size, (page + 1) * size));
 
 /** Of several sites, each with its own. */
-export const figuresOf = (lanes: readonly Lane[]): Record<string, number> => {
-  const sum = (name: keyof LaneFigures) => lanes.reduce((total, {figures}) => total + figures[name], 0);
+export const figuresOf = (siteRuns: readonly SiteRun[]): Record<string, number> => {
+  const sum = (name: keyof RunFigures) => siteRuns.reduce((total, {figures}) => total + figures[name], 0);
   return {
     'mails acknowledged': sum('accepted') + sum('relayed'),
     'actions acknowledged': sum('acted'),
     'changes acknowledged': sum('changed'),
     'allowed doubles': sum('doubled'),
-    'slowest start ms': Math.max(...lanes.map(({figures}) => figures.slowestStartMs)),
+    'slowest start ms': Math.max(...siteRuns.map(({figures}) => figures.slowestStartMs)),
   };
 };

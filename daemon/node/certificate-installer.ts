@@ -1,4 +1,4 @@
-// Renewal of certificates while the node runs: all listeners and clients get the new ones.
+// Installer of renewed certificates: renews them when due, and gives them to all listeners and clients while the node runs.
 import type {Logger} from 'pino';
 import type {KeyAndCertificate} from '../cluster/certificates.ts';
 import type {Peers} from '../cluster/peers.ts';
@@ -23,8 +23,8 @@ interface Needs {
   log: Logger;
 }
 
-/** Checks the files and the age of the certificates. Rejects when renewal fails, unless this node was removed or is cut off. */
-export const createRenewal = (needs: Needs): ((isForced?: boolean) => Promise<void>) => {
+/** Checks the files and the age of the certificates, and installs new ones. Rejects when renewal fails, unless this node was removed or is cut off. */
+export const createCertificateInstaller = (needs: Needs): ((isForced?: boolean) => Promise<void>) => {
   const {certificates, ca, listeners, peers, cutOff, log} = needs;
 
   const install = async (): Promise<void> => {
