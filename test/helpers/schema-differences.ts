@@ -1,5 +1,5 @@
 // What has become narrower or wider between two versions of a JSON schema, as the interface descriptions use them.
-import type {Deprecation} from '../../shared/deprecation.ts';
+import type {Deprecation} from '../../daemon/http/api/operation.ts';
 
 export interface Schema {
   $ref?: string;
