@@ -37,8 +37,8 @@ export interface Metrics {
   lesson(sampleClass: 'ham' | 'spam', outcome: 'learned' | 'known' | 'failed'): void;
   /** Counts a change of the health of another node. */
   healthChanged(): void;
-  /** Counts requests that used a deprecated part of an operation; the labels are names from the description. */
-  deprecatedRequest(use: {operation: string; part: string}, count?: number): void;
+  /** Counts requests for a deprecated operation, named as in the description. */
+  deprecatedRequest(operationId: string, count?: number): void;
 }
 
 /** Default metrics with a name or a type that `promtool check metrics` rejects. */
@@ -106,7 +106,7 @@ const createRequestMetrics = (registers: Registry[]): Pick<Metrics, 'httpRequest
       }
       series.observe(seconds);
     },
-    deprecatedRequest: (use, count = 1) => deprecated.inc(use, count),
+    deprecatedRequest: (operation, count = 1) => deprecated.inc({operation, part: 'operation'}, count),
   };
 };
 

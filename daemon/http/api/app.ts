@@ -20,8 +20,7 @@ import {answerErrors} from '../answer.ts';
 import {setMatchedRoute} from '../matched-route.ts';
 import type {Metrics} from '../metrics.ts';
 import {observe} from '../observe.ts';
-import {announceDeprecations} from './announce-deprecations.ts';
-import type {DeprecatedUse} from './deprecations.ts';
+import {announceDeprecations, type DeprecatedOperation} from './announce-deprecations.ts';
 import {authenticate, countKeyFailures} from './guard.ts';
 import {adminText, curatedText} from './openapi-text.ts';
 import {routeCluster} from './routes-cluster.ts';
@@ -47,8 +46,7 @@ export interface ApiNeeds {
   explainDrift(): Promise<ClusterDrift>;
   joinTokens: JoinTokens;
   removal: Removal;
-  /** The deprecated parts of the description. */
-  deprecations: readonly DeprecatedUse[];
+  deprecations: readonly DeprecatedOperation[];
   metrics: Metrics;
   log: Logger;
 }

@@ -3,8 +3,8 @@
 import {OpenAPIRegistry, OpenApiGeneratorV31, type ResponseConfig, type RouteConfig} from '@asteasolutions/zod-to-openapi';
 import type {z} from 'zod';
 import {clusterEventSchema} from '../../../shared/cluster-event.ts';
-import {type Deprecation, deprecated} from '../../../shared/deprecation.ts';
 import {errorSchema} from '../../../shared/envelope.ts';
+import type {DeprecatedOperation} from './announce-deprecations.ts';
 import {type FailureStatus, type Headers, header, json, type Operation} from './operation.ts';
 import {adminOperations, adminTags} from './operations-admin.ts';
 import {curatedOperations, curatedTags} from './operations-curated.ts';
@@ -30,7 +30,9 @@ export const curatedDescription = (): Description =>
     answers: inline,
   });
 
-export const adminDescription = (operations: readonly Operation[] = [...curatedOperations, ...adminOperations]): Description =>
+const everyOperation: readonly Operation[] = [...curatedOperations, ...adminOperations];
+
+export const adminDescription = (operations = everyOperation): Description =>
   describe({
     title: 'Mail Filtering Service, all operations',
     version: versions.admin,
@@ -39,6 +41,11 @@ export const adminDescription = (operations: readonly Operation[] = [...curatedO
     operations,
     answers: byReference,
   });
+
+export const deprecatedOperations = (operations = everyOperation): DeprecatedOperation[] =>
+  operations.flatMap(({operationId, method, path, deprecated}) =>
+    deprecated ? [{operationId, method: method.toUpperCase(), path, deprecation: deprecated}] : [],
+  );
 
 interface Parts {
   title: string;
@@ -62,11 +69,11 @@ const describe = ({title, version, about, tags, operations, answers}: Parts): De
   const registry = new OpenAPIRegistry();
   const key = registry.registerComponent('securitySchemes', 'ApiKey', {type: 'apiKey', in: 'header', name: 'X-API-Key'});
   answers.register(registry);
-  for (const {method, path, operationId, tag, success, failures = [], deprecated: mark, ...operation} of operations)
+  for (const {method, path, operationId, tag, success, failures = [], deprecated, ...operation} of operations)
     registry.registerPath({
       ...{method, path, operationId, tags: [tag]},
       ...operation,
-      ...(mark && deprecated(mark)),
+      ...(deprecated && {deprecated: true, 'x-deprecation': deprecated}),
       responses: {
         [success.status]: answers.success(success),
         ...Object.fromEntries(
@@ -83,22 +90,8 @@ const describe = ({title, version, about, tags, operations, answers}: Parts): De
     servers: [{url: '/api/v1', description: 'The node that served this document'}],
     tags,
   });
-  markParameters(described);
   return described;
 };
-
-/** Copies the deprecation mark from the schema of a parameter to the parameter itself (OpenAPI 3.1 section 4.8.12.2). */
-const markParameters = ({paths = {}}: Description): void => {
-  const operations = Object.values(paths).flatMap(path => Object.values(path) as {parameters?: {schema?: Marked}[]}[]);
-  for (const parameter of operations.flatMap(({parameters = []}) => parameters)) {
-    const mark = parameter.schema?.['x-deprecation'];
-    if (mark) Object.assign(parameter, deprecated(mark));
-  }
-};
-
-interface Marked {
-  'x-deprecation'?: Deprecation;
-}
 
 const failures: Record<FailureStatus, {name: string; description: string}> = {
   400: {name: 'BadRequest', description: 'A parameter is wrong, or the body is not JSON'},

@@ -1,7 +1,6 @@
 // Operation of the API as listed in the descriptions, and short forms to write one.
 import type {RouteConfig, ZodContentObject} from '@asteasolutions/zod-to-openapi';
 import {z} from 'zod';
-import type {Deprecation} from '../../../shared/deprecation.ts';
 import {type SuccessMessage, successSchema} from '../../../shared/envelope.ts';
 import {id, nodeId, queueId} from '../../../shared/fields.ts';
 
@@ -14,6 +13,16 @@ export interface Operation extends Pick<RouteConfig, 'method' | 'path' | 'reques
   /** Statuses of failures that not every operation has. */
   failures?: readonly FailureStatus[];
   deprecated?: Deprecation;
+}
+
+/** The announcement that something will be removed from the API. Days are in UTC. */
+export interface Deprecation {
+  /** Day of the announcement, such as `2027-01-01`. */
+  since: string;
+  /** First day on which it may be removed: at least six months after `since`. */
+  sunset: string;
+  /** A page that says what to use instead. */
+  page?: string;
 }
 
 export interface Success {

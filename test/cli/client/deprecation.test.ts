@@ -4,16 +4,15 @@ import {healthEvent} from '../../helpers/cli/sample-records.ts';
 import {startApi} from '../../helpers/cli/scripted-api.ts';
 import {deprecations} from '../../helpers/deprecated-api.ts';
 
-/** The headers of the real middleware, for operations of the tests' own. */
-const headersOf = (...operations: string[]) =>
-  deprecationHeaders(deprecations().filter(({operation}) => operations.includes(operation)));
+/** The headers of the real middleware, for an operation of the tests' own. */
+const headers = Object.assign({}, ...deprecations().map(deprecationHeaders)) as Record<string, string>;
 
 const domain = {id: 1, name: 'a.test', direction: 'inbound', active: true, backend_servers: ['mx.test:25']};
 
 test('a command that uses something deprecated says so in one line, after everything else', async t => {
   const api = await startApi(t, {
-    'GET /domains': {data: [domain], headers: headersOf('getOld')},
-    'GET /domains/1': {data: domain, headers: headersOf('getOld')},
+    'GET /domains': {data: [domain], headers},
+    'GET /domains/1': {data: domain, headers},
   });
 
   const {code, stdout, stderr} = await api.mfctl(['domain', 'get', 'a.test', '--json', 'name']);
@@ -24,10 +23,20 @@ test('a command that uses something deprecated says so in one line, after everyt
   t.is(stderr, 'warning: GET /old/{id} is deprecated since 2027-01-01, and goes away on 2027-07-01\n');
 });
 
-test('several deprecated features are reported in one line', async t => {
+test('several deprecated features, as a node of another version may name them, are reported in one line', async t => {
+  const parameter = {
+    Deprecation: '@1801440000',
+    Sunset: 'Sun, 15 Aug 2027 00:00:00 GMT',
+    'X-Deprecated': 'parameter colour of GET /things',
+  };
+  const fields = {
+    Deprecation: '@1799971200',
+    Sunset: 'Wed, 01 Sep 2027 00:00:00 GMT',
+    'X-Deprecated': 'field weight of POST /things, field parts.kind of POST /things',
+  };
   const api = await startApi(t, {
-    'GET /domains': {data: [domain], headers: headersOf('listThings')},
-    'GET /domains/1': {data: domain, headers: headersOf('createThing')},
+    'GET /domains': {data: [domain], headers: parameter},
+    'GET /domains/1': {data: domain, headers: fields},
   });
 
   t.is(
@@ -38,7 +47,6 @@ test('several deprecated features are reported in one line', async t => {
 });
 
 test('mfctl api, streams, downloads and failures tell of it too, and -q never', async t => {
-  const headers = headersOf('getOld');
   const event = `event: health\ndata: ${JSON.stringify(healthEvent)}\n\n`;
   const api = await startApi(t, {
     'POST /things': {data: null, headers},
