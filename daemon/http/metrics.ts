@@ -87,8 +87,6 @@ const createRequestMetrics = (registers: Registry[]): Pick<Metrics, 'httpRequest
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers,
   });
-  // Cached: there is one series for each route, method and status.
-  const requestSeries = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
   const deprecated = new Counter({
     name: 'mfd_api_deprecated_requests_total',
     help: 'Requests that used something deprecated, by operation of the API and what of it',
@@ -97,15 +95,7 @@ const createRequestMetrics = (registers: Registry[]): Pick<Metrics, 'httpRequest
   });
 
   return {
-    httpRequest({method, route, status, seconds}) {
-      const kind = `${method} ${route} ${status}`;
-      let series = requestSeries.get(kind);
-      if (!series) {
-        series = requests.labels({method, route, status: String(status)});
-        requestSeries.set(kind, series);
-      }
-      series.observe(seconds);
-    },
+    httpRequest: ({seconds, ...labels}) => requests.observe(labels, seconds),
     deprecatedRequest: (use, count = 1) => deprecated.inc(use, count),
   };
 };
