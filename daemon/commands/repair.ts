@@ -115,7 +115,7 @@ const repairContents = async (folder: DataFolder, store: NodeStore, note: (line:
     note(
       `taken out, as they are not what was written: ${damaged.map(nameOf).join(', ')}; other nodes give them again, else make them anew`,
     );
-  const configuration = createConfiguration({store, nodeNo, now: Date.now, withReserve: async write => write()});
+  const configuration = createConfiguration({store, nodeNo, now: Date.now});
   await configuration.rebuild();
   // Ids and numbers of lost changes must not be reused.
   await createReplication({store, configuration, nodeNo}).skipIds();

@@ -16,7 +16,7 @@ const nodeIds = ['alpha', 'beta'];
 const arrangeNode = async (t: ExecutionContext, nodeNo: number) => {
   const {store} = await testStore(t, {isDurable: false});
   const time = {steady: 0};
-  const configuration = createConfiguration({store, nodeNo, now: Date.now, withReserve: async write => write()});
+  const configuration = createConfiguration({store, nodeNo, now: Date.now});
   const replication = createReplication({store, configuration, nodeNo});
   const directory = await createNodeDirectory(store, configuration);
   const monotonic = () => time.steady;
