@@ -17,7 +17,7 @@ export const bootstrapKey = async (data: string, isForced: boolean): Promise<str
   const store = await openSqliteStore(folder.database);
   try {
     const {nodeNo} = await readIdentity(store, folder.database);
-    const configuration = createConfiguration({store, nodeNo, now: Date.now, withReserve: async write => write()});
+    const configuration = createConfiguration({store, nodeNo, now: Date.now});
     const created = await configuration.change(async tx => {
       const active = (await tx.config.listApiKeys()).filter(key => isActiveAdmin(key, Date.now()));
       if (active.length > 0 && !isForced)

@@ -60,7 +60,7 @@ const createDatabase = async (filename: string, nodeId: string, fqdn: string): P
   const store = await openSqliteStore(filename);
   try {
     await store.transaction(async tx => writeIdentity(tx, {nodeId, nodeNo: founderNo}));
-    const configuration = createConfiguration({store, nodeNo: founderNo, now: Date.now, withReserve: async write => write()});
+    const configuration = createConfiguration({store, nodeNo: founderNo, now: Date.now});
     const created = await configuration.change(async tx => {
       await tx.create('node', founderNo, {
         node_id: nodeId,

@@ -155,7 +155,7 @@ const fetchRecords = async (
   const store = await openSqliteStore(filename);
   try {
     await store.transaction(async tx => writeIdentity(tx, identity));
-    const configuration = createConfiguration({store, nodeNo, now: Date.now, withReserve: async write => write()});
+    const configuration = createConfiguration({store, nodeNo, now: Date.now});
     const replication = createReplication({store, configuration, nodeNo});
     for (let left = snapshotAttempts - 1; ; left -= 1)
       try {

@@ -13,6 +13,7 @@ import {createConfiguration} from '../replication/configuration.ts';
 import {findDamagedRecords} from '../replication/record-check.ts';
 import {createReplication} from '../replication/replication.ts';
 import type {NodeIdentity} from '../services/access/actor.ts';
+import {nodeEntry} from '../services/audit/stored-entry.ts';
 import type {NodeStore} from '../services/node-store.ts';
 import type {RecordKey} from '../services/records.ts';
 import {acquireLock} from '../store/sqlite/database.ts';
@@ -41,7 +42,8 @@ export const repair = async (data: string, print: (line: string) => void): Promi
       await repairContents(folder, store, note);
       if (found.length === 0) print('nothing is damaged');
       const detail = found.join('; ').slice(0, 4000);
-      await store.transaction(async tx => tx.audit.append({...entry, at: new Date().toISOString(), target: data, detail}));
+      const entry = nodeEntry({at: new Date().toISOString(), action: 'node.repair', target: data, detail});
+      await store.transaction(async tx => tx.audit.append(entry));
     } finally {
       await store.close();
     }
@@ -50,7 +52,6 @@ export const repair = async (data: string, print: (line: string) => void): Promi
   }
 };
 
-const entry = {key_id: null, action: 'node.repair', remote_address: null, result: 'ok'};
 const ends = ['', '-wal', '-shm'];
 
 const backUpDatabase = async ({root, database}: DataFolder): Promise<string> => {
@@ -112,7 +113,7 @@ const repairContents = async (folder: DataFolder, store: NodeStore, note: (line:
   });
   if (damaged.length > 0)
     note(`damaged records removed: ${damaged.map(nameOf).join(', ')}; other nodes restore them, otherwise create them again`);
-  const configuration = createConfiguration({store, nodeNo, now: Date.now, withReserve: async write => write()});
+  const configuration = createConfiguration({store, nodeNo, now: Date.now});
   await configuration.rebuild();
   // Ids and numbers of lost changes must not be reused.
   await createReplication({store, configuration, nodeNo}).skipIds();

@@ -3,7 +3,7 @@
 import type {HeldMail} from '../../shared/held-mail.ts';
 import {subjectOf} from '../services/intake/header-block.ts';
 import type {HeldMailFacts, Judgement, Ownership, ReceivedMail} from '../services/intake/mail.ts';
-import type {NewHeldMail} from '../services/quarantine/stored-mail.ts';
+import {type NewHeldMail, shownScore} from '../services/quarantine/stored-mail.ts';
 
 export const factsOf = (
   mail: ReceivedMail,
@@ -43,7 +43,7 @@ export const toListEntry = (nodeId: string, entry: NewHeldMail): HeldMail => ({
   sender: entry.sender,
   recipients: entry.recipients,
   subject: entry.subject,
-  score: entry.score,
+  score: shownScore(entry.score),
   symbols: entry.symbol_scores.map(({name}) => name),
   reason: entry.reason,
   size_bytes: entry.size_bytes,

@@ -4,6 +4,7 @@ import type {HeldMailDetail} from '../../shared/held-mail.ts';
 import type {HeldQuery} from '../services/ports.ts';
 import type {HoldQueue} from '../services/quarantine/hold-queue-port.ts';
 import {isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import {toListEntry} from './held-facts.ts';
 import type {HoldActions} from './hold-actions.ts';
 import {unknownMail} from './hold-state.ts';
 
@@ -45,17 +46,7 @@ export const createHeldIndex = ({nodeId, query, find}: Needs): HeldIndex => {
 };
 
 const toDetail = (nodeId: string, mail: StoredHeldMail): HeldMailDetail => ({
-  node_id: nodeId,
-  queue_id: mail.queue_id,
-  sender: mail.sender,
-  recipients: mail.recipients,
-  subject: mail.subject,
-  // Rounded as in the list, which the database writes.
-  score: Number(mail.score.toPrecision(15)),
-  symbols: mail.symbol_scores.map(({name}) => name),
-  reason: mail.reason,
-  size_bytes: mail.size_bytes,
-  arrived_at: mail.arrived_at,
+  ...toListEntry(nodeId, mail),
   domain: mail.domain,
   direction: mail.direction,
   symbol_scores: mail.symbol_scores,

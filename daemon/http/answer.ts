@@ -1,10 +1,10 @@
 // The one place that writes envelopes: from a service's answer, or from its fault.
+import {randomBytes} from 'node:crypto';
 import type {Middleware} from 'koa';
 import type {Logger} from 'pino';
 import {failure, type SuccessMessage, success} from '../../shared/envelope.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {Ctx, RequestState} from './api/state.ts';
-import {createRequestIds} from './request-ids.ts';
 
 export const reply = (ctx: Pick<Ctx, 'status' | 'body'>, data: unknown, message: SuccessMessage = 'OK'): void => {
   ctx.status = message === 'Created' ? 201 : 200;
@@ -16,11 +16,13 @@ export const nameUnreachable = (ctx: Pick<Ctx, 'set'>, nodeIds: readonly string[
   if (nodeIds.length > 0) ctx.set('X-Unreachable-Nodes', nodeIds.join(', '));
 };
 
+export const newRequestId = (): string => randomBytes(10).toString('hex');
+
 /** Gives every request an id, every answer the safe headers, and every error its envelope. */
-export const answerErrors = <S extends Pick<RequestState, 'requestId'>>(log: Logger): Middleware<S> => {
-  const nextId = createRequestIds();
-  return async (ctx, next) => {
-    ctx.state.requestId = nextId();
+export const answerErrors =
+  <S extends Pick<RequestState, 'requestId'>>(log: Logger): Middleware<S> =>
+  async (ctx, next) => {
+    ctx.state.requestId = newRequestId();
     ctx.set({'X-Request-Id': ctx.state.requestId, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff'});
     try {
       await next();
@@ -32,7 +34,6 @@ export const answerErrors = <S extends Pick<RequestState, 'requestId'>>(log: Log
       ctx.body = failure(fault, ctx.state.requestId);
     }
   };
-};
 
 const faultFrom = (error: unknown): Fault => {
   if (error instanceof Fault) return error;

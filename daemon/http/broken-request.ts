@@ -1,9 +1,9 @@
 // Answers to malformed requests that the HTTP parser rejects, or should have rejected. They get an envelope and a request id too.
-import {randomBytes} from 'node:crypto';
 import type {RequestListener} from 'node:http';
 import type {Duplex} from 'node:stream';
 import {failure} from '../../shared/envelope.ts';
 import {Fault} from '../../shared/fault.ts';
+import {newRequestId} from './answer.ts';
 
 /** How long a client may take to read the answer. */
 const lingerMs = 1000;
@@ -47,7 +47,7 @@ const originForm = (target: string): string | undefined => {
 };
 
 const refusal = (detail: string): {headers: Record<string, string>; body: string} => {
-  const requestId = randomBytes(10).toString('hex');
+  const requestId = newRequestId();
   const body = JSON.stringify(failure(new Fault('invalid_parameter', detail), requestId));
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',

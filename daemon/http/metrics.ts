@@ -34,7 +34,7 @@ export interface Metrics {
   postfixReconciled(at: number): void;
   postfixFailed(): void;
   /** Counts the outcome of a training sample for Rspamd. */
-  lesson(sampleClass: 'ham' | 'spam', outcome: 'learned' | 'known' | 'failed'): void;
+  trained(sampleClass: 'ham' | 'spam', outcome: 'learned' | 'known' | 'failed'): void;
   /** Counts a change of the health of another node. */
   healthChanged(): void;
   /** Counts requests for a deprecated operation, named as in the description. */
@@ -87,8 +87,6 @@ const createRequestMetrics = (registers: Registry[]): Pick<Metrics, 'httpRequest
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers,
   });
-  // Cached: there is one series for each route, method and status.
-  const requestSeries = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
   const deprecated = new Counter({
     name: 'mfd_api_deprecated_requests_total',
     help: 'Requests that used something deprecated, by operation of the API and what of it',
@@ -97,20 +95,12 @@ const createRequestMetrics = (registers: Registry[]): Pick<Metrics, 'httpRequest
   });
 
   return {
-    httpRequest({method, route, status, seconds}) {
-      const kind = `${method} ${route} ${status}`;
-      let series = requestSeries.get(kind);
-      if (!series) {
-        series = requests.labels({method, route, status: String(status)});
-        requestSeries.set(kind, series);
-      }
-      series.observe(seconds);
-    },
+    httpRequest: ({seconds, ...labels}) => requests.observe(labels, seconds),
     deprecatedRequest: (operation, count = 1) => deprecated.inc({operation, part: 'operation'}, count),
   };
 };
 
-const createMailMetrics = (registers: Registry[]): Pick<Metrics, 'verdict' | 'delivery' | 'unscored' | 'expired' | 'lesson'> => {
+const createMailMetrics = (registers: Registry[]): Pick<Metrics, 'verdict' | 'delivery' | 'unscored' | 'expired' | 'trained'> => {
   const verdicts = new Counter({
     name: 'mfd_intake_verdicts_total',
     help: 'Mails by outcome',
@@ -145,7 +135,7 @@ const createMailMetrics = (registers: Registry[]): Pick<Metrics, 'verdict' | 'de
     delivery: (kind, outcome) => deliveries.inc({kind, outcome}),
     unscored: () => unscored.inc(),
     expired: count => expired.inc(count),
-    lesson: (sampleClass, outcome) => samples.inc({lesson: sampleClass, outcome}),
+    trained: (sampleClass, outcome) => samples.inc({lesson: sampleClass, outcome}),
   };
 };
 

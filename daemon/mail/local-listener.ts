@@ -1,4 +1,5 @@
 // Listener for programs of the same host, on a unix socket or a TCP address of loopback.
+import {once} from 'node:events';
 import {chmod, lstat, unlink} from 'node:fs/promises';
 import {connect, createServer, type Socket} from 'node:net';
 import {formatHostPort, type HostPort, parseHostPort} from '../../shared/host-port.ts';
@@ -29,13 +30,8 @@ export interface LocalListener {
 export const listenLocal = async (address: LocalAddress, onConnection: (socket: Socket) => void): Promise<LocalListener> => {
   const server = createServer({noDelay: true}, onConnection);
   if ('path' in address) await removeDeadSocket(address.path);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen('path' in address ? address : {...address}, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+  server.listen({...address});
+  await once(server, 'listening');
   if ('path' in address) await chmod(address.path, 0o660);
   // The only remaining error is a connection that could not be accepted, for lack of file descriptors.
   server.on('error', () => undefined);

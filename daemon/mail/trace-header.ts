@@ -2,9 +2,7 @@ import {isIPv6} from 'node:net';
 import {plainAddress} from '../../shared/host-port.ts';
 import {parseMailAddress} from '../../shared/mail-address.ts';
 import type {ReceivedMail} from '../services/intake/mail.ts';
-
-/** RFC 5322 section 2.1.1 asks for 78 characters at most. */
-const maxLineChars = 78;
+import {foldWords} from './fold-words.ts';
 
 export type TraceFacts = Pick<ReceivedMail, 'queueId' | 'receivedAt' | 'client' | 'envelope'>;
 
@@ -28,7 +26,8 @@ export const traceHeader = ({queueId, receivedAt, client, envelope}: TraceFacts,
     queueId.replace(/[^A-Za-z0-9]/g, '').slice(0, 64),
     ...forClause(envelope.recipients, isUtf8),
   ];
-  return Buffer.from(fold([...withSemicolon(clauses), receivedAt.toUTCString().replace('GMT', '+0000')]), 'utf8');
+  const words = [...withSemicolon(clauses), receivedAt.toUTCString().replace('GMT', '+0000')];
+  return Buffer.from(`${foldWords(words)}\r\n`, 'utf8');
 };
 
 const withSemicolon = (clauses: string[]): string[] => clauses.with(-1, `${clauses.at(-1) ?? ''};`);
@@ -55,18 +54,4 @@ const forClause = (recipients: readonly string[], isUtf8: boolean): string[] => 
   if (recipient === undefined || recipients.length > 1 || !parseMailAddress(recipient)) return [];
   const isPlain = isUtf8 ? !/[\p{C}\p{Z}]/u.test(recipient) : /^[!-~]+$/.test(recipient);
   return isPlain ? ['for', `<${recipient}>`] : [];
-};
-
-const fold = (words: string[]): string => {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of words) {
-    if (line === '') line = word;
-    else if (line.length + 1 + word.length <= maxLineChars) line += ` ${word}`;
-    else {
-      lines.push(line);
-      line = `\t${word}`;
-    }
-  }
-  return `${[...lines, line].join('\r\n')}\r\n`;
 };

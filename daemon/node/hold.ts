@@ -54,8 +54,8 @@ export const openHold = ({config, settings, storage, fqdn, ca, records, bus, met
     backendOf: ({keeper}) => (keeper === 'spool' ? spoolBackend : (postfix?.backend ?? noPostfix)),
     trainer: createTrainer({
       classifier: () => settings().classifier,
-      onTrained: metrics.lesson,
-      onOutage: detail => log.warn({detail}, 'Rspamd does not learn: what people decide meanwhile is lost on it'),
+      onTrained: metrics.trained,
+      onOutage: detail => log.warn({detail}, 'Rspamd training failed: decisions made until it recovers are not learned'),
       onRecovery: missed => log.info({missed}, 'Rspamd learns again'),
       now,
     }),

@@ -33,39 +33,7 @@ export const startTimers = ({
   config,
   renew,
 }: Needs): {stop(): Promise<void>} => {
-  const stops = [
-    every(2_000, 'looking at the disk', reserveFile.refresh),
-    every(5_000, 'counting requests without a valid key', async () => services.keyFailures.report()),
-    every(20_000, 'writing down key use', services.flushKeyUses),
-    every(10_000, 'pruning the outbox', links.prune),
-    every(1_000, 'looking after the peers', async () => {
-      records.peerStates.checkHealth();
-      await links.pollOutbox();
-    }),
-    every(1_000, 'asking for changes that have not come', links.fetchLate),
-    every(1_000, 'comparing configurations', links.compare),
-    every(10_000, 'writing down what peers said', records.peerStates.flush),
-    every(config().retention.sweep_interval * 1000, 'retention sweep', async () => {
-      const expired = await services.retention.sweep();
-      if (expired > 0) log.info({expired}, 'held mail removed by retention');
-      metrics.expired(expired);
-    }),
-    ...postfixPoll(),
-    every(60_000, 'certificate renewal', async () => renew()),
-  ];
-  return {
-    async stop() {
-      await Promise.all(stops.map(async stop => stop()));
-    },
-  };
-
-  function postfixPoll(): (() => Promise<void>)[] {
-    const poll = services.postfixPoll;
-    if (!poll) return [];
-    return [every(config().postfix.reconcile_interval * 1000, 'looking at Postfix’s queue', poll.run), poll.stop];
-  }
-
-  function every(ms: number, what: string, job: () => Promise<unknown>): () => Promise<void> {
+  const every = (ms: number, what: string, job: () => Promise<unknown>): (() => Promise<void>) => {
     let timer: NodeJS.Timeout;
     let running = Promise.resolve();
     let isStopped = false;
@@ -89,5 +57,34 @@ export const startTimers = ({
       clearTimeout(timer);
       await running;
     };
-  }
+  };
+
+  const {postfixPoll} = services;
+  const stops = [
+    every(2_000, 'checking disk space', reserveFile.refresh),
+    every(5_000, 'counting requests without a valid key', async () => services.keyFailures.report()),
+    every(20_000, 'storing key uses', services.flushKeyUses),
+    every(10_000, 'pruning the outbox', links.prune),
+    every(1_000, 'checking peer health', async () => {
+      records.peerStates.checkHealth();
+      await links.pollOutbox();
+    }),
+    every(1_000, 'fetching late changes', links.fetchLate),
+    every(1_000, 'comparing configurations', links.compare),
+    every(10_000, 'storing peer reports', records.peerStates.flush),
+    every(config().retention.sweep_interval * 1000, 'retention sweep', async () => {
+      const expired = await services.retention.sweep();
+      if (expired > 0) log.info({expired}, 'held mail removed by retention');
+      metrics.expired(expired);
+    }),
+    ...(postfixPoll
+      ? [every(config().postfix.reconcile_interval * 1000, 'looking at Postfix’s queue', postfixPoll.run), postfixPoll.stop]
+      : []),
+    every(60_000, 'certificate renewal', async () => renew()),
+  ];
+  return {
+    async stop() {
+      await Promise.all(stops.map(async stop => stop()));
+    },
+  };
 };

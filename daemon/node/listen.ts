@@ -1,4 +1,5 @@
 import {X509Certificate} from 'node:crypto';
+import {once} from 'node:events';
 import type {Server as HttpServer, IncomingMessage, RequestListener, ServerResponse} from 'node:http';
 import {createServer as createHttpServer} from 'node:http';
 import {createServer as createHttpsServer, type Server as HttpsServer} from 'node:https';
@@ -133,13 +134,8 @@ const open = async (server: HttpServer | HttpsServer, {host, port}: HostPort): P
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     server.emit('request', request, response),
   );
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+  server.listen(port, host);
+  await once(server, 'listening');
   const bound = server.address();
   return {
     address: {host, port: typeof bound === 'object' && bound ? bound.port : port},

@@ -7,6 +7,7 @@ import type {Config} from '../config/schema.ts';
 import {createApi} from '../http/api/app.ts';
 import {deprecations} from '../http/api/openapi-text.ts';
 import type {Metrics} from '../http/metrics.ts';
+import {type LocalAddress, type LocalListener, parseLocalAddress} from '../mail/local-listener.ts';
 import {apiUrl, clusterUrl, listenOf} from './addresses.ts';
 import type {Closers} from './closers.ts';
 import type {ClusterLinks} from './cluster.ts';
@@ -90,9 +91,17 @@ const openMailListeners = async ({config, settings, storage, fqdn, records, trus
   const smtp = await startMail({...common, tls: certificates.current().api, nodeNo: storage.nodeNo, fqdn, ca, now});
   closers.add(smtp.stop);
   await services.announcement.announce({smtp_listen: formatHostPort(smtp.address)});
-  const milter = await openMilter(common);
+  const milter = await openLocal(config.postfix.milter_listen, async listen => openMilter({...common, listen}));
   closers.add(milter.stop);
-  const tables = await openTables({config, services, records, graceMs, log, now});
+  const tables = await openLocal(config.postfix.socketmap_listen, async listen =>
+    openTables({listen, services, records, graceMs, log, now}),
+  );
   closers.add(tables.stop);
   return {smtp, milter, tables};
+};
+
+/** Opens nothing without an address. */
+const openLocal = async (address: string | undefined, open: (listen: LocalAddress) => Promise<LocalListener>) => {
+  const listen = parseLocalAddress(address ?? '');
+  return listen ? open(listen) : {address: undefined, stop: async () => undefined};
 };

@@ -1,13 +1,14 @@
-// Milter of a node, wired to its services; nothing opens if it is not configured.
+// Milter of a node, wired to its services.
 import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
 import type {Metrics} from '../http/metrics.ts';
-import {formatLocalAddress, type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
+import {formatLocalAddress, type LocalAddress, type LocalListener} from '../mail/local-listener.ts';
 import {startMilterServer} from '../mail/milter/milter-server.ts';
 import type {LiveSettings} from './live-settings.ts';
 import type {Services} from './services.ts';
 
 interface Needs {
+  listen: LocalAddress;
   config: Config;
   settings(): LiveSettings;
   metrics: Metrics;
@@ -17,16 +18,8 @@ interface Needs {
   graceMs: number;
 }
 
-export interface MilterListener {
-  /** Undefined if no milter is configured. */
-  address: LocalAddress | undefined;
-  stop(): Promise<void>;
-}
-
-export const openMilter = async ({config, services, tmpDir, graceMs, settings, metrics, log}: Needs): Promise<MilterListener> => {
-  const listen = parseLocalAddress(config.postfix.milter_listen ?? '');
-  if (!listen) return {address: undefined, stop: async () => undefined};
-
+export const openMilter = async (needs: Needs): Promise<LocalListener> => {
+  const {listen, config, services, tmpDir, graceMs, settings, metrics, log} = needs;
   const server = await startMilterServer({
     listen,
     maxSize: config.smtp.max_size,

@@ -1,15 +1,14 @@
-// Lookup tables for Postfix, wired to the services of a node; nothing opens if they are not configured.
+// Lookup tables for Postfix, wired to the services of a node.
 import type {Logger} from 'pino';
-import type {Config} from '../config/schema.ts';
 import {createRecipientCheck} from '../mail/backend/recipient-check.ts';
-import {type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
+import type {LocalAddress, LocalListener} from '../mail/local-listener.ts';
 import {createRoutingTables} from '../mail/socketmap/routing-tables.ts';
 import {startSocketmapServer} from '../mail/socketmap/socketmap-server.ts';
 import type {Records} from './records.ts';
 import type {Services} from './services.ts';
 
 interface Needs {
-  config: Config;
+  listen: LocalAddress;
   records: Records;
   log: Logger;
   now: () => number;
@@ -17,16 +16,7 @@ interface Needs {
   graceMs: number;
 }
 
-export interface TablesListener {
-  /** Undefined if no tables are configured. */
-  address: LocalAddress | undefined;
-  stop(): Promise<void>;
-}
-
-export const openTables = async ({config, services, records, log, now, graceMs}: Needs): Promise<TablesListener> => {
-  const listen = parseLocalAddress(config.postfix.socketmap_listen ?? '');
-  if (!listen) return {address: undefined, stop: async () => undefined};
-
+export const openTables = async ({listen, services, records, log, now, graceMs}: Needs): Promise<LocalListener> => {
   const tables = createRoutingTables({
     domains: records.domainDirectory,
     routeTo: domain => services.intake.routeOf({direction: 'inbound', domain}),

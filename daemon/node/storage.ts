@@ -44,7 +44,7 @@ export const openStorage = async ({folder, config, log, now, closers}: Needs): P
     sizeBytes: config.spool.ballast,
     minFreeBytes: config.spool.min_free,
     isDiskFull,
-    onFull: () => log.error('the disk is full: the ballast has been given up, new mail is answered 452'),
+    onFull: () => log.error('the disk is full: the reserve file was deleted; new mail is answered 452'),
   });
   const {withReserve} = reserveFile;
   await requireWholeLog(folder);

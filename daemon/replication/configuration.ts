@@ -44,15 +44,15 @@ interface Needs {
   store: NodeStore;
   nodeNo: number;
   now: () => number;
-  /** Runs a write that must succeed even on a full disk, see `createReserveFile`. */
-  withReserve: <T>(write: () => Promise<T>) => Promise<T>;
+  /** Runs a write that must succeed even on a full disk, see `createReserveFile`. By default there is no reserve. */
+  withReserve?: <T>(write: () => Promise<T>) => Promise<T>;
   onListenerFailure?(error: unknown): void;
   /** Called when a peer with a newer version sent records that this version cannot store. */
   onUnknownKinds?(unknown: string[]): void;
 }
 
 export const createConfiguration = (needs: Needs): Configuration => {
-  const {store, nodeNo, now, withReserve} = needs;
+  const {store, nodeNo, now, withReserve = async write => write()} = needs;
   const notifier = createNotifier(error => needs.onListenerFailure?.(error));
   const outboxListeners: ((seq: number) => void)[] = [];
 

@@ -10,7 +10,6 @@ import type {Refusals} from '../services/cluster/refusals.ts';
 import type {RemoteRecords, Replication} from '../services/cluster/replication-ports.ts';
 import type {Store} from '../services/ports.ts';
 import type {ConfigRecord, RecordKey} from '../services/records.ts';
-import {cacheAnswer} from './cached-answer.ts';
 import {isComplete} from './config-merge.ts';
 import type {Configuration} from './configuration.ts';
 import type {RecordDifferences} from './record-differences.ts';
@@ -23,9 +22,7 @@ export interface Drift {
    * one failed; failed peers are tried again after the same interval.
    */
   repair(peers: readonly RemoteRecords[]): Promise<void>;
-  /**
-   * Reads every record of every node. One comparison runs at a time, and its result is shared by all callers for a few seconds.
-   */
+  /** Reads every record of every node. One comparison runs at a time, and callers that arrive meanwhile share its result. */
   explain(peers: readonly RemoteRecords[]): Promise<ClusterDrift>;
 }
 
@@ -46,7 +43,6 @@ interface Needs {
 
 const shownPerNode = 100;
 const keptRepairs = 20;
-const explainedForMs = 3000;
 
 export const createDrift = (needs: Needs): Drift => {
   const {store, configuration, replication, directory, peerStates, refusals, differences, nodeId, now, monotonic} = needs;
@@ -135,7 +131,18 @@ export const createDrift = (needs: Needs): Drift => {
       if (worst !== undefined) throw worst;
     },
 
-    explain: cacheAnswer(explain, {cachedMs: explainedForMs, monotonic}),
+    explain: oneAtATime(explain),
+  };
+};
+
+/** Callers that arrive during a comparison get its result. */
+const oneAtATime = (explain: Drift['explain']): Drift['explain'] => {
+  let running: Promise<ClusterDrift> | undefined;
+  return async peers => {
+    running ??= explain(peers).finally(() => {
+      running = undefined;
+    });
+    return running;
   };
 };
 

@@ -2,6 +2,7 @@
 // config-merge.ts), and every node sees this at once. The node that made the later record turns it into a tombstone, so that its
 // secrets are removed, and writes an audit entry.
 
+import {nodeEntry} from '../services/audit/stored-entry.ts';
 import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
 import type {NodeTransaction, RecordReads} from '../services/node-store.ts';
 import {type Kind, makerOf, type StoredRecord} from '../services/records.ts';
@@ -36,15 +37,15 @@ export const deleteConflicts = async (
     // No listener is notified: the record was not live any more.
     await apply(tx, [deletion], now());
     changes.push(deletion);
-    await tx.audit.append({
-      at: new Date(now()).toISOString(),
-      key_id: null,
-      action: `${record.kind === 'domain' ? 'domain' : 'dkim'}.conflict`,
-      target: record.unique_key ?? '',
-      remote_address: null,
-      result: 'conflict',
-      detail: `${record.id} was made while ${winner.id} of that name existed on a node out of reach, and has been deleted`,
-    });
+    await tx.audit.append(
+      nodeEntry({
+        at: new Date(now()).toISOString(),
+        action: `${record.kind === 'domain' ? 'domain' : 'dkim'}.conflict`,
+        target: record.unique_key ?? '',
+        result: 'conflict',
+        detail: `${record.id} was made while ${winner.id} of that name existed on a node out of reach, and has been deleted`,
+      }),
+    );
   }
   const stamp = changes.at(-1)?.deleted;
   return stamp ? tx.outbox.append({stamp, changes}) : undefined;

@@ -2,7 +2,7 @@
 // accepted. They apply before the merge, never inside it, as the merge has to stay commutative.
 
 import type {NodeIdentity} from '../services/access/actor.ts';
-import type {NewAuditEntry} from '../services/audit/stored-entry.ts';
+import {type NewAuditEntry, nodeEntry} from '../services/audit/stored-entry.ts';
 import type {ChangedRecord, ChangeSource} from '../services/cluster/replication-ports.ts';
 import {type ConfigRecord, makerOf, type Stamp, type StoredRecord} from '../services/records.ts';
 import {isTooFarAhead, stampNodeNo} from './clock.ts';
@@ -83,7 +83,7 @@ export const receiptEntries = (changed: ChangedRecord[], {source, at, nameOf}: R
       : `written on ${authors.map(nameOf).join(', ')}`;
     const how = source.path === 'events' ? '' : `, served by ${source.node.nodeId} in a ${source.path}`;
     return [
-      entry({
+      nodeEntry({
         at,
         action: kind === 'domain' ? 'domain.replicate' : 'key.replicate',
         target: kind === 'domain' ? textOf(after, 'name') || textOf(before, 'name') || String(id) : String(id),
@@ -104,20 +104,13 @@ export const leftOutText = (leftOut: readonly string[]): string => {
 };
 
 export const leftOutEntry = (leftOut: readonly string[], {source, at}: Omit<Receipt, 'nameOf'>): NewAuditEntry =>
-  entry({
+  nodeEntry({
     at,
     action: 'replication.refuse',
     target: source.node.nodeId,
     result: 'validation_failed',
     detail: `dated more than a day ahead of this node's clock: ${leftOutText(leftOut)}`,
   });
-
-const entry = (fields: Pick<NewAuditEntry, 'at' | 'action' | 'target' | 'detail'> & {result?: string}): NewAuditEntry => ({
-  key_id: null,
-  remote_address: null,
-  result: 'ok',
-  ...fields,
-});
 
 /** Numbers of the nodes whose writes changed the record. */
 const authorsOf = (before: StoredRecord | undefined, after: StoredRecord): number[] => {

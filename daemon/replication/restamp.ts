@@ -1,5 +1,6 @@
 // Correction of stamps that are too far ahead, written by wrong clocks before such writes were rejected. No node accepts an edit
 // of such a field, so the stamps are corrected at start and the values stay.
+import {nodeEntry} from '../services/audit/stored-entry.ts';
 import type {ReplicationEvent} from '../services/cluster/peer-protocol.ts';
 import type {NodeStore, NodeTransaction, RecordReads} from '../services/node-store.ts';
 import type {StateReads} from '../services/ports.ts';
@@ -20,15 +21,14 @@ export const restampFuture = async (store: NodeStore, nowMs: number): Promise<nu
   return store.transaction(async tx => {
     const count = (await restampRecords(tx, nowMs)) + (await restampOutbox(tx, nowMs));
     if (await isClockLate(tx.state, nowMs)) await tx.state.write('clock', formatStamp(nowMs, 0, 0));
-    await tx.audit.append({
-      at: new Date(nowMs).toISOString(),
-      key_id: null,
-      action: 'config.restamp',
-      target: 'configuration',
-      remote_address: null,
-      result: 'ok',
-      detail: `${count} records and events were dated more than a day ahead of this node's clock; their values are as they were`,
-    });
+    await tx.audit.append(
+      nodeEntry({
+        at: new Date(nowMs).toISOString(),
+        action: 'config.restamp',
+        target: 'configuration',
+        detail: `${count} records and events were dated more than a day ahead of this node's clock; their values are as they were`,
+      }),
+    );
     return count;
   });
 };

@@ -21,7 +21,7 @@ export const sender = (nodeNo: number) => ({nodeId: `mx${nodeNo}`, nodeNo});
 
 export const createReplica = async (t: Teardown, nodeNo: number, now = Date.now): Promise<Replica> => {
   const {store} = await testStore(t, {isDurable: false});
-  const configuration = createConfiguration({store, nodeNo, now, withReserve: async write => write()});
+  const configuration = createConfiguration({store, nodeNo, now});
   const nameOf = (no: number) => sender(no).nodeId;
   return {nodeNo, store, configuration, replication: createReplication({store, configuration, nodeNo, now, nameOf})};
 };

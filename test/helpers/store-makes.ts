@@ -22,7 +22,7 @@ const openSqlite = async (t: Teardown, filename: string): Promise<OpenStore> => 
   t.teardown(store.close);
   return {
     store,
-    config: createConfiguration({store, nodeNo: 1, now: Date.now, withReserve: async write => write()}),
+    config: createConfiguration({store, nodeNo: 1, now: Date.now}),
     heldQuery: store.heldQuery(nodeId),
     async reopen() {
       await store.close();

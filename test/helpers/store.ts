@@ -48,4 +48,4 @@ export const testStore = async (
 export const testConfiguration = (
   store: NodeStore,
   {now = Date.now, nodeNo = 1}: {now?: () => number; nodeNo?: number} = {},
-): Configuration => createConfiguration({store, nodeNo, now, withReserve: async write => write()});
+): Configuration => createConfiguration({store, nodeNo, now});

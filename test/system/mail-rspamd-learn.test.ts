@@ -99,7 +99,7 @@ test('a controller that hangs stops nobody, and is told of once', async t => {
 
   t.is(json.data.filter(({state}: {state: string}) => state === 'discarded').length, 20);
   t.deepEqual(await trainingOf(node), ['spam failed 20']);
-  t.is(node.log().match(/Rspamd does not learn/g)?.length, 1);
+  t.is(node.log().match(/Rspamd training failed/g)?.length, 1);
   t.regex(node.log(), /"detail":"no answer within 5000 ms"/);
   t.deepEqual(await node.spooled('held'), []);
 });

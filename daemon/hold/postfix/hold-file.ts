@@ -1,5 +1,6 @@
 // Path of the queue file of a mail on hold. `postcat -q` would search all queues for the mail.
 import {join} from 'node:path';
+import {longIdTime} from './long-queue-id.ts';
 
 /** Values as `postconf -xh` prints them (postconf(5)). */
 export interface QueueLayout {
@@ -28,17 +29,7 @@ export const holdFile = ({queueDirectory, hashQueueNames, hashQueueDepth}: Queue
  * One folder for each leading character of a short id, or of the microseconds of a long id (mail_queue_dir and dir_forest of
  * Postfix).
  */
-const foldersOf = (queueId: string, depth: number): string[] =>
-  (microsecondsOf(queueId) ?? queueId).padEnd(depth, '_').slice(0, depth).split('');
-
-const digits = '0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz';
-
-/**
- * A long id consists of seconds (six digits or more), microseconds (four digits), `z` and the inode. Undefined for a short id.
- */
-const microsecondsOf = (queueId: string): string | undefined => {
-  const [, text] = /^.{6,}(.{4})z[^z]*$/.exec(queueId) ?? [];
-  if (text === undefined) return undefined;
-  const value = [...text].reduce((sum, digit) => sum * digits.length + digits.indexOf(digit), 0);
-  return value.toString(16).toUpperCase().padStart(5, '0');
+const foldersOf = (queueId: string, depth: number): string[] => {
+  const microseconds = longIdTime(queueId)?.microseconds.toString(16).toUpperCase().padStart(5, '0');
+  return (microseconds ?? queueId).padEnd(depth, '_').slice(0, depth).split('');
 };

@@ -6,9 +6,9 @@ import {createBatch} from '../../services/batch.ts';
 import type {StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
 import {type HoldBackend, LeftQueue} from '../hold-backend.ts';
 import {createSemaphore} from '../semaphore.ts';
+import {longIdTime} from './long-queue-id.ts';
 import {readBody} from './postfix-body.ts';
 import {type PostfixPrograms, PostfixRefusal, type QueueVerb} from './postfix-programs.ts';
-import {queueIdTime} from './queue-id-time.ts';
 
 interface Needs {
   programs: PostfixPrograms;
@@ -77,7 +77,7 @@ export const createPostfixBackend = ({programs, isArriving, lifetimeMs, tmpDir, 
    * it each time would never release it.
    */
   const isOld = async ({queue_id, queued_at, arrived_at}: StoredHeldMail): Promise<boolean> => {
-    const seconds = queueIdTime(queue_id) ?? queued_at;
+    const seconds = longIdTime(queue_id)?.seconds ?? queued_at;
     const since = seconds === null ? Date.parse(arrived_at) : seconds * 1000;
     return now() - since > (await lifetimeMs()) / 2;
   };

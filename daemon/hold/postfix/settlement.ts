@@ -1,5 +1,5 @@
 // Settlement of differences between the index and Postfix's hold queue: mails that have left it, are in it, or are in it again.
-import type {NewAuditEntry} from '../../services/audit/stored-entry.ts';
+import {type NewAuditEntry, nodeEntry} from '../../services/audit/stored-entry.ts';
 import {chunksOf} from '../../services/chunks.ts';
 import type {Store, StoreTransaction} from '../../services/ports.ts';
 import {isHeld, type PostfixMail} from '../../services/quarantine/stored-mail.ts';
@@ -126,16 +126,15 @@ interface AuditSubject {
 
 const auditEntry = (
   {nodeId, queueId, now}: AuditSubject,
-  entry: {action: string; keyId?: number | null; detail: string},
-): NewAuditEntry => ({
-  at: new Date(now()).toISOString(),
-  key_id: entry.keyId ?? null,
-  action: `quarantine.${entry.action}`,
-  target: `${nodeId}/${queueId}`,
-  remote_address: null,
-  result: 'ok',
-  detail: entry.detail,
-});
+  {action, keyId = null, detail}: {action: string; keyId?: number | null; detail: string},
+): NewAuditEntry =>
+  nodeEntry({
+    at: new Date(now()).toISOString(),
+    key_id: keyId,
+    action: `quarantine.${action}`,
+    target: `${nodeId}/${queueId}`,
+    detail,
+  });
 
 /** Postfix without long queue ids reuses ids. */
 export const isSame = ({queued_at}: PostfixMail, {queuedAt}: QueuedMail): boolean => queued_at === null || queued_at === queuedAt;

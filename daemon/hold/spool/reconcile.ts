@@ -1,5 +1,6 @@
 // Reconciliation of the spool and its database rows at start: a crash may have happened between any two steps.
 
+import {nodeEntry} from '../../services/audit/stored-entry.ts';
 import type {NodeStore} from '../../services/node-store.ts';
 import type {StoreTransaction} from '../../services/ports.ts';
 import {type HeldState, isHeld} from '../../services/quarantine/stored-mail.ts';
@@ -196,12 +197,4 @@ interface Entry {
 }
 
 const audit = async (tx: StoreTransaction, {nodeId, at, queueId, action, detail}: Entry): Promise<void> =>
-  tx.audit.append({
-    at,
-    key_id: null,
-    action: `quarantine.${action}`,
-    target: `${nodeId}/${queueId}`,
-    remote_address: null,
-    result: 'ok',
-    detail,
-  });
+  tx.audit.append(nodeEntry({at, action: `quarantine.${action}`, target: `${nodeId}/${queueId}`, detail}));

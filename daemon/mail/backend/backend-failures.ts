@@ -5,12 +5,13 @@ import type {MailLog} from '../mail-log.ts';
 interface Needs {
   log: Pick<MailLog, 'warn'>;
   now: () => number;
-  /** How long the same line about one server is not repeated. */
-  silenceMs?: number;
   maxRemembered?: number;
 }
 
-export const createBackendFailures = ({log, now, silenceMs = 60_000, maxRemembered = 1000}: Needs) => {
+/** How long the same line about one server is not repeated. */
+const silenceMs = 60_000;
+
+export const createBackendFailures = ({log, now, maxRemembered = 1000}: Needs) => {
   const loggedAt = new Map<string, number>();
 
   return (server: HostPort, detail: string): void => {

@@ -19,15 +19,15 @@ export interface RecipientCheck {
 interface Needs {
   pool: Pick<BackendPool, 'openTransaction'>;
   now: () => number;
-  knownMs?: number;
-  unknownMs?: number;
   /** How long to wait for the server. Postfix waits for 100 s. */
   deadlineMs?: number;
   maxRemembered?: number;
 }
 
+const rememberedMs = {known: 300_000, unknown: 60_000};
+
 export const createRecipientCheck = (needs: Needs): RecipientCheck => {
-  const {pool, now, knownMs = 300_000, unknownMs = 60_000, deadlineMs = 30_000, maxRemembered = 100_000} = needs;
+  const {pool, now, deadlineMs = 30_000, maxRemembered = 100_000} = needs;
   const remembered = new Map<string, {answer: RecipientAnswer; until: number}>();
   const asking = new Map<string, Promise<RecipientAnswer>>();
 
@@ -37,7 +37,7 @@ export const createRecipientCheck = (needs: Needs): RecipientCheck => {
     if (remembered.size >= maxRemembered && !oldest.done) remembered.delete(oldest.value);
     // Deleted first, because a Map keeps the position of a key, and the newest must be last.
     remembered.delete(key);
-    remembered.set(key, {answer, until: now() + (answer.verdict === 'known' ? knownMs : unknownMs)});
+    remembered.set(key, {answer, until: now() + rememberedMs[answer.verdict]});
   };
 
   const askServer = async (route: Route, address: string): Promise<RecipientAnswer> => {

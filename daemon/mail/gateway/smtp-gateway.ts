@@ -1,5 +1,6 @@
 // SMTP listener: translates between callbacks of smtp-server and mail transactions.
 
+import {once} from 'node:events';
 import {setTimeout as delay} from 'node:timers/promises';
 import {createSecureContext} from 'node:tls';
 import type {SMTPServerAddress, SMTPServerDataStream, SMTPServerSession} from 'smtp-server';
@@ -119,15 +120,12 @@ export const startSmtpGateway = async (needs: SmtpGatewayNeeds): Promise<SmtpGat
   };
 };
 
-const listen = ({server}: GatewayServer, {host, port}: HostPort): Promise<HostPort> =>
-  new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({port, host}, () => {
-      server.off('error', reject);
-      const bound = server.address();
-      resolve(bound !== null && typeof bound === 'object' ? {host: bound.address, port: bound.port} : {host, port});
-    });
-  });
+const listen = async ({server}: GatewayServer, {host, port}: HostPort): Promise<HostPort> => {
+  server.listen({port, host});
+  await once(server, 'listening');
+  const bound = server.address();
+  return bound !== null && typeof bound === 'object' ? {host: bound.address, port: bound.port} : {host, port};
+};
 
 /** RFC 1870, 6152, 6531; a parameter that was not offered is refused (RFC 5321 section 4.1.1.11). */
 const mailParameters = new Set(['SIZE', 'BODY', 'SMTPUTF8']);

@@ -1,8 +1,9 @@
 // Milter session on a socket: reads commands, keeps content, judges mails, writes answers.
 import type {Socket} from 'node:net';
+import {drained} from '../drained.ts';
 import type {MessageIntake} from '../message-intake.ts';
 import {createCommandReader, encodeReplies, MilterError} from './milter-codec.ts';
-import {drained, type MilterContent, startMilterContent} from './milter-content.ts';
+import {type MilterContent, startMilterContent} from './milter-content.ts';
 import type {EnvelopeNeeds} from './milter-envelope.ts';
 import type {JudgedMail} from './milter-mail.ts';
 import {createMilterSession, type SessionAction} from './milter-session.ts';

@@ -1,5 +1,6 @@
 // Content of one mail while it arrives: takes pieces, and passes them to a message intake as a stream.
-import {PassThrough, type Writable} from 'node:stream';
+import {PassThrough} from 'node:stream';
+import {drained} from '../drained.ts';
 import type {MessageIntake, Taken} from '../message-intake.ts';
 
 export interface MilterContent {
@@ -33,13 +34,3 @@ export const startMilterContent = (messages: MessageIntake, name: string): Milte
     },
   };
 };
-
-/** Resolves when the stream can take more, or is closed. */
-export const drained = (stream: Writable): Promise<void> =>
-  new Promise(resolve => {
-    const done = () => {
-      stream.off('drain', done).off('close', done);
-      resolve();
-    };
-    stream.on('drain', done).on('close', done);
-  });

@@ -1,6 +1,7 @@
 // Header changes that the milter requests for mail that passes.
 import {createHeaderReader} from '../../services/intake/header-block.ts';
 import type {HeaderField, Judgement} from '../../services/intake/mail.ts';
+import {foldWords} from '../fold-words.ts';
 import type {MilterReply} from './milter-codec.ts';
 
 const scoreField = 'X-Spam-Score';
@@ -31,21 +32,11 @@ const twoDigits = (score: number): string => (Math.round(score * 100) / 100 || 0
 
 const maxNameChars = 60;
 const maxSymbols = 100;
-/** RFC 5322 section 2.1.1 asks for 78 characters at most. */
-const maxLineChars = 78;
 
+/** The value of the field, which is folded with its name. The first of the names always fits beside it. */
 const foldList = (names: readonly string[]): string => {
-  const lines: string[] = [];
-  let line = '';
-  for (const [n, name] of names.entries()) {
-    const item = n < names.length - 1 ? `${name},` : name;
-    const maxChars = maxLineChars - (lines.length === 0 ? `${symbolsField}: `.length : 1);
-    if (line !== '' && line.length + 1 + item.length > maxChars) {
-      lines.push(line);
-      line = item;
-    } else line = line === '' ? item : `${line} ${item}`;
-  }
-  return [...lines, line].join('\r\n\t');
+  const label = `${symbolsField}:`;
+  return foldWords([label, ...names.join(', ').split(' ')]).slice(`${label} `.length);
 };
 
 /** Inserts header fields, each with its line end, before all others. */

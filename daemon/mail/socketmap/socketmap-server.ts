@@ -1,6 +1,7 @@
 // Socketmap listener: lookup tables for Postfix over a socket (socketmap_table(5)). A request is `TABLE KEY`, a reply is such as
 // `OK VALUE`, both as netstrings. A connection carries many requests, one after the other.
 import type {Socket} from 'node:net';
+import {drained} from '../drained.ts';
 import {type LocalAddress, listenLocal} from '../local-listener.ts';
 import {createNetstringReader, netstring} from './netstring.ts';
 
@@ -121,15 +122,6 @@ const answerTo = async (request: Buffer, {lookUp, onFailure}: SocketmapNeeds): P
     return {kind: 'unavailable', reason: 'internal error, see the log of mfd'};
   }
 };
-
-const drained = async (socket: Socket): Promise<void> =>
-  new Promise(resolve => {
-    const done = (): void => {
-      socket.off('drain', done).off('close', done);
-      resolve();
-    };
-    socket.on('drain', done).on('close', done);
-  });
 
 const replyText = (answer: TableAnswer): string => {
   switch (answer.kind) {

@@ -19,6 +19,9 @@ export const heldStates: readonly string[] = [
   'gone',
 ] satisfies HeldState[];
 
+/** A sum of scores without the noise of its last digits: 0.3 for 0.1 + 0.2. */
+export const shownScore = (score: number): number => Number(score.toPrecision(15));
+
 /** The place of the bytes: the spool of this node, or the hold queue of its Postfix. */
 export type HoldBackendName = 'spool' | 'postfix';
 

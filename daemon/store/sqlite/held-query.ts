@@ -3,6 +3,7 @@
 import type {HeldMail, SymbolScore} from '../../../shared/held-mail.ts';
 import type {HeldGroup, HeldQuery} from '../../services/ports.ts';
 import type {HoldCursor} from '../../services/quarantine/hold-queue-port.ts';
+import {shownScore} from '../../services/quarantine/stored-mail.ts';
 import type {Database, Db} from './database.ts';
 import {isCounted, totalOf} from './held-count.ts';
 import {type Condition, type HeldSearch, heldCondition, isSubjectAlone, searchOf} from './held-search.ts';
@@ -76,7 +77,7 @@ const mailOf = (
   sender,
   recipients: JSON.parse(recipients) as string[],
   subject,
-  score,
+  score: shownScore(score),
   symbols: (JSON.parse(symbols) as SymbolScore[]).map(({name}) => name),
   reason,
   size_bytes,

@@ -203,7 +203,6 @@ const withFailingListener = async (t: ExecutionContext, failures: number) => {
     store,
     nodeNo: 1,
     now: Date.now,
-    withReserve: async write => write(),
     onListenerFailure: error => errors.push(error),
   });
   const [first, second]: number[][][] = [[], []];
@@ -254,7 +253,6 @@ test('records of a kind that only a newer version knows are left out and told of
     store,
     nodeNo: 1,
     now: Date.now,
-    withReserve: async write => write(),
     onUnknownKinds: kinds => unknown.push(kinds),
   });
   const stranger = {...change('domain', 1, stampOf(1), {name: 'x'}), kind: 'listener' as Kind};

@@ -33,7 +33,7 @@ const arrange = async (t: ExecutionContext) => {
     time.steady += seconds * 1000;
   };
   const now = () => time.wall;
-  const configuration = createConfiguration({store, nodeNo: 1, now, withReserve: async write => write()});
+  const configuration = createConfiguration({store, nodeNo: 1, now});
   await configuration.change(async tx => {
     for (const [id, node_id] of [
       [1, 'alpha'],
