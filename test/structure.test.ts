@@ -94,7 +94,7 @@ const mayImport: Record<string, string[]> = {
   'cli/files': ['shared', 'cli', 'cli/command-line'],
   'cli/client': ['shared', 'cli', 'cli/command-line', 'cli/context', 'cli/files'],
   'cli/command-line': ['shared', 'cli', 'cli/completion'],
-  'cli/completion': [...cliShared, 'cli/context', 'cli/help', 'cli/quarantine'],
+  'cli/completion': [...cliShared, 'cli/context', 'cli/domain', 'cli/help', 'cli/quarantine'],
   'cli/help': cliShared,
   'cli/api': cliShared,
   'cli/audit': [...cliShared, 'cli/key'],
