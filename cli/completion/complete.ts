@@ -66,8 +66,9 @@ const argumentAt = ({registeredArguments}: Command, at: number): Argument | unde
 const values = async (
   needs: CompletionNeeds,
   typed: TypedWords,
-  {kind = 'free', word}: {kind: ValueKind | ValueList | undefined; word: PartialWord},
+  {kind, word}: {kind: ValueKind | ValueList | undefined; word: PartialWord},
 ): Promise<Completion> => {
+  if (kind === undefined) return nothing;
   if (typeof kind === 'object' && 'listOf' in kind) {
     const comma = word.part.lastIndexOf(',') + 1;
     const rest = {head: word.head + word.part.slice(0, comma), part: word.part.slice(comma)};
@@ -86,7 +87,6 @@ const valuesOf = async (
   typed: TypedWords,
   {kind, word}: {kind: Exclude<ValueKind, 'file' | '@file'>; word: PartialWord},
 ): Promise<Candidate[]> => {
-  if (kind === 'free') return [];
   if (isList(kind)) return kind.map(value => ({value, about: ''}));
   if (kind === 'command') return commandsBelow(program, typed.operands);
   if (kind === 'field') {
