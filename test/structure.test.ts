@@ -93,7 +93,7 @@ const mayImport: Record<string, string[]> = {
   'cli/output': ['shared', 'cli', 'cli/client', 'cli/command-line', 'cli/quarantine'],
   'cli/files': ['shared', 'cli', 'cli/command-line'],
   'cli/client': ['shared', 'cli', 'cli/command-line', 'cli/context', 'cli/files'],
-  'cli/command-line': ['shared', 'cli', 'cli/completion'],
+  'cli/command-line': ['shared', 'cli'],
   'cli/completion': [...cliShared, 'cli/context', 'cli/domain', 'cli/help', 'cli/quarantine'],
   'cli/help': cliShared,
   'cli/api': cliShared,

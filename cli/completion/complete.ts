@@ -2,11 +2,19 @@
 import type {Argument, Command, Option} from 'commander';
 import type {ConnectionFlags} from '../client/connection.ts';
 import {collected} from '../command-line/option-values.ts';
+import {
+  isOptionWord,
+  optionsOf,
+  optionWord,
+  readWords,
+  subcommandOf,
+  type TypedWords,
+  takesValue,
+} from '../command-line/typed-words.ts';
 import {helpTopics} from '../help/help-topics.ts';
 import type {Session} from '../session.ts';
 import {type Candidate, liveValues, maxValues} from './live-values.ts';
 import {createQuickClient} from './quick-client.ts';
-import {isOptionWord, optionsOf, optionWord, readWords, subcommandOf, type TypedWords, takesValue} from './typed-words.ts';
 import {type LiveKind, type ValueKind, type ValueList, valueKindOf} from './value-kinds.ts';
 
 export interface Completion {
