@@ -90,7 +90,7 @@ const mayImport: Record<string, string[]> = {
   ],
   'daemon/deploy/debian': ['shared'],
   daemon: ['shared', 'daemon/commands', 'daemon/config', 'daemon/node', 'daemon/store/sqlite'],
-  'cli/output': ['shared', 'cli', 'cli/client', 'cli/command-line', 'cli/quarantine'],
+  'cli/output': ['shared', 'cli', 'cli/client', 'cli/command-line'],
   'cli/files': ['shared', 'cli', 'cli/command-line'],
   'cli/client': ['shared', 'cli', 'cli/command-line', 'cli/context', 'cli/files'],
   'cli/command-line': ['shared', 'cli'],
