@@ -1,6 +1,6 @@
 // What was confirmed and has not begun when the dashboard is left.
 import test from 'ava';
-import {createContextStore} from '../../cli/context/context-store.ts';
+import {createContextStore} from '../../cli/files/context-store.ts';
 import {startApi} from '../helpers/cli/scripted-api.ts';
 import {clusterOf} from '../helpers/dashboard/cluster-records.ts';
 import {me, scriptedNode, startScripted} from '../helpers/dashboard/scripted-dashboard.ts';

@@ -5,11 +5,11 @@ import {isAbsolute, join} from 'node:path';
 import type {Document} from 'yaml';
 import type {Terminal} from '../command-line/terminal.ts';
 import {CliError} from '../errors.ts';
-import {writeAtomically} from '../files/atomic-file.ts';
-import {isMapping} from '../files/file-checks.ts';
-import {fileFailure} from '../files/file-failure.ts';
-import {withLock} from '../files/file-lock.ts';
-import {loadOwnYaml, readOwnYaml} from '../files/own-yaml.ts';
+import {writeAtomically} from './atomic-file.ts';
+import {isMapping} from './file-checks.ts';
+import {fileFailure} from './file-failure.ts';
+import {withLock} from './file-lock.ts';
+import {loadOwnYaml, readOwnYaml} from './own-yaml.ts';
 
 export interface Context {
   name: string;
