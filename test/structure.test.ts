@@ -104,7 +104,7 @@ const mayImport: Record<string, string[]> = {
   'cli/events': [...cliShared, 'cli/quarantine'],
   'cli/key': cliShared,
   'cli/quarantine': [...cliShared, 'cli/domain', 'cli/events'],
-  'cli/dashboard/shell': [...cliShared, 'cli/dashboard/list', 'cli/dashboard/screens/events'],
+  'cli/dashboard/shell': [...cliShared, 'cli/dashboard/list'],
   'cli/dashboard/list': ['shared', 'cli', 'cli/output', 'cli/dashboard/shell'],
   'cli/dashboard/screens/audit': [...screenShared, 'cli/audit'],
   'cli/dashboard/screens/cluster': [...screenShared, 'cli/cluster'],

@@ -6,7 +6,7 @@ import type {Connection} from '../../client/connection.ts';
 import type {Terminal} from '../../command-line/terminal.ts';
 import type {CliError} from '../../errors.ts';
 import type {ContextStore} from '../../files/context-store.ts';
-import {type EventLog, startEventLog} from '../screens/events/event-log.ts';
+import {type EventLog, startEventLog} from './event-log.ts';
 import type {Live} from './live.ts';
 import {createNotices, type Notices} from './notices.ts';
 import {createSource, type Source, type SourceOptions} from './source.ts';
