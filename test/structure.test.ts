@@ -109,7 +109,7 @@ const mayImport: Record<string, string[]> = {
   'cli/dashboard/screens/audit': [...screenShared, 'cli/audit'],
   'cli/dashboard/screens/cluster': [...screenShared, 'cli/cluster'],
   'cli/dashboard/screens/domains': [...screenShared, 'cli/domain'],
-  'cli/dashboard/screens/events': [...screenShared, 'cli/quarantine'],
+  'cli/dashboard/screens/events': screenShared,
   'cli/dashboard/screens/keys': [...screenShared, 'cli/key', 'cli/dashboard/screens/cluster'],
   'cli/dashboard/screens/quarantine': [...screenShared, 'cli/quarantine'],
   'cli/dashboard': [
