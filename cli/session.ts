@@ -9,7 +9,7 @@ import {createRetry, type Retry, type RetryFlags, retryBudgetMs, sleepUnlessInte
 import type {TransportOptions} from './client/transport.ts';
 import {agree, confirm} from './command-line/question.ts';
 import type {Terminal} from './command-line/terminal.ts';
-import {type ContextStore, createContextStore} from './context/context-store.ts';
+import {type ContextStore, createContextStore} from './files/context-store.ts';
 import {type DeclaredOutput, fieldsHelp, type OutputPlan, planOutput} from './output/declared-output.ts';
 import {type OutputFlags, outputFormat} from './output/output-format.ts';
 import {createPrinter, type Printer} from './output/printer.ts';

@@ -2,8 +2,8 @@
 import {readFile} from 'node:fs/promises';
 import {resolve} from 'node:path';
 import {readStdin, type Terminal} from '../command-line/terminal.ts';
-import type {Context, ContextStore} from '../context/context-store.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
+import type {Context, ContextStore} from '../files/context-store.ts';
 import {fileFailure} from '../files/file-failure.ts';
 import {pinnedIn} from './trust.ts';
 

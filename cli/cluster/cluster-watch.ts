@@ -1,8 +1,7 @@
 import {type Command, InvalidArgumentError} from 'commander';
 import {durationMs} from '../command-line/moment.ts';
 import {countOfAtLeastOne} from '../command-line/option-values.ts';
-import {timeOfDay} from '../events/event-columns.ts';
-import {timeText} from '../output/cell-text.ts';
+import {timeOfDay, timeText} from '../output/cell-text.ts';
 import type {Fields} from '../output/resource.ts';
 import {createStreamPrinter, type Streamed} from '../output/stream-printer.ts';
 import {healthTones, type Tone} from '../output/tone.ts';

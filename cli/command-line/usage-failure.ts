@@ -1,7 +1,7 @@
 // Usage errors of commander as errors of mfctl, with a suggestion.
 import type {Command, CommanderError} from 'commander';
-import {readWords, subcommandOf} from '../completion/typed-words.ts';
 import {type CliError, usageError} from '../errors.ts';
+import {readWords, subcommandOf} from './typed-words.ts';
 
 /** Commander says `error: unknown option '--foo'` and, on the next line, `(Did you mean --food?)`. */
 export const usageFailure = ({message}: CommanderError, program: Command, argv: readonly string[]): CliError => {

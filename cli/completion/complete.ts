@@ -2,11 +2,19 @@
 import type {Argument, Command, Option} from 'commander';
 import type {ConnectionFlags} from '../client/connection.ts';
 import {collected} from '../command-line/option-values.ts';
+import {
+  isOptionWord,
+  optionsOf,
+  optionWord,
+  readWords,
+  subcommandOf,
+  type TypedWords,
+  takesValue,
+} from '../command-line/typed-words.ts';
 import {helpTopics} from '../help/help-topics.ts';
 import type {Session} from '../session.ts';
 import {type Candidate, liveValues, maxValues} from './live-values.ts';
 import {createQuickClient} from './quick-client.ts';
-import {isOptionWord, optionsOf, optionWord, readWords, subcommandOf, type TypedWords, takesValue} from './typed-words.ts';
 import {type LiveKind, type ValueKind, type ValueList, valueKindOf} from './value-kinds.ts';
 
 export interface Completion {
@@ -66,8 +74,9 @@ const argumentAt = ({registeredArguments}: Command, at: number): Argument | unde
 const values = async (
   needs: CompletionNeeds,
   typed: TypedWords,
-  {kind = 'free', word}: {kind: ValueKind | ValueList | undefined; word: PartialWord},
+  {kind, word}: {kind: ValueKind | ValueList | undefined; word: PartialWord},
 ): Promise<Completion> => {
+  if (kind === undefined) return nothing;
   if (typeof kind === 'object' && 'listOf' in kind) {
     const comma = word.part.lastIndexOf(',') + 1;
     const rest = {head: word.head + word.part.slice(0, comma), part: word.part.slice(comma)};
@@ -86,7 +95,6 @@ const valuesOf = async (
   typed: TypedWords,
   {kind, word}: {kind: Exclude<ValueKind, 'file' | '@file'>; word: PartialWord},
 ): Promise<Candidate[]> => {
-  if (kind === 'free') return [];
   if (isList(kind)) return kind.map(value => ({value, about: ''}));
   if (kind === 'command') return commandsBelow(program, typed.operands);
   if (kind === 'field') {

@@ -1,7 +1,7 @@
 // Completion values that a node provides, each with a short description.
 import type {ApiKey} from '../../shared/api-key.ts';
-import {canonicalDomain} from '../../shared/domain-name.ts';
 import type {Client} from '../client/client.ts';
+import {findDomainId} from '../domain/find-domain.ts';
 import {senderText} from '../output/cell-text.ts';
 import {mailId} from '../quarantine/mail-id.ts';
 import type {LiveKind} from './value-kinds.ts';
@@ -49,25 +49,16 @@ const askers: Record<LiveKind, (question: LiveQuestion) => Promise<Candidate[]>>
       ...keys.filter(key => prefix !== '' && isOnlyOne(key)).map(key => ({value: key.name, about: about(key)})),
     ];
   },
-  filter: async question => {
-    const {data} = await question.client.domains.filters(await typedDomainId(question));
+  filter: async ({client, operands: [domain = '']}) => {
+    const {data} = await client.domains.filters(await findDomainId(client, domain));
     return data.map(({id, action, match, pattern}) => ({value: String(id), about: `${action} ${match} ${pattern}`}));
   },
-  selector: async question => {
-    const {data} = await question.client.domains.dkimKeys(await typedDomainId(question));
+  selector: async ({client, operands: [domain = '']}) => {
+    const {data} = await client.domains.dkimKeys(await findDomainId(client, domain));
     return data.map(({selector, algorithm}) => ({value: selector, about: algorithm}));
   },
   action: async ({client}) => {
     const {data} = await client.audit.list({limit: 1000});
     return [...new Set(data.map(({action}) => action))].toSorted().map(value => ({value, about: ''}));
   },
-};
-
-const typedDomainId = async ({client, operands: [typed = '']}: LiveQuestion): Promise<number | string> => {
-  if (/^\d{1,16}$/.test(typed)) return typed;
-  const name = canonicalDomain(typed);
-  const {data} = await client.domains.list();
-  const found = data.find(domain => domain.name === name);
-  if (found === undefined) throw new Error(`no domain is called ${typed}`);
-  return found.id;
 };

@@ -3,7 +3,7 @@ import {stat} from 'node:fs/promises';
 import {type Client, createClient} from '../client/client.ts';
 import {type ConnectionFlags, resolveConnection} from '../client/connection.ts';
 import type {Terminal} from '../command-line/terminal.ts';
-import type {ContextStore} from '../context/context-store.ts';
+import type {ContextStore} from '../files/context-store.ts';
 
 interface AskNeeds {
   terminal: Terminal;

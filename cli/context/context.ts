@@ -3,11 +3,11 @@ import {checkedCaFile, checkedUrl, readKey, unknownContext} from '../client/conn
 import {checkedMetricsUrl} from '../client/metrics.ts';
 import {addWholeOption} from '../command-line/option-values.ts';
 import {usageError} from '../errors.ts';
+import {type Context, isContextName} from '../files/context-store.ts';
 import type {Column} from '../output/column.ts';
 import type {Listed} from '../output/resource.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
-import {type Context, isContextName} from './context-store.ts';
 
 interface AddFlags {
   metricsUrl?: string;

@@ -5,10 +5,10 @@ import {apiUrl, type Connection, checkedKey, checkedUrl, givenCaFile, givenKey} 
 import {isOwnAuthority, otherAddresses} from '../cluster/other-addresses.ts';
 import {askHidden} from '../command-line/question.ts';
 import {CliError, usageError} from '../errors.ts';
+import {type Context, isContextName} from '../files/context-store.ts';
 import type {Shown} from '../output/resource.ts';
 import type {Detail} from '../output/table.ts';
 import type {Session} from '../session.ts';
-import {type Context, isContextName} from './context-store.ts';
 import {expectedFingerprint, trustedBy} from './server-trust.ts';
 
 interface LoginFlags {

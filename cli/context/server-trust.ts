@@ -6,10 +6,10 @@ import {clocksHint, endedHint} from '../client/request-failure.ts';
 import type {ServerCertificate} from '../client/server-certificate.ts';
 import {canonicalFingerprint, fingerprintOf} from '../client/trust.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
+import type {Context} from '../files/context-store.ts';
 import {dateText} from '../output/cell-text.ts';
 import {type Detail, renderDetails} from '../output/table.ts';
 import type {Session} from '../session.ts';
-import type {Context} from './context-store.ts';
 
 interface Trust {
   /** PEM; undefined is what Node trusts. */

@@ -1,4 +1,5 @@
 import type {Command} from 'commander';
+import {ascending} from '../../shared/ascending.ts';
 import type {Domain} from '../../shared/domain.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {inParallel} from '../client/in-parallel.ts';
@@ -27,7 +28,7 @@ Examples:
 const exportDomains = async (session: Session, namesOrIds: readonly string[]): Promise<void> => {
   const client = await session.client();
   const {data} = await client.domains.list();
-  const chosen = choose(data, namesOrIds).toSorted((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
+  const chosen = choose(data, namesOrIds).toSorted((a, b) => ascending(a.name, b.name));
   const domains = await inParallel(chosen, parallelRequests, async domain => {
     const filters = await client.domains.filters(domain.id);
     return {name: domain.name, ...settingsOf(domain), filters: sortedRules(filters.data).map(written)};

@@ -4,9 +4,9 @@ import {directions, maxBackends, maxTenantChars, scoreRange} from '../../shared/
 import {parseHostPort} from '../../shared/host-port.ts';
 import type {Terminal} from '../command-line/terminal.ts';
 import type {LineFault} from '../files/bounded-yaml.ts';
+import {isMapping, labelFault, type Path, type ReportFault, reportUnknownMembers} from '../files/file-checks.ts';
 import {readYamlFile, wrongFile} from '../files/yaml-file.ts';
 import {type DomainEntry, type SettingName, type Settings, settingNames} from './domain-entry.ts';
-import {isMapping, labelFault, type Path, type ReportFault, reportUnknownMembers} from './file-checks.ts';
 import {readRules} from './filter-rule-file.ts';
 
 export interface DomainFile {

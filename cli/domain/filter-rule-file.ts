@@ -10,8 +10,8 @@ import {
   maxPoints,
   patternFault,
 } from '../../shared/filter-rules.ts';
+import {isMapping, labelFault, type Path, type ReportFault, reportUnknownMembers} from '../files/file-checks.ts';
 import {type FilterRule, ruleNames} from './domain-entry.ts';
-import {isMapping, labelFault, type Path, type ReportFault, reportUnknownMembers} from './file-checks.ts';
 
 export const readRules = (value: unknown, path: Path, reportFault: ReportFault): FilterRule[] => {
   if (!Array.isArray(value)) {

@@ -1,5 +1,5 @@
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
-import {firstOf, senderText, timeText} from '../output/cell-text.ts';
+import {actorText, firstOf, senderText, timeOfDay, timeText} from '../output/cell-text.ts';
 import type {StreamColumn, Streamed} from '../output/stream-printer.ts';
 import {healthTones} from '../output/tone.ts';
 import {mailFields} from '../quarantine/held-mail-columns.ts';
@@ -49,9 +49,3 @@ const aboutText = (event: ClusterEvent): string => {
       return '';
   }
 };
-
-export const actorText = ({acted_by_key_id}: {acted_by_key_id: number | null}): string =>
-  acted_by_key_id === null ? 'by the node itself' : `by key ${acted_by_key_id}`;
-
-/** `09:30:01Z`, without the day, which a person who watches knows. */
-export const timeOfDay = (timestamp: string): string => timestamp.replace(/^.*T(\d\d:\d\d:\d\d).*$/, '$1Z');

@@ -1,5 +1,6 @@
 import type {Command} from 'commander';
 import {usageError} from '../errors.ts';
+import {foldWords} from '../output/fold.ts';
 import type {Session} from '../session.ts';
 import {type HelpTopic, helpTopics} from './help-topics.ts';
 
@@ -29,18 +30,7 @@ const definitions = (entries: HelpTopic['entries']): string => {
   return entries.map(([term, meaning]) => `  ${term.padEnd(indent - 4)}  ${folded(meaning, indent)}\n`).join('');
 };
 
-const width = 100;
-
-/** Lines of at most `width` columns, all but the first indented. */
-const folded = (text: string, indent: number): string => {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1);
-    if (line !== undefined && indent + line.length + 1 + word.length <= width) lines[lines.length - 1] = `${line} ${word}`;
-    else lines.push(word);
-  }
-  return lines.join(`\n${' '.repeat(indent)}`);
-};
+const folded = (text: string, indent: number): string => foldWords(text, {indent, width: 100});
 
 const commandAt = (program: Command, words: readonly string[]): Command =>
   words.reduce((command, word) => {

@@ -2,7 +2,7 @@
 import type {ApiKey} from '../../shared/api-key.ts';
 import type {Client} from '../client/client.ts';
 import {apiUrl, type Connection} from '../client/connection.ts';
-import type {ContextStore} from '../context/context-store.ts';
+import type {ContextStore} from '../files/context-store.ts';
 
 interface KeyHolders {
   contexts: string[];

@@ -3,8 +3,8 @@ import {setTimeout as sleep} from 'node:timers/promises';
 import type {ApiKey, CreatedApiKey} from '../../shared/api-key.ts';
 import type {Answer, Client} from '../client/client.ts';
 import type {Connection} from '../client/connection.ts';
-import type {ContextStore} from '../context/context-store.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
+import type {ContextStore} from '../files/context-store.ts';
 import {chooseKey} from './find-key.ts';
 import {findKeyHolders} from './key-holders.ts';
 

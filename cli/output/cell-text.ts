@@ -15,6 +15,9 @@ export const timeText = (timestamp: string | null): string | null => timestamp?.
 export const briefTimeText = (timestamp: string | null): string | null =>
   timestamp?.replace(/^\d+-(\d\d-\d\d)T(\d\d:\d\d).*(?=Z$)/, '$1 $2') ?? null;
 
+/** `09:30:01Z`, without the day, which a person who watches knows. */
+export const timeOfDay = (timestamp: string): string => timestamp.replace(/^.*T(\d\d:\d\d:\d\d).*$/, '$1Z');
+
 export const dateText = (timestamp: string | null): string | null => timestamp?.slice(0, 10) ?? null;
 
 export const countText = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
@@ -43,6 +46,10 @@ export const durationWords = (seconds: number): string => {
 
 /** An envelope sender is empty for a bounce (RFC 5321 section 4.5.5). */
 export const senderText = (sender: string): string => sender || '<>';
+
+/** Who released or discarded a mail. */
+export const actorText = ({acted_by_key_id}: {acted_by_key_id: number | null}): string =>
+  acted_by_key_id === null ? 'by the node itself' : `by key ${acted_by_key_id}`;
 
 /** The first value, and the number of others. */
 export const firstOf = (texts: readonly string[]): string => {

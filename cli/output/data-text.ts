@@ -2,6 +2,7 @@
 import {safeLine} from '../../shared/safe-text.ts';
 import {fieldsOf, toCsv} from './csv.ts';
 import {type FieldChoice, type OutputFormat, pick} from './output-format.ts';
+import type {Fields} from './resource.ts';
 import {safeJson} from './safe-json.ts';
 
 export interface Data<T> {
@@ -31,6 +32,23 @@ export const dataText = <T>({value, records, fields, nameOf}: Data<T>, format: D
     default:
       return format satisfies never;
   }
+};
+
+/** The text of a list that comes in pieces: only the first one has the header of CSV. */
+export const createPieces = <T>(
+  format: DataFormat,
+  {choice, toYaml = () => ''}: {choice: FieldChoice | undefined; toYaml: ToYaml | undefined},
+  {fields, nameOf}: Fields<T>,
+): ((piece: Pick<Data<T>, 'value' | 'records'>) => string) => {
+  let hasHeader = false;
+  return piece => {
+    const all = {...piece, fields, nameOf};
+    const data = choice === undefined ? all : picked(all, choice);
+    const text = dataText(data as typeof all, format, toYaml);
+    const isRepeated = format === 'csv' && hasHeader;
+    hasHeader = true;
+    return isRepeated ? text.slice(toCsv(data.fields ?? fields, []).length) : text;
+  };
 };
 
 export type ToYaml = (value: unknown) => string;

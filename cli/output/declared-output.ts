@@ -4,6 +4,7 @@ import type {Command} from 'commander';
 import type {Terminal} from '../command-line/terminal.ts';
 import {usageError} from '../errors.ts';
 import type {ToYaml} from './data-text.ts';
+import {foldWords} from './fold.ts';
 import {chooseFields, type FieldChoice, type OutputFlags, type OutputFormat, outputFormat} from './output-format.ts';
 import type {Fields} from './resource.ts';
 import type {DrawTable} from './table.ts';
@@ -43,23 +44,9 @@ export const planOutput = async (
 /** For the help of a command, as wide as the rest of it. */
 export const fieldsHelp = (command: Command, {fields, answerFields = []}: Fields<never>): string => {
   const width = command.configureOutput().getOutHelpWidth?.() ?? 80;
-  const lines = (names: readonly string[]): string =>
-    wrapped(
-      names.map((name, at) => (at < names.length - 1 ? `${name},` : name)),
-      width,
-    );
+  const lines = (names: readonly string[]): string => `  ${foldWords(names.join(', '), {indent: 2, width})}`;
   const ofAnswer = answerFields.length === 0 ? '' : `\nor, of the whole answer:\n${lines(answerFields)}`;
   return `\nFields for --json:\n${lines(fields)}${ofAnswer}`;
-};
-
-const wrapped = (words: readonly string[], width: number): string => {
-  const lines: string[] = [];
-  for (const word of words) {
-    const longer = `${lines.at(-1) ?? ''} ${word}`;
-    if (lines.length > 0 && longer.length <= width) lines[lines.length - 1] = longer;
-    else lines.push(`  ${word}`);
-  }
-  return lines.join('\n');
 };
 
 const pathOf = (command: Command): string => (command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name());

@@ -28,3 +28,14 @@ const foldLine = (line: string, width: number): string => {
   }
   return [...lines, current].join('\n');
 };
+
+/** Words in lines of at most `width` characters, all but the first indented. A longer word stays whole. */
+export const foldWords = (text: string, {indent, width}: {indent: number; width: number}): string => {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1);
+    if (line !== undefined && indent + line.length + 1 + word.length <= width) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines.join(`\n${' '.repeat(indent)}`);
+};

@@ -2,11 +2,9 @@
 import {CliError} from '../errors.ts';
 import {isColour, type Session} from '../session.ts';
 import {cellText} from './cell-text.ts';
-import {toCsv} from './csv.ts';
-import {dataText, picked} from './data-text.ts';
+import {createPieces} from './data-text.ts';
 import {displayWidth} from './display-width.ts';
 import type {Listed} from './resource.ts';
-import {safeJson} from './safe-json.ts';
 import type {Sorter} from './sort-rows.ts';
 import {createLines, type StreamColumn} from './stream-printer.ts';
 
@@ -85,18 +83,13 @@ const createListStream = <T>(session: Session, listed: Listed<T>) => {
 };
 
 const createText = <T>(session: Session, listed: Listed<T>, first: readonly T[]): ((rows: readonly T[]) => string) => {
-  const {format, choice, toYaml = () => ''} = session.outputPlan();
+  const plan = session.outputPlan();
+  const {format} = plan;
   if (format === 'table' || format === 'wide') return createTable(session, listed, first);
-  const {fields, nameOf} = listed;
-  let hasHeader = false;
+  const textOf = createPieces(format, plan, listed);
   return rows => {
-    const all = {value: rows, records: rows, fields, nameOf};
-    const data = choice === undefined ? all : picked(all, choice);
-    if (format === 'json') return data.records.map(record => safeJson(record, 2).replace(/^/gm, '  ')).join(',\n');
-    const text = dataText(data as typeof all, format, toYaml);
-    const isRepeated = format === 'csv' && hasHeader;
-    hasHeader = true;
-    return isRepeated ? text.slice(toCsv(data.fields ?? fields, []).length) : text;
+    const text = textOf({value: rows, records: rows});
+    return format === 'json' ? text.slice('[\n'.length, -'\n]\n'.length) : text;
   };
 };
 

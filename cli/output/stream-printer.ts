@@ -3,8 +3,7 @@
 import {isColour, type Session} from '../session.ts';
 import {cellText} from './cell-text.ts';
 import type {Column} from './column.ts';
-import {toCsv} from './csv.ts';
-import {dataText, picked} from './data-text.ts';
+import {createPieces} from './data-text.ts';
 import type {OutputPlan} from './declared-output.ts';
 import {displayWidth, truncate} from './display-width.ts';
 import type {OutputFormat} from './output-format.ts';
@@ -42,28 +41,21 @@ const formatOf = ({terminal: {env, stdout}, flags}: Session, plan: OutputPlan): 
   return output === undefined && json === undefined && !env.MFCTL_OUTPUT && !stdout.isTTY ? 'ndjson' : plan.format;
 };
 
-const createText = <T>(session: Session, {columns, fields, nameOf}: Streamed<T>): ((row: T) => string) => {
+const createText = <T>(session: Session, streamed: Streamed<T>): ((row: T) => string) => {
   const {stdout} = session.terminal;
   const plan = session.outputPlan();
   const format = formatOf(session, plan);
   if (format === 'table' || format === 'wide') {
+    const {columns} = streamed;
     const shown = format === 'wide' ? columns.map(column => ({...column, cell: column.wide ?? column.cell})) : columns;
     const lines = createLines(shown, isColour(stdout, session.terminal, session.flags()));
     return row => lines.render(row, stdout.isTTY && format === 'table' ? stdout.columns || 80 : undefined);
   }
 
-  const {choice, toYaml = () => ''} = plan;
-  let hasHeader = false;
-  return row => {
-    const record = {value: row, records: [row], fields, nameOf};
-    const data = choice === undefined ? record : picked(record, choice);
-    // Every record is a separate line or document, as there is no list around them.
-    const text = dataText(data as typeof record, format === 'json' ? 'ndjson' : format, toYaml);
-    if (format === 'yaml') return `---\n${text}`;
-    const isRepeated = format === 'csv' && hasHeader;
-    hasHeader = true;
-    return isRepeated ? text.slice(toCsv(data.fields ?? fields, []).length) : text;
-  };
+  // Every record is a separate line or document, as there is no list around them.
+  const textOf = createPieces(format === 'json' ? 'ndjson' : format, plan, streamed);
+  const start = format === 'yaml' ? '---\n' : '';
+  return row => start + textOf({value: row, records: [row]});
 };
 
 /** Lines of a table whose later rows are not known yet: widths are declared, and grow when they must. */

@@ -142,34 +142,18 @@ const createActs = ({onHeld, onActed}: Pick<HeldMailWatch, 'onHeld' | 'onActed'>
   };
 };
 
-interface Pause {
-  /** Resolves after `ms`; at once when `end` was called since the last wait, or when the signal aborts. True when it was ended. */
-  wait(ms: number): Promise<boolean>;
-  end(): void;
-}
-
-/** A wait that `end` cuts short, also before it begins. */
-const createPause = (signal: AbortSignal): Pause => {
-  let isEnded = false;
-  let wake = (): void => undefined;
+/** A wait that `end` cuts short, also before it begins; so does the signal, which must abort in the end. */
+const createPause = (signal: AbortSignal) => {
+  let ending = new AbortController();
+  const end = (): void => ending.abort();
+  signal.addEventListener('abort', end, {once: true});
   return {
-    end() {
-      isEnded = true;
-      wake();
-    },
-    async wait(ms) {
-      if (!isEnded && !signal.aborted)
-        await new Promise<void>(resolve => {
-          const timer = setTimeout(resolve, ms);
-          wake = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-          signal.addEventListener('abort', wake, {once: true});
-        });
-      signal.removeEventListener('abort', wake);
-      const wasEnded = isEnded;
-      isEnded = false;
+    end,
+    /** Resolves after `ms`, or at once when it was ended since the last wait. True when it was ended. */
+    async wait(ms: number): Promise<boolean> {
+      await sleep(ms, undefined, {signal: ending.signal}).catch(() => undefined);
+      const wasEnded = ending.signal.aborted;
+      ending = new AbortController();
       return wasEnded;
     },
   };

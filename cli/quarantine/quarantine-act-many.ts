@@ -1,10 +1,10 @@
 // Actions on many mails: progress, Ctrl-C, and the report.
 import type {BulkResult, HoldAction, MailReference} from '../../shared/held-mail.ts';
 import {CliError, exitCodes} from '../errors.ts';
-import {countResults, pastTense, printResults, warnOfFailures} from '../output/action-report.ts';
 import {countText, plural} from '../output/cell-text.ts';
 import {createProgressBar} from '../output/progress-bar.ts';
 import type {Session} from '../session.ts';
+import {countResults, pastTense, printResults, warnOfFailures} from './action-report.ts';
 import {actOn, type BulkOutcome} from './bulk-action.ts';
 
 export interface Many {

@@ -3,9 +3,9 @@ import type {BulkResult, HoldAction, MailReference} from '../../shared/held-mail
 import {wholeNumber} from '../command-line/option-values.ts';
 import {readStdin} from '../command-line/terminal.ts';
 import {usageError} from '../errors.ts';
-import {actionOutcomes, bulkResults, pastTense} from '../output/action-report.ts';
 import type {Listed} from '../output/resource.ts';
 import type {Session} from '../session.ts';
+import {actionOutcomes, bulkResults, pastTense} from './action-report.ts';
 import {mailId, parseMailId, parseMailIds} from './mail-id.ts';
 import {actOnMany, checkExpectedCount} from './quarantine-act-many.ts';
 import {actOnMatching} from './quarantine-act-matching.ts';

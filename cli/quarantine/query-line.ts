@@ -9,7 +9,7 @@ import type {HoldQuery} from './hold-query.ts';
 
 type TextMember = Exclude<keyof HoldQuery, 'least' | 'most' | 'reason'>;
 
-/** Filters by their typed name; the names of the API work too. */
+/** Filters by their typed name, the short one first; the names of the API work too. */
 export const filterNames: Record<string, TextMember | 'reason'> = {
   domain: 'domain',
   from: 'sender',
@@ -122,20 +122,12 @@ const addFilter = (query: HoldQuery, filter: Filter): void => {
 };
 
 const addOnce = (query: HoldQuery, member: TextMember | 'reason', value: string, raw: string): void => {
-  if (query[member] !== undefined) throw usageError(`${raw}: there is another ${shortName[member]} filter already`);
+  if (query[member] !== undefined) throw usageError(`${raw}: there is another ${shortName(member)} filter already`);
   Object.assign(query, {[member]: value});
 };
 
-const shortName: Record<TextMember | 'reason', string> = {
-  domain: 'domain',
-  sender: 'from',
-  recipient: 'to',
-  subject: 'subject',
-  since: 'since',
-  until: 'until',
-  reason: 'reason',
-  node: 'node',
-};
+const shortName = (member: TextMember | 'reason'): string | undefined =>
+  Object.keys(filterNames).find(name => filterNames[name] === member);
 
 /** Operators by the end of the range that they set. The parameters of the API include their bound. */
 const addScore = (query: HoldQuery, {name, sign, value, raw}: Filter): void => {

@@ -1,6 +1,6 @@
 // Actions that were confirmed and not started yet when the dashboard is closed.
 import test from 'ava';
-import {createContextStore} from '../../cli/context/context-store.ts';
+import {createContextStore} from '../../cli/files/context-store.ts';
 import {startApi} from '../helpers/cli/scripted-api.ts';
 import {clusterOf} from '../helpers/dashboard/cluster-records.ts';
 import {me, scriptedNode, startScripted} from '../helpers/dashboard/scripted-dashboard.ts';

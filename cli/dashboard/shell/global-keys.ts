@@ -7,7 +7,7 @@ import type {DeferredActions} from './deferred-actions.ts';
 import {helpPage} from './help-page.ts';
 import type {Binding, KeyName} from './keys.ts';
 import {messagesPage, type SaidMessage} from './messages-page.ts';
-import {type ScreenBindings, type ScreenCommand, type ScreenName, type Shell, screenNames} from './shell.ts';
+import {guarded, type ScreenBindings, type ScreenCommand, type ScreenName, type Shell, screenNames} from './shell.ts';
 import {statusText} from './shell-lines.ts';
 import {whyNot} from './why-not.ts';
 
@@ -71,12 +71,8 @@ const globalCommands = (globals: Globals): ScreenCommand[] => [
 /** Runs the command, or shows why it is not available. */
 const run = (globals: Globals, what: Pick<Binding, 'needs' | 'run'>, input: string): void => {
   const reason = what.needs && whyNot(globals.app, what.needs);
-  try {
-    if (reason !== undefined) globals.say(reason, 'warn');
-    else what.run(input);
-  } catch (error) {
-    globals.fail(error);
-  }
+  if (reason !== undefined) globals.say(reason, 'warn');
+  else void guarded(globals, () => what.run(input));
 };
 
 const commandsOf = (globals: Globals): ScreenCommand[] => [
@@ -141,8 +137,8 @@ const openCommandLine = (globals: Globals): void => {
 
 const onlyOne = <T>(found: readonly T[]): T | undefined => (found.length === 1 ? found[0] : undefined);
 
-const openContexts = async (globals: Globals): Promise<void> => {
-  try {
+const openContexts = (globals: Globals): Promise<void> =>
+  guarded(globals, async () => {
     const {contexts} = await globals.app.contexts.read();
     if (contexts.length === 0) throw new CliError('no_contexts', 'there are no contexts', {hint: 'mfctl context add --help'});
     globals.open({
@@ -155,10 +151,7 @@ const openContexts = async (globals: Globals): Promise<void> => {
       ),
       onChoose: index => switchContext(globals, contexts[index]?.name ?? ''),
     });
-  } catch (error) {
-    globals.fail(error);
-  }
-};
+  });
 
 /** Refused while actions are under way: they belong to the present node. */
 const switchContext = (globals: Globals, name: string): void => {

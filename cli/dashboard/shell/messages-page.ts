@@ -1,6 +1,7 @@
 // Page of messages: the connection, present problems, and earlier messages.
 
 import type {Tone} from '../../output/tone.ts';
+import {clockText} from '../list/moment-cells.ts';
 import {wrapText} from './fit-text.ts';
 import type {Page} from './modal.ts';
 import type {Theme} from './theme.ts';
@@ -44,5 +45,3 @@ export const messagesPage = ({status, present, said}: MessagesFacts, theme: Them
 
 /** Indentation of texts in cells. */
 const gutter = 11;
-
-const clockText = (atMs: number): string => `${new Date(atMs).toISOString().slice(11, 19)}Z`;

@@ -57,6 +57,15 @@ export interface Shell {
   reconnect(connection: Connection, greeting: string): void;
 }
 
+/** Runs the action, and shows what it throws or rejects with. */
+export const guarded = async ({fail}: Pick<Shell, 'fail'>, act: () => void | Promise<void>): Promise<void> => {
+  try {
+    await act();
+  } catch (error) {
+    fail(error);
+  }
+};
+
 export const ShellContext = createContext<Shell | undefined>(undefined);
 
 export const useShell = (): Shell => {

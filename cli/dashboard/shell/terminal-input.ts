@@ -1,4 +1,5 @@
 // Input of the terminal, without pastes, which are removed before ink turns the rest into keys.
+import {withMembers} from './ink-stream.ts';
 import {createPasteReader, type TerminalEvent} from './paste-reader.ts';
 
 /** Input that bypasses the parser of ink. */
@@ -64,7 +65,7 @@ export const createTerminalInput = (terminal: NodeJS.ReadStream): TerminalInput 
   };
 
   return {
-    stdin: withChanges(terminal, changes),
+    stdin: withMembers(terminal, changes),
     listen: next => {
       listener = next;
       return () => {
@@ -74,12 +75,3 @@ export const createTerminalInput = (terminal: NodeJS.ReadStream): TerminalInput 
     readNumber: () => reads,
   };
 };
-
-const withChanges = (terminal: NodeJS.ReadStream, changes: Record<string, unknown>): NodeJS.ReadStream =>
-  new Proxy(terminal, {
-    get: (target, name) => {
-      if (typeof name === 'string' && name in changes) return changes[name];
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });

@@ -3,7 +3,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test from 'ava';
 import {type ConnectionFlags, checkedUrl, resolveConnection} from '../../../cli/client/connection.ts';
-import {createContextStore} from '../../../cli/context/context-store.ts';
+import {createContextStore} from '../../../cli/files/context-store.ts';
 import {createFakeTerminal} from '../../helpers/cli/fake-terminal.ts';
 
 const pem = (name: string) => `-----BEGIN CERTIFICATE-----\n${name}\n`;

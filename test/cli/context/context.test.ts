@@ -3,7 +3,7 @@ import {chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, wri
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import {createContextStore} from '../../../cli/context/context-store.ts';
+import {createContextStore} from '../../../cli/files/context-store.ts';
 import {runCli} from '../../helpers/cli/fake-terminal.ts';
 
 const mfctl = join(import.meta.dirname, '../../../bin/mfctl');

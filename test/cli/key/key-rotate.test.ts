@@ -3,7 +3,7 @@ import {mkdir, readFile, rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {Writable} from 'node:stream';
 import test, {type ExecutionContext} from 'ava';
-import {createContextStore} from '../../../cli/context/context-store.ts';
+import {createContextStore} from '../../../cli/files/context-store.ts';
 import {run} from '../../../cli/program.ts';
 import {safeLine} from '../../../shared/safe-text.ts';
 import {createFakeTerminal} from '../../helpers/cli/fake-terminal.ts';

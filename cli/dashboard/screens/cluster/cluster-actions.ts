@@ -2,7 +2,7 @@
 import {timeText} from '../../../output/cell-text.ts';
 import {deferForceable, wordPrompt} from '../../shell/asking.ts';
 import {secretPage} from '../../shell/secret-page.ts';
-import type {Shell} from '../../shell/shell.ts';
+import {guarded, type Shell} from '../../shell/shell.ts';
 
 export const askForToken = (shell: Shell): void => {
   shell.open({
@@ -16,8 +16,8 @@ export const askForToken = (shell: Shell): void => {
   });
 };
 
-const createToken = async (shell: Shell): Promise<void> => {
-  try {
+const createToken = (shell: Shell): Promise<void> =>
+  guarded(shell, async () => {
     const {data} = await shell.app.client.cluster.createToken();
     shell.openLater(
       secretPage(shell, {
@@ -27,10 +27,7 @@ const createToken = async (shell: Shell): Promise<void> => {
         after: ['On the new machine, with the token on standard input:', '  mfd join - --data /var/lib/mfd'],
       }),
     );
-  } catch (error) {
-    shell.fail(error);
-  }
-};
+  });
 
 /** Asks a question first, then for the node's name. */
 export const askToRemove = (

@@ -4,7 +4,7 @@ import {driftOf} from '../../../cluster/drift.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
 import {useWatched} from '../../shell/hooks.ts';
 import type {Binding} from '../../shell/keys.ts';
-import {type Shell, useShell} from '../../shell/shell.ts';
+import {guarded, type Shell, useShell} from '../../shell/shell.ts';
 import {noSource} from '../../shell/source.ts';
 import {agedStatus} from './aged-status.ts';
 import {askForToken, askToRemove} from './cluster-actions.ts';
@@ -112,16 +112,8 @@ const clusterBindings = ({shell, localNode, openNode}: BindingNeeds, peer: Peer 
 const driftBinding = (shell: Shell) => ({
   needs: 'cluster:read' as const,
   help: 'which records and fields differ between nodes',
-  run: () => void openDrift(shell),
+  run: () => void guarded(shell, async () => shell.open(driftPage(await readDrift(shell.app), shell.app.theme))),
 });
-
-const openDrift = async ({app, open, fail}: Shell): Promise<void> => {
-  try {
-    open(driftPage(await readDrift(app), app.theme));
-  } catch (error) {
-    fail(error);
-  }
-};
 
 const tokenBinding = (shell: Shell) => ({
   needs: 'cluster:write' as const,

@@ -6,6 +6,7 @@ import {asCliError, CliError} from '../../../errors.ts';
 import {countText, plural} from '../../../output/cell-text.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import {type AskingShell, askByForm, askToDefer} from '../../shell/asking.ts';
+import {guarded} from '../../shell/shell.ts';
 import {changesOf, nameFault, newSettings, settingFaults, settingFields, settingLines, valuesOf} from './domain-settings.ts';
 
 export interface DomainServices {
@@ -51,10 +52,10 @@ export const openNewDomain = ({app, shell, onChange, onCreated}: NewDomainNeeds)
     },
   });
 
-export const askToDelete = async (needs: DomainServices, id: number): Promise<void> => {
-  const {app, shell} = needs;
-  const {client, me} = app;
-  try {
+export const askToDelete = (needs: DomainServices, id: number): Promise<void> =>
+  guarded(needs.shell, async () => {
+    const {app, shell} = needs;
+    const {client, me} = app;
     const [{data: domain, etag}, filters, keys] = await Promise.all([
       client.domains.get(id),
       client.domains.filters(id),
@@ -78,10 +79,7 @@ export const askToDelete = async (needs: DomainServices, id: number): Promise<vo
       },
       onSettled: needs.onChange,
     });
-  } catch (error) {
-    shell.fail(error);
-  }
-};
+  });
 
 const keysText = (keys: readonly DkimKey[]): string => {
   if (keys.length === 0) return 'no DKIM keys';

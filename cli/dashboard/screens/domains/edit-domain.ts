@@ -5,7 +5,7 @@ import type {Client} from '../../../client/client.ts';
 import {type Settings, settingNames} from '../../../domain/domain-entry.ts';
 import {asCliError, type CliError} from '../../../errors.ts';
 import {errorsOf, isFinal, withFields} from '../../shell/asking.ts';
-import type {Shell} from '../../shell/shell.ts';
+import {guarded, type Shell} from '../../shell/shell.ts';
 import {changesOf, differences, diffLines, settingFaults, settingFields, valuesOf} from './domain-settings.ts';
 
 interface EditNeeds {
@@ -22,10 +22,10 @@ interface Version {
 type Changes = Partial<Settings>;
 
 export const editDomain = async (needs: EditNeeds, id: number): Promise<void> =>
-  guarded(needs, async () => openForm(needs, await read(needs, id), {}));
+  guarded(needs.shell, async () => openForm(needs, await read(needs, id), {}));
 
 export const setActive = async (needs: EditNeeds, id: number, active: boolean): Promise<void> =>
-  guarded(needs, async () => {
+  guarded(needs.shell, async () => {
     const version = await read(needs, id);
     if (version.domain.active === active) needs.shell.say(`${version.domain.name} is ${active ? '' : 'in'}active already`);
     else await propose(needs, version, {active});
@@ -40,7 +40,7 @@ const openForm = (needs: EditNeeds, version: Version, changes: Changes, failure?
     fields: settingFields({...valuesOf(domain), ...valuesOf(changes)}),
     check: settingFaults,
     ...(failure && {errors: errorsOf(failure)}),
-    onSubmit: values => void guarded(needs, async () => propose(needs, version, changesOf(domain, values))),
+    onSubmit: values => void guarded(needs.shell, () => propose(needs, version, changesOf(domain, values))),
   });
 };
 
@@ -55,7 +55,7 @@ const propose = async (needs: EditNeeds, version: Version, changes: Changes): Pr
     kind: 'question',
     lines: [`Change ${domain.name}?`, ...diffLines(domain, changes).map(line => `  ${line}`), ...warnings],
     yes: 'save',
-    onYes: () => void guarded(needs, async () => save(needs, version, changes)),
+    onYes: () => void guarded(needs.shell, () => save(needs, version, changes)),
     no: 'back to the form',
     onNo: () => openForm(needs, version, changes),
   });
@@ -122,12 +122,4 @@ const indented = (lines: readonly string[]): string[] => lines.map(line => `  ${
 const read = async ({client}: EditNeeds, id: number): Promise<Version> => {
   const {data, etag} = await client.domains.get(id);
   return {domain: data, etag};
-};
-
-const guarded = async ({shell}: Pick<EditNeeds, 'shell'>, act: () => Promise<void>): Promise<void> => {
-  try {
-    await act();
-  } catch (error) {
-    shell.fail(error);
-  }
 };

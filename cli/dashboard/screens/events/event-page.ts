@@ -4,9 +4,9 @@ import type {Client} from '../../../client/client.ts';
 import {asCliError} from '../../../errors.ts';
 import {senderText, sizeText, timeText} from '../../../output/cell-text.ts';
 import {type DetailPair, detailLines} from '../../shell/detail-lines.ts';
+import type {EventRow} from '../../shell/event-row.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Theme} from '../../shell/theme.ts';
-import type {EventRow} from './event-row.ts';
 
 const isOfMail = ({type}: EventRow): boolean => type === 'held' || type === 'released' || type === 'discarded';
 

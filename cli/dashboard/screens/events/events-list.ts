@@ -8,10 +8,10 @@ import {clockText, dayText} from '../../list/moment-cells.ts';
 import type {TuiColumn} from '../../list/table-lines.ts';
 import type {Tail} from '../../list/tail.ts';
 import type {AppContext} from '../../shell/app-context.ts';
+import {eventLimit} from '../../shell/event-log.ts';
+import {type EventRow, type LogRow, matchesEvent} from '../../shell/event-row.ts';
 import type {LiveState} from '../../shell/live.ts';
 import type {Style} from '../../shell/theme.ts';
-import {eventLimit} from './event-log.ts';
-import {type EventRow, type LogRow, matchesEvent} from './event-row.ts';
 
 const typeMarks: Record<EventRow['type'], string> = {
   held: '■',

@@ -4,10 +4,10 @@ import {queryOf} from '../../list/list.ts';
 import type {ListQuery} from '../../list/list-query.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
 import {pauseBinding} from '../../list/tail.ts';
+import type {EventRow} from '../../shell/event-row.ts';
 import {useWatched} from '../../shell/hooks.ts';
 import {useShell} from '../../shell/shell.ts';
 import {eventPage} from './event-page.ts';
-import type {EventRow} from './event-row.ts';
 import {eventsList} from './events-list.ts';
 
 export const EventsScreen = (): ReactElement => {

@@ -3,7 +3,7 @@ import type {ApiKey, CreatedApiKey} from '../../../../shared/api-key.ts';
 import {planRotation, type Rotation, type RotationPlan, type RotationServices, rotateKey} from '../../../key/key-rotation.ts';
 import {durationText, timeText} from '../../../output/cell-text.ts';
 import {secretPage} from '../../shell/secret-page.ts';
-import type {Shell} from '../../shell/shell.ts';
+import {guarded, type Shell} from '../../shell/shell.ts';
 import {silentText} from '../cluster/cluster-actions.ts';
 import {nameOf} from './key-actions.ts';
 import {aboutKey} from './key-form.ts';
@@ -37,14 +37,11 @@ const needsOf = ({app: {client, connection, clientFor, contexts, now}}: Shell): 
   now,
 });
 
-const plan = async (shell: Shell, {id}: ApiKey, overlapMs: number): Promise<void> => {
-  try {
+const plan = (shell: Shell, {id}: ApiKey, overlapMs: number): Promise<void> =>
+  guarded(shell, async () => {
     const found = await planRotation(needsOf(shell), id, {overlapMs});
     shell.openLater({kind: 'question', lines: questionLines(found), yes: 'rotate', onYes: () => void rotate(shell, found)});
-  } catch (error) {
-    shell.fail(error);
-  }
-};
+  });
 
 const questionLines = ({old, successor, overlapMs, contexts, doubtful, isOwn}: RotationPlan): string[] => [
   `Rotate key ${nameOf(old)}?`,
@@ -58,10 +55,10 @@ const questionLines = ({old, successor, overlapMs, contexts, doubtful, isOwn}: R
 
 const contextsText = (names: readonly string[]): string => `the context${names.length === 1 ? '' : 's'} ${names.join(', ')}`;
 
-const rotate = async (shell: Shell, found: RotationPlan): Promise<void> => {
-  let apiKey: string | undefined;
-  shell.say('Making the new key and trying it out …');
-  try {
+const rotate = (shell: Shell, found: RotationPlan): Promise<void> =>
+  guarded(shell, async () => {
+    let apiKey: string | undefined;
+    shell.say('Making the new key and trying it out …');
     const rotation = await rotateKey(needsOf(shell), found, async (successor, kept) => {
       if (found.isOwn) apiKey = successor.key;
       await shown(shell, successor, kept);
@@ -69,10 +66,7 @@ const rotate = async (shell: Shell, found: RotationPlan): Promise<void> => {
     const text = endText(found, rotation);
     if (apiKey === undefined) shell.say(text, 'good');
     else shell.reconnect({...shell.app.connection, apiKey}, text);
-  } catch (error) {
-    shell.fail(error);
-  }
-};
+  });
 
 /** Resolves when the user has confirmed the page. */
 const shown = (shell: Shell, {key, ...record}: CreatedApiKey, kept: readonly string[]): Promise<void> =>

@@ -2,7 +2,7 @@
 import {usageError} from '../../../errors.ts';
 import {type HoldQuery, queryWords} from '../../../quarantine/hold-query.ts';
 import {parseQuery, printQuery, queryFault} from '../../../quarantine/query-line.ts';
-import type {Shell} from '../../shell/shell.ts';
+import {guarded, type Shell} from '../../shell/shell.ts';
 import {type MailOrder, mailOrders, orderLabels} from './mail-order.ts';
 import type {QuarantineContext} from './quarantine-context.ts';
 import {completeQuery} from './query-completion.ts';
@@ -56,9 +56,9 @@ export const setOrder = (quarantine: QuarantineContext, name: string): void => {
   ask(quarantine, quarantine.list.get().query, order);
 };
 
-export const openViews = async (shell: Shell, quarantine: QuarantineContext): Promise<void> => {
-  const {fail, say, openLater} = shell;
-  try {
+export const openViews = (shell: Shell, quarantine: QuarantineContext): Promise<void> =>
+  guarded(shell, async () => {
+    const {fail, say, openLater} = shell;
     const picker = await viewPicker({
       store: quarantine.views,
       onChoose: ({query, order}) => ask(quarantine, query, order),
@@ -67,16 +67,10 @@ export const openViews = async (shell: Shell, quarantine: QuarantineContext): Pr
       reopen: () => void openViews(shell, quarantine),
     });
     openLater(picker);
-  } catch (error) {
-    fail(error);
-  }
-};
+  });
 
-export const saveCurrentView = async ({say, fail}: Shell, {views, list}: QuarantineContext, name: string): Promise<void> => {
-  try {
+export const saveCurrentView = (shell: Shell, {views, list}: QuarantineContext, name: string): Promise<void> =>
+  guarded(shell, async () => {
     await saveView(views, name, list.get());
-    say(`Saved as ${name}: v shows all views`, 'good');
-  } catch (error) {
-    fail(error);
-  }
-};
+    shell.say(`Saved as ${name}: v shows all views`, 'good');
+  });

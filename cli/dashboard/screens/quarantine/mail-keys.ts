@@ -7,12 +7,12 @@ import {mailId} from '../../../quarantine/mail-id.ts';
 import {saveMail} from '../../../quarantine/save-mail.ts';
 import {copyToClipboard} from '../../shell/clipboard.ts';
 import {wrapText} from '../../shell/fit-text.ts';
-import type {Shell} from '../../shell/shell.ts';
+import {guarded, type Shell} from '../../shell/shell.ts';
 import {mailUnderCursor} from './list-state.ts';
 import type {QuarantineContext} from './quarantine-context.ts';
 
 export const openSave = (shell: Shell, {list}: QuarantineContext): void => {
-  const {open, app, say, fail} = shell;
+  const {open, app, say} = shell;
   const mail = mailUnderCursor(list.get());
   if (!mail) return;
   open({
@@ -21,15 +21,12 @@ export const openSave = (shell: Shell, {list}: QuarantineContext): void => {
     text: `${mail.queue_id}.eml`,
     check: text => (text.trim() === '' ? 'it needs a name' : undefined),
     hint: () => 'a new file that only you can read; careful with what opens it',
-    onSubmit: async text => {
-      const file = fileOf(text.trim(), app.terminal.env);
-      try {
+    onSubmit: text =>
+      guarded(shell, async () => {
+        const file = fileOf(text.trim(), app.terminal.env);
         const size = await saveMail(await app.client.quarantine.body(mail), file);
         say(`${sizeText(size)} written to ${file}`, 'good');
-      } catch (error) {
-        fail(error);
-      }
-    },
+      }),
   });
 };
 

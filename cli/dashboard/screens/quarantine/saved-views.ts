@@ -3,6 +3,7 @@ import {CliError, usageError} from '../../../errors.ts';
 import type {HoldQuery} from '../../../quarantine/hold-query.ts';
 import {parseQuery, printQuery} from '../../../quarantine/query-line.ts';
 import type {Choice} from '../../shell/modal.ts';
+import {guarded} from '../../shell/shell.ts';
 import {type MailOrder, mailOrders, orderLabels} from './mail-order.ts';
 import {isViewName, type SavedView, type ViewStore} from './view-store.ts';
 
@@ -46,14 +47,8 @@ export const viewPicker = async ({store, onChoose, fail, say, reopen}: ViewPicke
     kind: 'choice',
     title: 'Views',
     items: views.map(({name, query}, at) => ({label: name, detail: `${at < saved.length ? 'saved' : '     '}  ${query}`})),
-    onChoose: index => {
-      try {
-        onChoose(viewOf(views[index]));
-      } catch (error) {
-        fail(error);
-      }
-    },
-    keys: [{key: 'd', label: 'delete', run: index => void remove(index).catch(fail)}],
+    onChoose: index => void guarded({fail}, () => onChoose(viewOf(views[index]))),
+    keys: [{key: 'd', label: 'delete', run: index => void guarded({fail}, () => remove(index))}],
   };
 };
 

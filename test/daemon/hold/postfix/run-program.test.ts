@@ -34,7 +34,7 @@ test('a program that is not there, or does not end, is an error', async t => {
 
 test('a program is given up in time also while another one that it has started keeps its output open', async t => {
   const script = 'echo begun; echo half >&2; sleep 600 & echo $! >&2; wait';
-  const {stdout, ended} = runProgram({file: '/bin/sh', args: ['-c', script]}, 300);
+  const {stdout, ended} = runProgram({file: '/bin/sh', args: ['-c', script]}, 2000);
 
   await t.throwsAsync(async () => {
     for await (const _ of queuedMails(stdout));

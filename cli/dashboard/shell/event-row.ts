@@ -1,8 +1,8 @@
 // Stored part of an event, for the list. A held mail may have a thousand recipients, and thousands of events are stored.
-import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
-import type {EventType} from '../../../../shared/event-type.ts';
-import {senderText} from '../../../output/cell-text.ts';
-import {hasWords, isOneOf, type ListQuery} from '../../list/list-query.ts';
+import type {ClusterEvent} from '../../../shared/cluster-event.ts';
+import type {EventType} from '../../../shared/event-type.ts';
+import {senderText} from '../../output/cell-text.ts';
+import {hasWords, isOneOf, type ListQuery} from '../list/list-query.ts';
 
 export interface EventRow {
   key: string;

@@ -1,11 +1,11 @@
 // Report on released or discarded mails.
 import type {ActionOutcome, BulkResult, HoldAction} from '../../shared/held-mail.ts';
 import {inMfctlWords} from '../client/request-failure.ts';
-import {mailId} from '../quarantine/mail-id.ts';
-import {countText, plural, timeText} from './cell-text.ts';
-import type {Column} from './column.ts';
-import type {Printer} from './printer.ts';
-import type {Listed} from './resource.ts';
+import {countText, plural, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import type {Printer} from '../output/printer.ts';
+import type {Listed} from '../output/resource.ts';
+import {mailId} from './mail-id.ts';
 
 const columns: Column<ActionOutcome>[] = [
   {title: 'ID', cell: mailId},

@@ -5,10 +5,11 @@ import {isAbsolute, join} from 'node:path';
 import type {Document} from 'yaml';
 import type {Terminal} from '../command-line/terminal.ts';
 import {CliError} from '../errors.ts';
-import {writeAtomically} from '../files/atomic-file.ts';
-import {fileFailure} from '../files/file-failure.ts';
-import {withLock} from '../files/file-lock.ts';
-import {loadOwnYaml, readOwnYaml} from '../files/own-yaml.ts';
+import {writeAtomically} from './atomic-file.ts';
+import {isMapping} from './file-checks.ts';
+import {fileFailure} from './file-failure.ts';
+import {withLock} from './file-lock.ts';
+import {loadOwnYaml, readOwnYaml} from './own-yaml.ts';
 
 export interface Context {
   name: string;
@@ -172,9 +173,6 @@ const membersOf = ({url, others = [], cacert, fingerprint, metricsUrl}: Context)
   ...(fingerprint && {fingerprint}),
   ...(metricsUrl && {metrics_url: metricsUrl}),
 });
-
-const isMapping = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every(text => typeof text === 'string');
 

@@ -1,10 +1,10 @@
 // Log of the events since the dashboard was opened, whichever screen is shown, up to a limit.
-import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
-import {eventTypes} from '../../../../shared/event-type.ts';
-import {createTailReducer, emptyTail, type Tail, type TailEvent} from '../../list/tail.ts';
-import type {Live} from '../../shell/live.ts';
-import {createStore, type Store} from '../../shell/store.ts';
+import type {ClusterEvent} from '../../../shared/cluster-event.ts';
+import {eventTypes} from '../../../shared/event-type.ts';
+import {createTailReducer, emptyTail, type Tail, type TailEvent} from '../list/tail.ts';
 import {eventRow, type LogRow} from './event-row.ts';
+import type {Live} from './live.ts';
+import {createStore, type Store} from './store.ts';
 
 export interface EventLog extends Store<Tail<LogRow>, TailEvent<LogRow>> {
   /** Start of the reception of events; undefined before it. */
