@@ -8,6 +8,7 @@ import {testString} from '../../daemon/mail/content-check.ts';
 import {formatLocalAddress} from '../../daemon/mail/local-listener.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {programsMissing} from '../helpers/installed.ts';
+import {listening} from '../helpers/listening.ts';
 import {holdAll, relayAll} from '../helpers/mail-node.ts';
 import {startTestMilter} from '../helpers/milter.ts';
 import {startMilterNode} from '../helpers/milter-node.ts';
@@ -356,14 +357,8 @@ const startScanner = async (t: ExecutionContext) => {
       else waiting.push(response);
     });
   });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
   return {
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    url: `http://127.0.0.1:${await listening(t, server)}`,
     waiting,
     answer() {
       isAnswering = true;
