@@ -11,6 +11,23 @@ import {nodeCredentials} from './peer-call.ts';
 /** By the path below /peer/v1; what it returns is the `data` of the answer. Other paths answer 404. */
 export type FalseAnswers = Record<string, (body: unknown, query: URLSearchParams) => unknown>;
 
+/** What a node answers its peers when it is well, apart from `said`. */
+export const heartbeatOf = (node: ClusterNode, nodeNo: number, said: object) => ({
+  node_id: node.node_id,
+  node_no: nodeNo,
+  version: '0.5.0',
+  clock_ms: Date.now(),
+  config_hash: `sha256:${'0'.repeat(64)}`,
+  config_hash_age_s: 0,
+  last_seq: 0,
+  applied: {},
+  license: {valid: true, type: 'a', status: 'b', expires_at: '9999-12-31T23:59:59Z'},
+  has_authority: true,
+  key_counts: {window: 0, counts: []},
+  key_uses: [],
+  ...said,
+});
+
 /** `path` is the one below /peer/v1. */
 type Answer = (path: string, request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => Promise<void> | void;
 
