@@ -1,4 +1,4 @@
-// A node whose milter and tables are for whoever attacks them: there is no Postfix where its configuration says.
+// A node with a milter and routing tables on unix sockets, and no Postfix.
 import {mkdir} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Owner} from '../helpers/daemon.ts';

@@ -1,4 +1,4 @@
-// What a node knows of its domains and keys, on real configuration, and what changes them.
+// The directories of domains and keys on a real configuration, and the services that change them.
 import {createKeyDirectory} from '../../daemon/services/access/key-directory.ts';
 import {createKeys} from '../../daemon/services/access/keys.ts';
 import {createDomainDirectory} from '../../daemon/services/domains/domain-directory.ts';

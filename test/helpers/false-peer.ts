@@ -11,7 +11,7 @@ import {nodeCredentials} from './peer-call.ts';
 /** By the path below /peer/v1; what it returns is the `data` of the answer. Other paths answer 404. */
 export type FalseAnswers = Record<string, (body: unknown, query: URLSearchParams) => unknown>;
 
-/** What a node answers its peers when it is well, apart from `said`. */
+/** The heartbeat of a healthy node, except for the fields in `said`. */
 export const heartbeatOf = (node: ClusterNode, nodeNo: number, said: object) => ({
   node_id: node.node_id,
   node_no: nodeNo,
@@ -28,10 +28,10 @@ export const heartbeatOf = (node: ClusterNode, nodeNo: number, said: object) => 
   ...said,
 });
 
-/** `path` is the one below /peer/v1. */
+/** `path` is relative to /peer/v1. */
 type Answer = (path: string, request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => Promise<void> | void;
 
-/** The node must have been stopped: its port and its certificate are used. Only members of its cluster are let in. */
+/** The node must have been stopped, as its port and its certificate are used. Admits only members of its cluster. */
 export const standIn = async (owner: Owner, node: ClusterNode, answer: Answer): Promise<void> => {
   const ca = await readFile(node.ca_file, 'utf8');
   const server = createServer(
@@ -45,7 +45,7 @@ export const standIn = async (owner: Owner, node: ClusterNode, answer: Answer): 
   await listening(owner, server, {port: Number(new URL(node.cluster_url).port)});
 };
 
-/** As `standIn` does. */
+/** The node must have been stopped, as for `standIn`. */
 export const startFalsePeer = async (owner: Owner, node: ClusterNode, answers: FalseAnswers): Promise<{asked: string[]}> => {
   const asked: string[] = [];
   await standIn(owner, node, async (path, request, response, query) => {

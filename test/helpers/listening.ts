@@ -1,10 +1,10 @@
-// Servers of a test's own.
+// Test servers on a free port.
 import {once} from 'node:events';
 import type {AddressInfo, Server, Socket} from 'node:net';
 import type {HostPort} from '../../shared/host-port.ts';
 import type {Owner} from './daemon.ts';
 
-/** Resolves with the port once the server listens there: one that the system gives, unless told otherwise. Its connections end with it. */
+/** Resolves with the port once the server listens: a free one, unless given. The owner's end closes the server and its connections. */
 export const listening = async (
   owner: Owner,
   server: Server,

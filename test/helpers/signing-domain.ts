@@ -1,4 +1,4 @@
-// A domain whose outbound mail is signed, and whoever verifies it at the other end.
+// A domain with signed outbound mail, and a verifier of its signatures.
 import {dkimVerify} from 'mailauth/lib/dkim/verify.js';
 import type {MailNode} from './mail-node.ts';
 
@@ -20,7 +20,7 @@ export const createSigningDomain = async ({api, createDomain}: Pick<MailNode, 'a
   };
 
   return {
-    /** What a verifier finds of each signature, by selector, in order: `r1 pass`. */
+    /** The result for each signature, sorted by selector: `r1 pass`. */
     async verified(content: Buffer): Promise<string[]> {
       const {results} = await dkimVerify(content, {resolver});
       return results.map(({selector, status}) => `${selector} ${status.result}`).toSorted();
