@@ -1,9 +1,10 @@
 // Tests of the TCP proxy between nodes: it must fail in exactly the requested way, or the tests that use it prove nothing.
 import {once} from 'node:events';
-import {type AddressInfo, connect, createServer, type Socket} from 'node:net';
+import {connect, createServer, type Socket} from 'node:net';
 import {setTimeout as delay} from 'node:timers/promises';
 import test, {type ExecutionContext} from 'ava';
 import {eventually} from './helpers/eventually.ts';
+import {listening} from './helpers/listening.ts';
 import {startProxy} from './helpers/tcp-proxy.ts';
 
 /** An echo server behind a proxy. */
@@ -18,13 +19,8 @@ const arrange = async (t: ExecutionContext) => {
       socket.write(chunk);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(async () => {
-    for (const socket of accepted) socket.destroy();
-    await new Promise(resolve => server.close(resolve));
-  });
-  const proxy = await startProxy(t, () => ({host: '127.0.0.1', port: (server.address() as AddressInfo).port}));
+  const port = await listening(t, server);
+  const proxy = await startProxy(t, () => ({host: '127.0.0.1', port}));
   return {proxy, heard, accepted};
 };
 

@@ -2,12 +2,12 @@
 import type {HeldMail, HoldAction} from '../../shared/held-mail.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import {CliError, exitCodes} from '../errors.ts';
-import {pastTense} from '../output/action-report.ts';
 import {countText, plural} from '../output/cell-text.ts';
 import {warnOfPartialList} from '../output/page-notes.ts';
 import {createProgressBar} from '../output/progress-bar.ts';
 import {renderTable} from '../output/table.ts';
 import {isColour, type Session} from '../session.ts';
+import {pastTense} from './action-report.ts';
 import {collectMatching, type Matching, type Progress} from './bulk-action.ts';
 import {heldMails} from './held-mail-columns.ts';
 import {isEmptyQuery, parametersOf} from './hold-query.ts';

@@ -5,27 +5,10 @@ import {formatStamp} from '../../daemon/replication/clock.ts';
 import type {ConfigRecord} from '../../daemon/services/records.ts';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
-import {startFalsePeer} from '../helpers/false-peer.ts';
+import {heartbeatOf, startFalsePeer} from '../helpers/false-peer.ts';
 import {callPeer, nodeCredentials} from '../helpers/peer-call.ts';
 
 const isolated = {isProxied: false, config: {cluster: {drift_after: 1}}} as const;
-
-/** The heartbeat of a healthy node, except for the fields in `said`. */
-const heartbeatOf = (node: ClusterNode, nodeNo: number, said: object) => ({
-  node_id: node.node_id,
-  node_no: nodeNo,
-  version: '0.5.0',
-  clock_ms: Date.now(),
-  config_hash: `sha256:${'0'.repeat(64)}`,
-  config_hash_age_s: 0,
-  last_seq: 0,
-  applied: {},
-  license: {valid: true, type: 'a', status: 'b', expires_at: '9999-12-31T23:59:59Z'},
-  has_authority: true,
-  key_counts: {window: 0, counts: []},
-  key_uses: [],
-  ...said,
-});
 
 const recordsOf = async (node: ClusterNode): Promise<{applied: Record<string, number>; records: ConfigRecord[]}> =>
   (await callPeer(node, await nodeCredentials(node), {path: 'records'})).json.data;

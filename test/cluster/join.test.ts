@@ -1,8 +1,7 @@
 // Joins by operators and by strangers.
 import type {ChildProcess} from 'node:child_process';
-import {once} from 'node:events';
 import {mkdir, readdir, readFile, rm, writeFile} from 'node:fs/promises';
-import {type AddressInfo, createServer} from 'node:net';
+import {createServer} from 'node:net';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {createClusterAuthority} from '../../daemon/cluster/authority.ts';
@@ -12,6 +11,7 @@ import {parseHostPort} from '../../shared/host-port.ts';
 import {startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {attemptJoin, makeToken} from '../helpers/join-attempt.ts';
+import {listening} from '../helpers/listening.ts';
 import {freeListens, mfdFile, run, startNode, type TestNode} from '../helpers/node.ts';
 import {freePort} from '../helpers/ports.ts';
 import {startProxy} from '../helpers/tcp-proxy.ts';
@@ -60,11 +60,9 @@ test.serial('a node that joins has everything at once, and what is made on it re
 
 test.serial('a node that the cluster cannot reach where it says it is has joined, and is told so', async t => {
   const node = await startNode(t);
-  const elsewhere = createServer(socket => socket.destroy()).listen(0, '127.0.0.1');
-  t.teardown(() => elsewhere.close());
-  await once(elsewhere, 'listening');
   const join = async (nodeId: string, ...args: string[]) => attemptJoin(t, await makeToken(node), {nodeId, args});
-  const other = `127.0.0.1:${(elsewhere.address() as AddressInfo).port}`;
+  const elsewhere = createServer(socket => socket.destroy());
+  const other = `127.0.0.1:${await listening(t, elsewhere)}`;
 
   const well = await join('well');
   const nameless = await join('nameless', '--cluster-advertise', 'no-such-host.invalid:8444');

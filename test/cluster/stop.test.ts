@@ -1,15 +1,12 @@
 // Nodes that stop and start while another one hangs.
-import {once} from 'node:events';
-import {readFile} from 'node:fs/promises';
-import type {ServerResponse} from 'node:http';
-import {createServer as createHttpsServer} from 'node:https';
-import {createServer, type Socket} from 'node:net';
 import {text} from 'node:stream/consumers';
 import test, {type ExecutionContext} from 'ava';
 import {parseHostPort} from '../../shared/host-port.ts';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {watchEvents} from '../helpers/event-stream.ts';
 import {eventually} from '../helpers/eventually.ts';
+import {standIn} from '../helpers/false-peer.ts';
+import {startMute} from '../helpers/mute-server.ts';
 import {callPeer, nodeCredentials} from '../helpers/peer-call.ts';
 
 /** The time that a stopping node gives to requests and sessions under way. */
@@ -33,41 +30,16 @@ const stopped = async (node: ClusterNode) => {
 
 const addressOf = ({cluster_url}: ClusterNode) => parseHostPort(cluster_url.replace('https://', '')) ?? {port: 0, host: ''};
 
-/** Replaces a node: accepts connections and sends nothing. */
-const startMute = async (t: ExecutionContext, node: ClusterNode): Promise<void> => {
-  const sockets = new Set<Socket>();
-  const server = createServer(socket => {
-    sockets.add(socket);
-    socket.on('error', () => {});
-  });
-  server.listen(addressOf(node));
-  await once(server, 'listening');
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-};
-
 /** Replaces `beta`: repeats alpha's heartbeats with `difference` in them, and answers nothing else. */
 const startHanging = async (t: ExecutionContext, beta: ClusterNode, difference: object): Promise<{paths: Set<string>}> => {
   const paths = new Set<string>();
-  const server = createHttpsServer(
-    {...(await nodeCredentials(beta)), ca: await readFile(beta.ca_file, 'utf8'), requestCert: true},
-    async (request, response: ServerResponse) => {
-      const body = await text(request);
-      const path = request.url?.replace('/peer/v1/', '') ?? '';
-      paths.add(path);
-      if (path !== 'heartbeat') return;
-      const data = {...JSON.parse(body), node_id: 'beta', node_no: 2, key_uses: [], ...difference};
-      response.setHeader('Content-Type', 'application/json');
-      response.end(JSON.stringify({data, error: null, message: 'OK'}));
-    },
-  );
-  server.listen(addressOf(beta));
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
+  await standIn(t, beta, async (path, request, response) => {
+    const body = await text(request);
+    paths.add(path);
+    if (path !== 'heartbeat') return;
+    const data = {...JSON.parse(body), node_id: 'beta', node_no: 2, key_uses: [], ...difference};
+    response.setHeader('Content-Type', 'application/json');
+    response.end(JSON.stringify({data, error: null, message: 'OK'}));
   });
   return {paths};
 };
@@ -120,7 +92,7 @@ test.serial('a node that starts while another one hangs has its metrics at once,
   const mail = await alpha.hold({to: `ada@${name}`});
   const credentials = await nodeCredentials(beta);
   await Promise.all([alpha.stop(), beta.stop()]);
-  await startMute(t, beta);
+  await startMute(t, addressOf(beta));
   const isOpen = async () =>
     fetch(`${alpha.metrics_url}/healthz`).then(
       ({ok}) => ok,

@@ -10,6 +10,7 @@ import {identityIn, identityUris} from '../../daemon/cluster/peer-identity.ts';
 import {formatStamp} from '../../daemon/replication/clock.ts';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
+import {heartbeatOf} from '../helpers/false-peer.ts';
 import {makeToken} from '../helpers/join-attempt.ts';
 import {startNode, type TestNode} from '../helpers/node.ts';
 import {type Credentials, callPeer, nodeCredentials, openConnection, shownAt, tokenCredentials} from '../helpers/peer-call.ts';
@@ -234,20 +235,7 @@ test.serial('a node speaks for itself only', async t => {
   const asBeta = await nodeCredentials(beta);
   const post = async (path: string, body: unknown) => callPeer(alpha, asBeta, {method: 'POST', path, body});
   const {json} = await callPeer(beta, await nodeCredentials(alpha), {path: 'records'});
-  const heartbeat = {
-    node_id: 'beta',
-    node_no: 2,
-    version: 'x',
-    clock_ms: Date.now(),
-    config_hash: `sha256:${'0'.repeat(64)}`,
-    config_hash_age_s: 0,
-    last_seq: 0,
-    applied: {},
-    license: {valid: true, type: 'a', status: 'b', expires_at: '9999-12-31T23:59:59Z'},
-    has_authority: false,
-    key_counts: {window: 0, counts: []},
-    key_uses: [],
-  };
+  const heartbeat = heartbeatOf(beta, 2, {version: 'x', has_authority: false});
   const admin = json.data.records.find(({kind}: {kind: string}) => kind === 'api_key');
   const stamp = formatStamp(Date.now(), 0, 1);
   const seq = (json.data.applied[2] ?? 0) + 1;

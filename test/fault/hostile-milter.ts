@@ -1,16 +1,13 @@
 // Packets that no Postfix would send to its milter, and lookups that it would not make: each gets an answer, or the connection
 // ends.
-import {mkdir} from 'node:fs/promises';
 import {connect, type NetConnectOpts} from 'node:net';
-import {join} from 'node:path';
 import {createNetstringReader, netstring} from '../../daemon/mail/socketmap/netstring.ts';
-import {startMailNode} from '../helpers/mail-node.ts';
 import {connectPeer} from '../helpers/milter.ts';
 import type {Fault} from './fault.ts';
 import {createTally, runHostile} from './hostile.ts';
 import {milterBytes, socketmapBytes} from './hostile-milter-input.ts';
-import {memoryFolder} from './memory-folder.ts';
 import {createMemoryProbe} from './memory-probe.ts';
+import {startSocketNode} from './socket-node.ts';
 
 export const hostileMilter: Fault = {
   name: 'hostile-milter',
@@ -19,28 +16,11 @@ export const hostileMilter: Fault = {
   shortRounds: 1000,
   pass: 'no crash, no internal error, no undeclared answer, memory and open files flat, a good client served',
   async run(context) {
-    const folder = await memoryFolder(context.owner);
-    const [milter, tables, noPostfix] = ['milter.sock', 'tables.sock', 'postfix'].map(name => join(folder, name)) as [
-      string,
-      string,
-      string,
-    ];
-    await mkdir(noPostfix);
     const memory = await createMemoryProbe(context.owner);
-    const node = await startMailNode(context.owner, {
-      env: memory.env,
-      data: join(folder, 'data'),
-      config: {
-        log: {level: 'error'},
-        smtp: {max_size: '128K'},
-        postfix: {
-          milter_listen: `unix:${milter}`,
-          socketmap_listen: `unix:${tables}`,
-          config_dir: noPostfix,
-          reconcile_interval: 86_400,
-        },
-      },
-    });
+    const {
+      node,
+      sockets: {milter, tables},
+    } = await startSocketNode(context.owner, {env: memory.env, config: {smtp: {max_size: '128K'}}});
     const answers = createTally();
 
     return runHostile(context, {

@@ -1,4 +1,5 @@
 // Messages of a compromised cluster member: requests, events and answers in the right shape, altered in every way.
+import {domainDefaults} from '../../shared/domain-rules.ts';
 import {bend, written} from './bend.ts';
 import type {Random} from './random.ts';
 
@@ -44,14 +45,8 @@ const fieldsOf = (random: Random, kind: string, domainId: number): Record<string
   const all: Record<string, Record<string, unknown>> = {
     domain: {
       name: `d${random.between(0, 30)}.peer.test`,
-      direction: 'inbound',
-      active: true,
+      ...domainDefaults,
       backend_servers: ['mx.test:25'],
-      quarantine_threshold: 6,
-      reject_threshold: 15,
-      dkim_active: false,
-      dmarc_reporting: false,
-      tenant_id: null,
       created_at: at,
     },
     api_key: {

@@ -1,11 +1,8 @@
 // A server in the place of a stopped node, with that node's certificate and wrong answers to every request.
-import {readFile} from 'node:fs/promises';
 import type {ServerResponse} from 'node:http';
-import {createServer} from 'node:https';
-import {join} from 'node:path';
 import type {ClusterNode} from '../helpers/cluster.ts';
 import type {Owner} from '../helpers/daemon.ts';
-import {nodeCredentials} from '../helpers/peer-call.ts';
+import {standIn} from '../helpers/false-peer.ts';
 import {bend, written} from './bend.ts';
 import {heartbeat} from './hostile-peer-input.ts';
 import type {Random} from './random.ts';
@@ -18,24 +15,11 @@ export const startHostilePeer = async (
   node: ClusterNode,
   randomOf: (round: number) => Random,
 ): Promise<{count(): number}> => {
-  const ca = await readFile(join(node.data, 'tls', 'ca.crt'), 'utf8');
   let count = 0;
-  const server = createServer(
-    {...(await nodeCredentials(node)), ca, requestCert: true, rejectUnauthorized: true},
-    (incoming, response) => {
-      count += 1;
-      incoming.resume();
-      answer(randomOf(firstRound + count), (incoming.url ?? '').replace('/peer/v1/', '').split('?')[0] ?? '', response);
-    },
-  );
-  server.on('tlsClientError', () => undefined).on('clientError', (_error, socket) => socket.destroy());
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(Number(new URL(node.cluster_url).port), '127.0.0.1', resolve);
-  });
-  owner.teardown(() => {
-    server.closeAllConnections();
-    server.close();
+  await standIn(owner, node, (path, request, response) => {
+    count += 1;
+    request.resume();
+    answer(randomOf(firstRound + count), path, response);
   });
   return {count: () => count};
 };

@@ -1,19 +1,18 @@
 // Two thousand slow connections on all ports, and well-behaved clients beside them.
-import {mkdir, readFile} from 'node:fs/promises';
+import {readFile} from 'node:fs/promises';
 import {request as requestHttp} from 'node:http';
 import {Agent, request} from 'node:https';
 import {connect as connectSocket} from 'node:net';
-import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {createNetstringReader, netstring} from '../../daemon/mail/socketmap/netstring.ts';
-import {type MailNode, startMailNode} from '../helpers/mail-node.ts';
+import type {MailNode} from '../helpers/mail-node.ts';
 import {connectPeer} from '../helpers/milter.ts';
 import {nodeCredentials} from '../helpers/peer-call.ts';
 import {connect} from '../helpers/smtp-client.ts';
 import type {Fault} from './fault.ts';
 import {percentile} from './hostile.ts';
-import {memoryFolder} from './memory-folder.ts';
 import {halfHandshake, type SlowTarget, startSlowSockets} from './slow-sockets.ts';
+import {type Sockets, startSocketNode} from './socket-node.ts';
 
 /** The time limit for a well-behaved client, met in 99 of 100 cases; the short form only requires that it is served. */
 const wantedP99Ms = 200;
@@ -28,27 +27,9 @@ export const slowloris: Fault = {
   pass: `good clients p99 ≤ ${wantedP99Ms} ms on each port`,
 
   async run({owner, rounds, isShort, randomOf, say}) {
-    const folder = await memoryFolder(owner);
-    const [milter, tables, noPostfix] = ['milter.sock', 'tables.sock', 'postfix'].map(name => join(folder, name)) as [
-      string,
-      string,
-      string,
-    ];
-    await mkdir(noPostfix);
-    const node = await startMailNode(owner, {
-      data: join(folder, 'data'),
-      config: {
-        log: {level: 'error'},
-        postfix: {
-          milter_listen: `unix:${milter}`,
-          socketmap_listen: `unix:${tables}`,
-          config_dir: noPostfix,
-          reconcile_interval: 86_400,
-        },
-      },
-    });
-    const good = await goodClients(node, {milter, tables});
-    const attacked = await slowTargets(node, {milter, tables});
+    const {node, sockets} = await startSocketNode(owner);
+    const good = await goodClients(node, sockets);
+    const attacked = await slowTargets(node, sockets);
     const [quietMs, attackMs] = isShort ? [1000, 3000] : [10_000, 60_000];
 
     const quiet = await served(good, quietMs);
@@ -98,11 +79,6 @@ const served = async (clients: Record<string, () => Promise<void>>, forMs: numbe
   });
   return Object.fromEntries(await Promise.all(all));
 };
-
-interface Sockets {
-  milter: string;
-  tables: string;
-}
 
 const goodClients = async (node: MailNode, {milter, tables}: Sockets): Promise<Record<string, () => Promise<void>>> => {
   const ca = await readFile(node.ca_file, 'utf8');

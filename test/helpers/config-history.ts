@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type {Change} from '../../daemon/replication/apply.ts';
 import {formatStamp} from '../../daemon/replication/clock.ts';
 import type {Kind, StampedFields} from '../../daemon/services/records.ts';
+import {domainDefaults} from '../../shared/domain-rules.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 
 /** The stamp of the `n`-th write of the cluster. */
@@ -27,14 +28,8 @@ export const newFields = {
   domain: (name: string) => ({
     created_at: '2026-01-01T00:00:00.000Z',
     name,
-    direction: 'inbound' as const,
-    active: true,
+    ...domainDefaults,
     backend_servers: ['127.0.0.1:25'],
-    quarantine_threshold: 6,
-    reject_threshold: 15,
-    dkim_active: false,
-    dmarc_reporting: false,
-    tenant_id: null,
   }),
   apiKey: (id: number) => ({
     created_at: '2026-01-01T00:00:00.000Z',

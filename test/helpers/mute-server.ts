@@ -1,18 +1,10 @@
-import {createServer, type Socket} from 'node:net';
-import type {ExecutionContext} from 'ava';
+import {createServer} from 'node:net';
+import type {HostPort} from '../../shared/host-port.ts';
+import type {Owner} from './daemon.ts';
+import {listening} from './listening.ts';
 
 /** Accepts connections and sends nothing. Resolves with its http address. */
-export const startMute = async (t: ExecutionContext): Promise<string> => {
-  const sockets = new Set<Socket>();
-  const server = createServer(socket => {
-    sockets.add(socket.on('error', () => undefined));
-    socket.resume();
-  });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+export const startMute = async (owner: Owner, at?: HostPort): Promise<string> => {
+  const server = createServer(socket => socket.on('error', () => undefined).resume());
+  return `http://127.0.0.1:${await listening(owner, server, at)}`;
 };

@@ -1,11 +1,8 @@
 // An SMTP server with replies scripted by a test, for replies that no proper server sends.
-import {once} from 'node:events';
-import {type AddressInfo, createServer, type Socket} from 'node:net';
+import {createServer, type Socket} from 'node:net';
 import type {HostPort} from '../../shared/host-port.ts';
-
-interface Teardown {
-  teardown(close: () => Promise<void>): void;
-}
+import type {Owner} from './daemon.ts';
+import {listening} from './listening.ts';
 
 /** Returns the bytes to send for a command line, or `null` to close the connection; `undefined` sends nothing. */
 export type Script = (line: string, socket: Socket) => string | null | undefined;
@@ -20,16 +17,14 @@ export const politeScript: Script = line => {
 
 /** `script` is asked first; where it returns nothing, the server answers politely. */
 export const startScriptedServer = async (
-  t: Teardown,
+  t: Owner,
   script: Script,
   greeting = '220 scripted.test\r\n',
 ): Promise<{server: HostPort; lines: string[]; connectionCount(): number}> => {
   const lines: string[] = [];
-  const sockets = new Set<Socket>();
   let connections = 0;
   const server = createServer(socket => {
     connections += 1;
-    sockets.add(socket);
     socket.on('error', () => undefined);
     socket.write(greeting);
     let buffered = '';
@@ -45,11 +40,5 @@ export const startScriptedServer = async (
       }
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(async () => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return {server: {host: '127.0.0.1', port: (server.address() as AddressInfo).port}, lines, connectionCount: () => connections};
+  return {server: {host: '127.0.0.1', port: await listening(t, server)}, lines, connectionCount: () => connections};
 };

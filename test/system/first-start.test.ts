@@ -1,11 +1,12 @@
 // `mfd start` without a node in its data folder, and with addresses that are in use.
 import {once} from 'node:events';
 import {mkdir, readdir, readFile, writeFile} from 'node:fs/promises';
-import {type AddressInfo, createServer} from 'node:net';
+import {createServer} from 'node:net';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {stringify} from 'yaml';
 import {startFirst} from '../helpers/daemon.ts';
+import {listening} from '../helpers/listening.ts';
 import {freeListens, makeNode, mfctlFile, mfdFile, run} from '../helpers/node.ts';
 import {freePort} from '../helpers/ports.ts';
 import {testFolder} from '../helpers/store.ts';
@@ -25,12 +26,7 @@ const arrange = async (t: ExecutionContext) => {
 };
 
 /** An address with another listener. */
-const taken = async (t: ExecutionContext): Promise<string> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
-};
+const taken = async (t: ExecutionContext): Promise<string> => `127.0.0.1:${await listening(t, createServer())}`;
 
 const noNode = (data: string) =>
   `mfd: no node in ${data}: correct --data, or mount what belongs there; to make a new node there: mfd start --init --data ${data}\n`;

@@ -3,12 +3,13 @@ import {createHash} from 'node:crypto';
 import {once} from 'node:events';
 import {mkdir, readdir, readFile, rename, rm, stat, writeFile} from 'node:fs/promises';
 import {Agent, get} from 'node:https';
-import {type AddressInfo, createServer} from 'node:net';
+import {createServer} from 'node:net';
 import {join} from 'node:path';
 import {connect as connectTls} from 'node:tls';
 import test, {type ExecutionContext} from 'ava';
 import {parse, stringify} from 'yaml';
 import {startDaemon, startFirst} from '../helpers/daemon.ts';
+import {listening} from '../helpers/listening.ts';
 import {freeListens, listenOptions, mfctlFile, mfdFile, run, startNode, type TestNode} from '../helpers/node.ts';
 import {freePort} from '../helpers/ports.ts';
 import {connect, sendMail} from '../helpers/smtp-client.ts';
@@ -409,10 +410,8 @@ test('SIGTERM ends the daemon within 10 s while a release waits for a backend th
   const silent = createServer(socket => {
     socket.on('error', () => {}).on('data', data => void (/^EHLO/.test(String(data)) && socket.write('250 silent.test\r\n')));
     socket.write('220 silent.test\r\n');
-  }).listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  t.teardown(() => silent.close());
-  const backend = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  });
+  const backend = `127.0.0.1:${await listening(t, silent)}`;
   await node.api('PUT', `domains/${domainId}`, {body: {backend_servers: [backend]}});
   const [mail] = (await node.api('GET', 'mail/quarantine')).json.data;
   const release = node.api('POST', `mail/quarantine/${node.node_id}/${mail.queue_id}/release`).catch(() => undefined);

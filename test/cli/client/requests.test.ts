@@ -1,9 +1,9 @@
 import {createServer} from 'node:http';
-import type {AddressInfo} from 'node:net';
 import test from 'ava';
 import {runCli} from '../../helpers/cli/fake-terminal.ts';
 import {key} from '../../helpers/cli/sample-records.ts';
 import {startApi} from '../../helpers/cli/scripted-api.ts';
+import {listening} from '../../helpers/listening.ts';
 
 test('cluster status marks the answering node and warns of drift that lasts', async t => {
   const peer = {
@@ -139,9 +139,7 @@ test('metrics come from their own listener, without a key', async t => {
     paths.push(request.url);
     response.end(request.headers['x-api-key'] ? 'key!\n' : 'mfd_up 1\n');
   });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `http://127.0.0.1:${await listening(t, server)}`;
   const env = {XDG_CONFIG_HOME: '/nonexistent'};
 
   const byFlag = await runCli(['metrics', '--metrics-url', url], {env});

@@ -10,6 +10,7 @@ import {selfSigned} from '../../helpers/certificate.ts';
 import {createFakeTerminal} from '../../helpers/cli/fake-terminal.ts';
 import {key} from '../../helpers/cli/sample-records.ts';
 import {startApi} from '../../helpers/cli/scripted-api.ts';
+import {listening} from '../../helpers/listening.ts';
 
 const me = {...key, permissions: ['me:read'], node_id: 'mx1'};
 const keyText = `mfk_${'0'.repeat(38)}`;
@@ -271,11 +272,9 @@ test('removing a context by an odd name removes no other file', async t => {
 test('a server that speaks no TLS is distinguished from one that is not there', async t => {
   const {createServer} = await import('node:net');
   const plain = createServer(socket => socket.end('220 mail\r\n'));
-  await new Promise<void>(resolve => plain.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => plain.close());
+  const port = await listening(t, plain);
   const api = await arrange(t);
   const env = {...api.env, MFCTL_API_KEY: keyText};
-  const {port} = plain.address() as {port: number};
   const {runCli} = await import('../../helpers/cli/fake-terminal.ts');
 
   const mail = await runCli(['login', `https://127.0.0.1:${port}`], {env});

@@ -1,7 +1,6 @@
 import 'reflect-metadata';
 import {createPrivateKey, webcrypto, X509Certificate} from 'node:crypto';
 import {once} from 'node:events';
-import type {AddressInfo} from 'node:net';
 import {connect, createServer, type PeerCertificate, type TLSSocket} from 'node:tls';
 import {PemConverter, Pkcs10CertificateRequestGenerator} from '@peculiar/x509';
 import test, {type ExecutionContext} from 'ava';
@@ -17,6 +16,7 @@ import {
 } from '../../../daemon/cluster/certificates.ts';
 import {identityIn, identityUris} from '../../../daemon/cluster/peer-identity.ts';
 import {Fault} from '../../../shared/fault.ts';
+import {listening} from '../../helpers/listening.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const now = Date.now();
@@ -38,15 +38,12 @@ const shakeHands = async (
     serverSaw = socket.authorized ? socket.getPeerCertificate().subjectaltname : String(socket.authorizationError);
     socket.on('error', () => {}).end('hello');
   });
-  listener.listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  t.teardown(() => listener.close());
   const socket: TLSSocket = connect({
     ...client,
     ca,
     servername,
     host: '127.0.0.1',
-    port: (listener.address() as AddressInfo).port,
+    port: await listening(t, listener),
     rejectUnauthorized: false,
   });
   await once(socket, 'secureConnect');

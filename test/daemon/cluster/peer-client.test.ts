@@ -1,6 +1,5 @@
 import type {IncomingMessage, ServerResponse} from 'node:http';
 import {createServer} from 'node:https';
-import type {AddressInfo} from 'node:net';
 import test, {type ExecutionContext} from 'ava';
 import {z} from 'zod';
 import {createAuthority, issueLeaf} from '../../../daemon/cluster/certificates.ts';
@@ -9,6 +8,7 @@ import {identityUris} from '../../../daemon/cluster/peer-identity.ts';
 import {success} from '../../../shared/envelope.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {eventually} from '../../helpers/eventually.ts';
+import {listening} from '../../helpers/listening.ts';
 import {useMovedClock} from '../../helpers/moved-clock.ts';
 import {startProxy, type TcpProxy} from '../../helpers/tcp-proxy.ts';
 
@@ -41,8 +41,7 @@ const startPeer = async (
   server.on('secureConnection', () => {
     connections += 1;
   });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  const {port} = server.address() as AddressInfo;
+  const port = await listening(t, server);
   const line = await startProxy(t, () => ({host: '127.0.0.1', port}));
   const client = createPeerClient({
     peer,
@@ -50,11 +49,7 @@ const startPeer = async (
     credentials: {...(await leaf({nodeId: 'alpha', nodeNo: 1}, issuedAtMs)), ca: authority.cert},
     ...(limits && {limits}),
   });
-  t.teardown(() => {
-    client.close();
-    server.closeAllConnections();
-    server.close();
-  });
+  t.teardown(client.close);
   return {client, line, connections: () => connections};
 };
 

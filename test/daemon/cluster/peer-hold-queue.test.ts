@@ -1,5 +1,3 @@
-import type {AddressInfo} from 'node:net';
-import {createServer, type Server} from 'node:net';
 import {buffer} from 'node:stream/consumers';
 import {setTimeout as wait} from 'node:timers/promises';
 import test, {type ExecutionContext} from 'ava';
@@ -14,6 +12,7 @@ import {createQuarantine} from '../../../daemon/services/quarantine/quarantine.t
 import {Fault, type FaultCode} from '../../../shared/fault.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {operator} from '../../helpers/hold-queue.ts';
+import {startMute} from '../../helpers/mute-server.ts';
 import {type PeerNode, startPeerNodes, storedKey} from '../../helpers/peer-nodes.ts';
 
 const id = 'Q1w2E3r4T5';
@@ -273,17 +272,9 @@ test('a node that is away is named and left out, a release there does nothing, a
   t.is((await gamma.queue.get('OnGamma001', operator)).queue_id, 'OnGamma001');
 });
 
-/** Accepts connections and sends nothing, like a node that was stopped with SIGSTOP. */
-const startMute = async (t: ExecutionContext): Promise<number> => {
-  const server: Server = createServer(socket => t.teardown(() => socket.destroy()));
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => server.close());
-  return (server.address() as AddressInfo).port;
-};
-
 test('a node that accepts connections and says nothing is given up after two seconds', async t => {
   const {alpha, beta} = await startTwo(t);
-  const port = await startMute(t);
+  const port = Number(new URL(await startMute(t)).port);
   const mute = createPeerClient({
     peer: {nodeId: 'beta', nodeNo: 2},
     address: () => ({host: '127.0.0.1', port}),

@@ -1,22 +1,16 @@
 import {once} from 'node:events';
 import {createServer, type IncomingMessage, request} from 'node:http';
-import type {AddressInfo} from 'node:net';
 import {pipeline} from 'node:stream';
 import {text} from 'node:stream/consumers';
 import test, {type ExecutionContext} from 'ava';
 import {createTextStream, type TextStream} from '../../../daemon/http/text-stream.ts';
+import {listening} from '../../helpers/listening.ts';
 
 /** One answer over real HTTP, and its reader. */
 const answer = async (t: ExecutionContext): Promise<{stream: TextStream; response: IncomingMessage}> => {
   const stream = createTextStream();
   const server = createServer((_request, response) => void pipeline(stream.body, response, () => {}));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const sent = request({port: (server.address() as AddressInfo).port, agent: false});
+  const sent = request({port: await listening(t, server), agent: false});
   sent.end();
   stream.send('first\n');
   const [response] = (await once(sent, 'response')) as [IncomingMessage];

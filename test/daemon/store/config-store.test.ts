@@ -1,18 +1,13 @@
 import type {ConfigStore} from '../../../daemon/services/ports.ts';
 import type {ChangedKey, FieldsOf} from '../../../daemon/services/records.ts';
+import {domainDefaults} from '../../../shared/domain-rules.ts';
 import {testStores} from '../../helpers/store-makes.ts';
 
 const created_at = '2026-03-01T00:00:00.000Z';
 const domainFields = (name: string): FieldsOf['domain'] => ({
   name,
-  direction: 'inbound',
+  ...domainDefaults,
   backend_servers: ['127.0.0.1:25'],
-  quarantine_threshold: 6,
-  reject_threshold: 15,
-  dkim_active: false,
-  dmarc_reporting: false,
-  tenant_id: null,
-  active: true,
   created_at,
 });
 const filterFields = (domain_id: number): FieldsOf['mail_filter'] => ({

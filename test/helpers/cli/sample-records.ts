@@ -3,19 +3,14 @@ import type {ApiKey} from '../../../shared/api-key.ts';
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
 import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
 import type {Domain} from '../../../shared/domain.ts';
+import {domainDefaults} from '../../../shared/domain-rules.ts';
 import type {ActionOutcome, HeldMail, HeldMailDetail} from '../../../shared/held-mail.ts';
 
 export const domain: Domain = {
   id: 1_000_000_001,
   name: 'example.com',
-  direction: 'inbound',
-  active: true,
+  ...domainDefaults,
   backend_servers: ['mail.example.com:25', '[2001:db8::1]:25'],
-  quarantine_threshold: 6,
-  reject_threshold: 15,
-  dkim_active: false,
-  dmarc_reporting: false,
-  tenant_id: null,
   created_at: '2026-03-01T09:30:00.000Z',
   updated_at: '2026-03-01T09:30:00.000Z',
 };

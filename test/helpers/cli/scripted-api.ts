@@ -2,11 +2,11 @@
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import type {ServerResponse} from 'node:http';
 import {createServer} from 'node:https';
-import type {AddressInfo} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type {ExecutionContext} from 'ava';
 import {selfSigned} from '../certificate.ts';
+import {listening} from '../listening.ts';
 import {isDescribed} from './endpoints.ts';
 import {type FakeTerminalOptions, runCli} from './fake-terminal.ts';
 
@@ -78,20 +78,19 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
     const type = raw === undefined ? {'content-type': 'application/json; charset=utf-8'} : {};
     response.writeHead(status, {...type, 'x-request-id': 'r-1', ...headers}).end(raw ?? JSON.stringify(envelope));
   });
-  await new Promise<void>(resolve => server.listen(0, 'localhost', resolve));
+  const port = await listening(t, server, {host: 'localhost'});
   const folder = await mkdtemp(join(tmpdir(), 'mfctl-api-'));
   const stop = (): void => {
     server.close();
     server.closeAllConnections();
   };
   t.teardown(async () => {
-    stop();
     await rm(folder, {recursive: true});
     if (undescribed.length > 0) throw new Error(`not in the administrators’ description: ${undescribed.join(', ')}`);
   });
   const caFile = join(folder, 'ca.pem');
   await writeFile(caFile, cert);
-  const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+  const url = `https://localhost:${port}`;
   const env = {XDG_CONFIG_HOME: folder, MFCTL_URL: url, MFCTL_API_KEY: 'mfk_test', MFCTL_CACERT: caFile, MFCTL_RETRY_FOR: '0s'};
 
   return {

@@ -1,9 +1,9 @@
 import {createServer, type IncomingHttpHeaders, type RequestListener} from 'node:http';
-import type {AddressInfo} from 'node:net';
 import test, {type ExecutionContext} from 'ava';
 import {createRspamdClassifier, type RspamdClassifierOptions} from '../../../../daemon/mail/scan/rspamd-classifier.ts';
 import type {Classifier, TrainingClass} from '../../../../daemon/services/intake/mail-ports.ts';
 import {Fault} from '../../../../shared/fault.ts';
+import {listening} from '../../../helpers/listening.ts';
 import {closedPort} from '../../../helpers/ports.ts';
 import {contentOf, sample} from '../../../helpers/received-mail.ts';
 import {isRspamdInstalled, startTrainableRspamd} from '../../../helpers/rspamd.ts';
@@ -22,12 +22,7 @@ const startController = async (t: ExecutionContext, answer: RequestListener, opt
     asked.push({url: request.url, headers: request.headers, body: Buffer.concat(chunks)});
     answer(request, response);
   });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `http://127.0.0.1:${await listening(t, server)}`;
   return {trainer: createRspamdClassifier({url, ...options}), asked};
 };
 

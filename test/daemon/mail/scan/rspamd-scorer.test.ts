@@ -5,6 +5,7 @@ import {scoreOfAnswer} from '../../../../daemon/mail/scan/rspamd-answer.ts';
 import {createRspamdScorer, type RspamdOptions} from '../../../../daemon/mail/scan/rspamd-scorer.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import {eventually} from '../../../helpers/eventually.ts';
+import {listening} from '../../../helpers/listening.ts';
 import {contentOf, receivedMail, sample} from '../../../helpers/received-mail.ts';
 
 interface Seen {
@@ -24,15 +25,9 @@ const startFake = async (t: ExecutionContext, answer: RequestListener, options: 
   server.on('connection', () => {
     connections.count += 1;
   });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  const port = typeof address === 'object' && address ? address.port : 0;
-  const scorer = createRspamdScorer({url: `http://127.0.0.1:${port}`, timeoutMs: 2000, ...options});
-  t.teardown(() => {
-    scorer.close();
-    server.closeAllConnections();
-    server.close();
-  });
+  const url = `http://127.0.0.1:${await listening(t, server)}`;
+  const scorer = createRspamdScorer({url, timeoutMs: 2000, ...options});
+  t.teardown(scorer.close);
   return {scorer, seen, connections};
 };
 

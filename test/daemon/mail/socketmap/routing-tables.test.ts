@@ -3,19 +3,14 @@ import fc from 'fast-check';
 import type {RecipientAnswer} from '../../../../daemon/mail/backend/recipient-check.ts';
 import {createRoutingTables, tableNames} from '../../../../daemon/mail/socketmap/routing-tables.ts';
 import type {Domain} from '../../../../shared/domain.ts';
+import {domainDefaults} from '../../../../shared/domain-rules.ts';
 import {parseHostPort} from '../../../../shared/host-port.ts';
 
 const domain = (name: string, more: Partial<Domain> = {}): Domain => ({
   id: 1,
   name,
-  direction: 'inbound',
-  active: true,
+  ...domainDefaults,
   backend_servers: ['192.0.2.1:25'],
-  quarantine_threshold: 6,
-  reject_threshold: 15,
-  dkim_active: false,
-  dmarc_reporting: false,
-  tenant_id: null,
   created_at: '2026-01-01T00:00:00.000Z',
   updated_at: '2026-01-01T00:00:00.000Z',
   ...more,

@@ -1,35 +1,22 @@
 // The two directories with which requests and mail read the configuration: they must always be current.
 import test, {type ExecutionContext} from 'ava';
 import {createKeyDirectory, hashKey} from '../../../../daemon/services/access/key-directory.ts';
-import {createKeys, insertKey} from '../../../../daemon/services/access/keys.ts';
+import {insertKey} from '../../../../daemon/services/access/keys.ts';
 import {createDomainDirectory} from '../../../../daemon/services/domains/domain-directory.ts';
 import {createDomainParts} from '../../../../daemon/services/domains/domain-parts.ts';
-import {createDomains} from '../../../../daemon/services/domains/domains.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import {change, newFields, stampOf} from '../../../helpers/config-history.ts';
+import {testDirectories} from '../../../helpers/directories.ts';
 import {operator} from '../../../helpers/hold-queue.ts';
-import {openTestStore, type TestStore, testConfiguration, testStore} from '../../../helpers/store.ts';
+import {openTestStore, type TestStore, testConfiguration} from '../../../helpers/store.ts';
 
 const wantedKey = {name: 'bootstrap', scope: 'full-admin', rate_limit_per_minute: 600} as const;
 
 const arrange = async (t: ExecutionContext) => {
-  const {store, filename} = await testStore(t, {isDurable: false});
-  const configuration = testConfiguration(store);
-  const keyDirectory = await createKeyDirectory(store, configuration);
-  const domainDirectory = await createDomainDirectory(store, configuration);
-  const domains = createDomains({configuration, directory: domainDirectory, backendFaults: () => []});
-  const parts = createDomainParts({store, configuration, domains});
-  const keys = createKeys({
-    store,
-    configuration,
-    directory: keyDirectory,
-    domains: domainDirectory,
-    nodeId: 'alpha',
-    awaitReplication: async () => [],
-    now: Date.now,
-  });
+  const node = await testDirectories(t);
+  const {domains} = node;
   const create = async (name: string) => domains.create(operator, {name, backend_servers: ['127.0.0.1:25']});
-  return {store, filename, configuration, keyDirectory, domainDirectory, domains, parts, keys, create};
+  return {...node, parts: createDomainParts(node), create};
 };
 
 type Arranged = Awaited<ReturnType<typeof arrange>>;

@@ -2,35 +2,18 @@
 
 import test, {type ExecutionContext} from 'ava';
 import type {Actor} from '../../../../daemon/services/access/actor.ts';
-import {createKeyDirectory} from '../../../../daemon/services/access/key-directory.ts';
-import {createKeys} from '../../../../daemon/services/access/keys.ts';
-import {createDomainDirectory} from '../../../../daemon/services/domains/domain-directory.ts';
-import {createDomains} from '../../../../daemon/services/domains/domains.ts';
 import {publishConfigEvents} from '../../../../daemon/services/events/config-events.ts';
 import {createEventBus} from '../../../../daemon/services/events/event-bus.ts';
 import {createEvents} from '../../../../daemon/services/events/events.ts';
 import {type EventType, eventTypes} from '../../../../shared/event-type.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import type {Scope} from '../../../../shared/scopes.ts';
+import {testDirectories} from '../../../helpers/directories.ts';
 import {eventually} from '../../../helpers/eventually.ts';
 import {operator} from '../../../helpers/hold-queue.ts';
-import {testConfiguration, testStore} from '../../../helpers/store.ts';
 
 const arrange = async (t: ExecutionContext) => {
-  const {store} = await testStore(t, {isDurable: false});
-  const configuration = testConfiguration(store);
-  const keyDirectory = await createKeyDirectory(store, configuration);
-  const domainDirectory = await createDomainDirectory(store, configuration);
-  const domains = createDomains({configuration, directory: domainDirectory, backendFaults: () => []});
-  const keys = createKeys({
-    store,
-    configuration,
-    directory: keyDirectory,
-    domains: domainDirectory,
-    nodeId: 'alpha',
-    awaitReplication: async () => [],
-    now: Date.now,
-  });
+  const {configuration, keyDirectory, domainDirectory, domains, keys} = await testDirectories(t);
   const bus = createEventBus({nodeId: 'alpha', now: Date.now, onFailure: error => t.fail(String(error))});
   const listening = {count: 0, starts: 0};
   const clock = {offsetMs: 0};
