@@ -297,7 +297,8 @@ test('a node that accepts connections and says nothing is given up after two sec
   t.is(await codeOf(quarantine.get(operator, {node_id: 'beta', queue_id: id})), 'node_unreachable');
 });
 
-test('however many read the mails of a node slowly, its list is there', async t => {
+// Serial, like the other one with a large mail: it has to begin within the 2 s of a question, whatever the other tests do.
+test.serial('however many read the mails of a node slowly, its list is there', async t => {
   const {beta, alpha} = await startTwo(t);
   const client = beta.clientOf(alpha);
   const remote = createPeerHoldQueue(client);
@@ -307,7 +308,7 @@ test('however many read the mails of a node slowly, its list is there', async t 
   let reading = 0;
   const refusals: unknown[] = [];
   while (refusals.length === 0 && reading < 500) {
-    const bodies = await Promise.allSettled(Array.from({length: 16}, async () => remote.body(id, operator)));
+    const bodies = await Promise.allSettled(Array.from({length: 4}, async () => remote.body(id, operator)));
     refusals.push(...bodies.flatMap(body => (body.status === 'rejected' ? [body.reason] : [])));
     reading += bodies.length - refusals.length;
   }
@@ -426,7 +427,7 @@ test('an answer in which a node speaks for another one is no answer', async t =>
   t.is(await codeOf(gamma.act('release', id, operator)), 'outcome_unknown');
 });
 
-test('a body of which the connection breaks ends in an error and not as if it were whole', async t => {
+test.serial('a body of which the connection breaks ends in an error and not as if it were whole', async t => {
   const {beta, remote} = await startTwo(t);
   await beta.hold(id, {bytes: Buffer.from(`Subject: x\r\n\r\n${'a line of text\r\n'.repeat(500_000)}`)});
 
