@@ -14,7 +14,7 @@ import {freeListens, listenOptions, mfctlFile, mfdFile, run, startNode, type Tes
 import {freePort} from '../helpers/ports.ts';
 import {connect, sendMail} from '../helpers/smtp-client.ts';
 import {startSmtpSink} from '../helpers/smtp-sink.ts';
-import {testFolder} from '../helpers/store.ts';
+import {openTestStore, testFolder} from '../helpers/store.ts';
 
 const anyPort = listenOptions.flatMap(option => [option, '127.0.0.1:0']);
 const anyPortEnv = Object.fromEntries(
@@ -249,6 +249,21 @@ test('a database that is none is one line and exit status 1', async t => {
   t.is(
     stderr,
     'mfd: the database cannot be used: SQLITE_NOTADB: file is not a database; mfd repair makes a whole one of what can be read\n',
+  );
+});
+
+test('a database of a newer version is refused, and is no case for a repair', async t => {
+  const {data} = await arrangeNode(t);
+  const store = await openTestStore(join(data, 'mfd.db'));
+  await store.write('schema_migration').insert({name: '9999_later', batch: 9, migration_time: 0});
+  await store.close();
+
+  const {code, stderr} = await run(mfdFile, ['start', '--data', data]);
+
+  t.is(code, 1);
+  t.is(
+    stderr,
+    'mfd: the database is that of a newer version of mfd (it has 9999_later): start that version, or restore a backup\n',
   );
 });
 

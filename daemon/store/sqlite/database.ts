@@ -1,7 +1,7 @@
 // Database connections. Only this file names the SQL driver.
 import knex, {type Knex} from 'knex';
 import {Fault} from '../../../shared/fault.ts';
-import {migrations} from './migrations.ts';
+import {migrate, OtherSchema} from './migrations.ts';
 import {query, releaseWriter, type SqliteConnection, setWriter} from './query.ts';
 import {synchronous} from './synchronous.ts';
 
@@ -146,7 +146,7 @@ export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Pr
   };
   for (const db of [write, read]) db.on('query-error', onError);
   try {
-    await write.migrate.latest({migrationSource: migrations, tableName: 'schema_migration'});
+    await migrate(write);
   } catch (error) {
     await close();
     throw error;
@@ -190,7 +190,8 @@ export const isDamaged = (error: unknown): error is Error =>
  * The lock of knex cannot be the cause: it is taken and released in one transaction, by the process that has the data directory.
  */
 export const isOtherSchema = (error: unknown): error is Error =>
-  error instanceof Error && (('code' in error && error.code === 'SQLITE_ERROR') || error.name === 'MigrationLocked');
+  error instanceof OtherSchema ||
+  (error instanceof Error && (('code' in error && error.code === 'SQLITE_ERROR') || error.name === 'MigrationLocked'));
 
 /**
  * Keeps a second process out of a data directory while this one lives. The operating system releases the lock, however the

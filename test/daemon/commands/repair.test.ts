@@ -126,6 +126,8 @@ const changes: Record<string, (write: TestStore['write']) => Promise<unknown>> =
     await write.raw('PRAGMA writable_schema = ON');
     await write('sqlite_master').where({name: 'schema_migration'}).update({type: 'tabme'});
   },
+  'names a migration that no version has': async write =>
+    write('schema_migration').where({name: '0007_smtp_listen'}).update({name: ' 007_smtp_listen'}),
   'says that somebody is migrating it': async write => write('schema_migration_lock').update({is_locked: 1}),
 };
 
