@@ -71,7 +71,11 @@ test.serial('no text that is pasted is ever a key, wherever a connection splits 
       '\u0000',
     ),
   );
-  const pasted = fc.array(piece, {maxLength: 12}).map(pieces => pieces.join('').replaceAll(end, ''));
+  // Markers that are taken out may leave another one behind, so such texts are not used at all.
+  const pasted = fc
+    .array(piece, {maxLength: 12})
+    .map(pieces => pieces.join(''))
+    .filter(text => !text.includes(end));
 
   await fc.assert(
     fc.asyncProperty(pasted, fc.array(fc.nat(200), {maxLength: 8}), async (text, cuts) => {
