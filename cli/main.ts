@@ -1,7 +1,7 @@
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import {processTerminal} from './command-line/terminal.ts';
 import {exitCodes} from './errors.ts';
-import {fileFailure} from './files/file-failure.ts';
+import {fileFailure} from './files/text-file.ts';
 import {failureReport} from './output/failure-report.ts';
 import {run} from './program.ts';
 

@@ -13,7 +13,7 @@ import {type ContextStore, createContextStore} from './files/context-store.ts';
 import {type DeclaredOutput, fieldsHelp, type OutputPlan, planOutput} from './output/declared-output.ts';
 import {type OutputFlags, outputFormat} from './output/output-format.ts';
 import {createPrinter, type Printer} from './output/printer.ts';
-import type {Fields} from './output/resource.ts';
+import type {Fields} from './output/table.ts';
 
 export interface GlobalFlags extends ConnectionFlags, OutputFlags, RetryFlags {
   /** Every `--url`, in order. */

@@ -16,7 +16,7 @@ import {type StartOptions, start} from './commands/start.ts';
 import {ConfigError, loadConfig} from './config/load.ts';
 import {CommandError, UsageError} from './node/command-error.ts';
 import {dataFolder} from './node/data-folder.ts';
-import {isJournal, withPriority} from './node/journal.ts';
+import {isJournal, withPriority} from './node/log.ts';
 import type {RunningNode} from './node/node.ts';
 import {databaseErrorText, isDamaged, isOtherSchema} from './store/sqlite/database.ts';
 

@@ -3,7 +3,7 @@ import {z} from 'zod';
 import {leavesOf} from '../daemon/config/load.ts';
 import {type Config, configSchema} from '../daemon/config/schema.ts';
 import {fixedChanges} from '../daemon/node/live-settings.ts';
-import {groupBy} from '../shared/group-by.ts';
+import {groupBy} from '../shared/collections.ts';
 import {bold, definition, italic, plain, sentence} from './roff.ts';
 
 type Leaf = ReturnType<typeof leavesOf>[number];

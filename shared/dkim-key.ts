@@ -1,6 +1,5 @@
 import {z} from 'zod';
-import {dkimAlgorithms} from './dkim-algorithm.ts';
-import {maxSelectorChars, selectorShape} from './dkim-selector.ts';
+import {dkimAlgorithms, maxSelectorChars, selectorShape} from './field-rules.ts';
 import {id, timestamp} from './fields.ts';
 
 const selector = z

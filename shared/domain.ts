@@ -8,7 +8,7 @@ import {
   maxBackends,
   maxTenantChars,
   scoreRange,
-} from './domain-rules.ts';
+} from './field-rules.ts';
 import {id, isObject, label, timestamp} from './fields.ts';
 import {parseHostPort} from './host-port.ts';
 

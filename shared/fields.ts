@@ -1,7 +1,7 @@
 // Small schemas that several records share.
 import {z} from 'zod';
 import type {FieldFault} from './fault.ts';
-import {isWellFormed, labelPattern} from './label-rules.ts';
+import {isWellFormed, labelPattern} from './field-rules.ts';
 
 /** Cluster-wide record id: node number × 10^9 + that node's sequence, below 2^53. */
 export const id = z.int().min(1).max(Number.MAX_SAFE_INTEGER);

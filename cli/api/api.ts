@@ -1,9 +1,12 @@
+// Commands of the API as it is: any request, the metrics of a node, the description.
 import {readFile} from 'node:fs/promises';
 import {type Command, InvalidArgumentError} from 'commander';
 import type {Method} from '../client/client.ts';
+import {chosenContext} from '../client/connection.ts';
+import {checkedMetricsUrl, defaultMetricsUrl, fetchMetrics} from '../client/metrics.ts';
 import {readStdin} from '../command-line/terminal.ts';
 import {usageError} from '../errors.ts';
-import {fileFailure} from '../files/file-failure.ts';
+import {fileFailure} from '../files/text-file.ts';
 import type {Session} from '../session.ts';
 
 export const addApiCommand = (program: Command, session: Session): void => {
@@ -62,3 +65,39 @@ const parsed = (body: Buffer): unknown => {
 };
 
 const dataOf = (json: unknown): unknown => (typeof json === 'object' && json !== null && 'data' in json ? json.data : json);
+
+export const addMetricsCommand = (program: Command, session: Session): void => {
+  program
+    .command('metrics')
+    .description('print the metrics of a node, as Prometheus reads them')
+    .option(
+      '--metrics-url <url>',
+      `address of the metrics listener (MFCTL_METRICS_URL, else the context's, else ${defaultMetricsUrl})`,
+    )
+    .addHelpText('after', '\n-o changes nothing here.\n\nExample:\n  mfctl metrics | grep mfd_cluster')
+    .action(async (flags: {metricsUrl?: string}) => {
+      const url = checkedMetricsUrl(await metricsUrl(session, flags.metricsUrl));
+      session.printer().text(await fetchMetrics(url, {log: session.log}));
+    });
+};
+
+const metricsUrl = async ({terminal, flags, contexts}: Session, given: string | undefined): Promise<string> => {
+  const asked = given ?? (terminal.env.MFCTL_METRICS_URL || undefined);
+  return asked ?? (await chosenContext(terminal, flags(), contexts))?.metricsUrl ?? defaultMetricsUrl;
+};
+
+export const addOpenapiCommand = (program: Command, session: Session): void => {
+  program
+    .command('openapi')
+    .description('print the description of the API, OpenAPI 3.1 in YAML; with -o json in JSON')
+    .option('--admin', 'every operation, not only those that are stable for other clients')
+    .addHelpText('after', '\nExamples:\n  mfctl openapi\n  mfctl openapi --admin > openapi-admin.yaml')
+    .action(async ({admin}: {admin?: boolean}) => {
+      const client = await session.client();
+      const {body} = await client.openapi(admin ?? false);
+      const printer = session.printer();
+      const text = body.toString('utf8');
+      if (printer.format === 'json') printer.value((await import('yaml')).parse(text));
+      else printer.text(text);
+    });
+};

@@ -1,5 +1,6 @@
 import {type Command, Option} from 'commander';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
+import {relayIn} from '../../shared/audit-relay.ts';
 import type {Client, Query} from '../client/client.ts';
 import {pastMoment} from '../command-line/moment.ts';
 import {addPageOptions, type PageFlags, wholeNumber} from '../command-line/option-values.ts';
@@ -7,12 +8,17 @@ import {CliError} from '../errors.ts';
 import {findKey} from '../key/find-key.ts';
 import {briefTimeText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
-import {notePage, noteSortedPage, warnOfPartialList} from '../output/page-notes.ts';
-import {type ListPage, printAll} from '../output/print-all.ts';
-import type {Listed} from '../output/resource.ts';
+import {type ListPage, notePage, noteSortedPage, printAll, warnOfPartialList} from '../output/print-all.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
+import type {Listed} from '../output/table.ts';
 import type {Session} from '../session.ts';
-import {fromText} from './audit-from.ts';
+
+/** The address of the client, and the node that relayed its request, if one did: `192.0.2.9 via mx2`. */
+export const fromText = ({remote_address, detail}: AuditEntry): string | null => {
+  const relay = relayIn(detail);
+  if (relay === undefined) return remote_address;
+  return remote_address === null ? `via ${relay}` : `${remote_address} via ${relay}`;
+};
 
 interface AuditFlags extends PageFlags, SortFlag {
   since?: string;

@@ -4,7 +4,7 @@ import {resolve} from 'node:path';
 import {readStdin, type Terminal} from '../command-line/terminal.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
 import type {Context, ContextStore} from '../files/context-store.ts';
-import {fileFailure} from '../files/file-failure.ts';
+import {fileFailure} from '../files/text-file.ts';
 import {pinnedIn} from './trust.ts';
 
 export interface ConnectionFlags {

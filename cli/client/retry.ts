@@ -1,7 +1,7 @@
 // Retries after 429 and 503. A node that answers so has done nothing, so any request may be repeated.
 import {setTimeout as sleep} from 'node:timers/promises';
+import {parseDuration} from '../command-line/moment.ts';
 import type {Terminal} from '../command-line/terminal.ts';
-import {parseDuration} from '../command-line/time-text.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
 
 /** Repeats the request until it has an answer, or until waiting makes no sense. */

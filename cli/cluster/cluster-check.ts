@@ -1,12 +1,11 @@
 import {type Command, InvalidArgumentError} from 'commander';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
+import {parseDuration} from '../command-line/moment.ts';
 import {wholeNumber} from '../command-line/option-values.ts';
-import {parseDuration} from '../command-line/time-text.ts';
 import {CliError, checkStatuses, ExitStatus, exitCodes} from '../errors.ts';
 import type {Session} from '../session.ts';
-import {checkLine, type Verdict} from './check-line.ts';
-import {type CheckLimits, judgeCluster} from './cluster-verdict.ts';
-import {defaultDriftSeconds} from './drift.ts';
+import {defaultDriftSeconds} from './cluster-drift.ts';
+import {type CheckLimits, checkLine, judgeCluster, type Verdict} from './cluster-verdict.ts';
 
 interface CheckFlags {
   backlog: number;

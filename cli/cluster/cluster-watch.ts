@@ -1,16 +1,20 @@
+// Command `cluster watch`: polls the status and prints what has changed.
+import {setTimeout as sleep} from 'node:timers/promises';
 import {type Command, InvalidArgumentError} from 'commander';
+import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
+import type {Client} from '../client/client.ts';
+import {isHopeless} from '../client/follow-events.ts';
 import {durationMs} from '../command-line/moment.ts';
 import {countOfAtLeastOne} from '../command-line/option-values.ts';
+import {CliError, onlyCliError} from '../errors.ts';
 import {timeOfDay, timeText} from '../output/cell-text.ts';
-import type {Fields} from '../output/resource.ts';
+import {healthTones, type Tone} from '../output/column.ts';
 import {createStreamPrinter, type Streamed} from '../output/stream-printer.ts';
-import {healthTones, type Tone} from '../output/tone.ts';
+import type {Fields} from '../output/table.ts';
 import {createContact, keepWatching} from '../output/watching.ts';
 import type {Session} from '../session.ts';
-import {createClusterChanges, type NodeChange, type NodeState} from './cluster-changes.ts';
-import {shortHash} from './drift.ts';
+import {type Drift, driftOf, shortHash} from './cluster-drift.ts';
 import {clockProblem, clockText, isCutOff} from './node-condition.ts';
-import {pollStatus} from './status-poll.ts';
 
 interface WatchFlags {
   interval?: number;
@@ -115,4 +119,110 @@ const intervalMs = (text: string): number => {
   const ms = durationMs(text);
   if (ms < 1000 || ms > 86_400_000) throw new InvalidArgumentError('Must be 1s to 1d.');
   return ms;
+};
+
+type DriftState = 'none' | 'differs' | 'drift';
+
+interface NodeState extends Peer {
+  /** `differs`: its configuration is not that of most nodes; `drift`: and has not been for too long. */
+  drift: DriftState;
+}
+
+/** The member that changed. `seen` and `removed` concern the node as a whole. */
+const changeKinds = [
+  'seen',
+  'removed',
+  'health',
+  'config',
+  'drift',
+  'backlog',
+  'license',
+  'answer',
+  'reach',
+  'clock',
+  'refusal',
+  'contact',
+] as const;
+type ChangeKind = (typeof changeKinds)[number];
+
+interface NodeChange extends NodeState {
+  /** When the answering node reported it. */
+  at: string;
+  changed: ChangeKind[];
+  /** Undefined for a node that is seen for the first time. */
+  before: NodeState | undefined;
+}
+
+interface ClusterChanges {
+  /** In the order of the nodes; first all of them, then those that changed. */
+  since(status: ClusterStatus): NodeChange[];
+}
+
+export const createClusterChanges = (): ClusterChanges => {
+  let known = new Map<string, NodeState>();
+  return {
+    since(status) {
+      const {peers, generated_at: at} = status;
+      const drift = driftOf(status);
+      const states = new Map(peers.map(peer => [peer.node_id, {...peer, drift: driftStateOf(peer, drift)}]));
+      const changes = [...states.values()].flatMap(state => {
+        const before = known.get(state.node_id);
+        const changed: ChangeKind[] = before ? changesOf(before, state) : ['seen'];
+        return changed.length > 0 ? [{...state, at, changed, before}] : [];
+      });
+      const gone = [...known.values()].filter(({node_id}) => !states.has(node_id));
+      known = states;
+      return [...changes, ...gone.map(before => ({...before, at, changed: ['removed'] satisfies ChangeKind[], before}))];
+    },
+  };
+};
+
+const driftStateOf = ({node_id}: Peer, drift: Drift | undefined): DriftState => {
+  if (!drift?.oddNodes.includes(node_id)) return 'none';
+  return drift.isAlarm ? 'drift' : 'differs';
+};
+
+const changesOf = (before: NodeState, now: NodeState): ChangeKind[] => {
+  const watched: [ChangeKind, (state: NodeState) => unknown][] = [
+    ['health', state => state.healthy],
+    ['config', state => state.config_hash],
+    ['drift', state => state.drift],
+    ['backlog', state => state.outbox_backlog_to_us],
+    ['answer', state => (state.unanswered_since ?? null) === null],
+    ['reach', state => (state.unreachable_from ?? []).join()],
+    ['clock', clockProblem],
+    ['refusal', state => state.outbox_refused === true],
+    ['contact', isCutOff],
+    ['license', ({license}) => [license.valid, license.type, license.status, license.expires_at].join()],
+  ];
+  return watched.filter(([, of]) => of(before) !== of(now)).map(([kind]) => kind);
+};
+
+interface StatusPoll {
+  signal: AbortSignal;
+  intervalMs: number;
+  onStatus(status: ClusterStatus): Promise<void>;
+  /** The node did not answer, or with an error; polling continues. An error that is thrown here ends it. */
+  onFailure(error: CliError): void;
+}
+
+/** A slower node counts as hanging. */
+const answerWithinMs = 10_000;
+const longestWaitMs = 60_000;
+
+/** Polls until `signal` aborts, and rejects then with its reason; with a CliError when a retry cannot help. */
+const pollStatus = async (
+  client: Pick<Client, 'cluster'>,
+  {signal, intervalMs, onStatus, onFailure}: StatusPoll,
+): Promise<never> => {
+  for (;;) {
+    const answer = await client.cluster.status({signal, withinMs: answerWithinMs}).catch(onlyCliError);
+    let waitMs = intervalMs;
+    if (answer instanceof CliError) {
+      if (isHopeless(answer)) throw answer;
+      onFailure(answer);
+      waitMs = Math.max(waitMs, Math.min((answer.retryAfterSeconds ?? 0) * 1000, longestWaitMs));
+    } else await onStatus(answer.data);
+    await sleep(waitMs, undefined, {signal});
+  }
 };

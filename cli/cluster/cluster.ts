@@ -1,16 +1,18 @@
-import type {Command} from 'commander';
+// Commands of the cluster: status, token, remove.
+import {type Command, InvalidArgumentError} from 'commander';
+import type {ApiKey} from '../../shared/api-key.ts';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
-import {briefTimeText, durationText, timeText} from '../output/cell-text.ts';
+import type {Client, CreatedToken} from '../client/client.ts';
+import {parseDuration} from '../command-line/moment.ts';
+import {CliError, exitCodes} from '../errors.ts';
+import {briefTimeText, durationText, plural, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
-import type {Fields, Listed} from '../output/resource.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
+import type {Fields, Listed, Shown} from '../output/table.ts';
 import type {Session} from '../session.ts';
 import {addCheckCommand} from './cluster-check.ts';
-import {addDriftCommand} from './cluster-drift.ts';
-import {addRemoveCommand} from './cluster-remove.ts';
-import {addTokenCommand} from './cluster-token.ts';
+import {addDriftCommand, driftOf, shortHash} from './cluster-drift.ts';
 import {addWatchCommand} from './cluster-watch.ts';
-import {driftOf, shortHash} from './drift.ts';
 import {conditionText, conditionTone, cutOffText, isCutOff} from './node-condition.ts';
 
 const peerFields: Fields<Peer> = {
@@ -86,3 +88,116 @@ const columnsFor = (status: ClusterStatus): Column<Peer>[] => [
   {title: 'API', cell: peer => peer.api_url, isFlexible: true, dropRank: 1},
   {title: 'LICENSE EXPIRES', cell: ({license}) => timeText(license.expires_at), isWideOnly: true},
 ];
+
+const createdToken: Shown<CreatedToken> = {
+  fields: ['token', 'expires_at', 'address', 'ca_fingerprint'],
+  nameOf: ({token}) => token,
+  details: created => [
+    ['Token', created.token],
+    ['Expires', timeText(created.expires_at)],
+    ['Address', created.address],
+    ['Fingerprint', created.ca_fingerprint],
+  ],
+};
+
+const addTokenCommand = (cluster: Command, session: Session): void => {
+  session
+    .prints(cluster.command('token'), createdToken)
+    .description('create a token that lets one new node join; keep it secret')
+    .option('--expires-in <duration>', 'how long the token is valid, 1m to 24h (default: 1h)', durationSeconds)
+    .addHelpText('after', help)
+    .action((flags: {expiresIn?: number}) => createToken(session, flags.expiresIn));
+};
+
+const help = `
+Examples:
+  mfctl cluster token > token
+  mfctl cluster token --expires-in 10m -q | ssh mx2 mfd join - --data /var/lib/mfd --fqdn mx2.example.com
+
+On the new machine, with the token of the first one: mfd join - --data /var/lib/mfd < token`;
+
+/** The token alone is data: a pipe to the new machine gets nothing else. */
+const createToken = async (session: Session, expiresInSeconds: number | undefined): Promise<void> => {
+  const client = await session.client();
+  const {data} = await client.cluster.createToken({expiresInSeconds});
+  const printer = session.printer();
+  if (printer.format === 'table') printer.text(`${data.token}\n`);
+  else printer.record(data, createdToken);
+  printer.note(`This lets one node join through ${data.address}, until ${timeText(data.expires_at)}. On the new machine:`);
+  printer.note('  mfd join - --data /var/lib/mfd');
+  printer.note('with the token on standard input, as arguments are seen by every user of a machine.');
+};
+
+const durationSeconds = (text: string): number => {
+  const durationMs = parseDuration(text);
+  if (durationMs === undefined) throw new InvalidArgumentError('Must be a duration such as 30m or 12h.');
+  return Math.floor(durationMs / 1000);
+};
+
+interface RemoveFlags {
+  force?: boolean;
+  yes?: boolean;
+  revokeKeys?: boolean;
+}
+
+const addRemoveCommand = (cluster: Command, session: Session): void => {
+  cluster
+    .command('remove')
+    .argument('<node>', 'as cluster status shows it')
+    .description('remove a node from the cluster: the others refuse it at once and for good')
+    .option('--force', 'even the only node that can let others join')
+    .option('--revoke-keys', 'also revoke the API keys that were created on it')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', removalHelp)
+    .action((node: string, flags: RemoveFlags) => remove(session, node, flags));
+};
+
+const removalHelp = `
+Stop the node first: otherwise it continues alone. After its removal, the mail that it holds can be reached only through it.
+Starting it again does not bring it back: create a token, and join with an empty folder.
+
+A compromised node may have created keys. They stay valid on all other nodes unless they are revoked: the command lists them
+and asks, or revokes them with --revoke-keys. It never revokes the key that you use.
+
+Example:
+  mfctl cluster remove mx2
+  mfctl cluster remove mx2 --revoke-keys --yes`;
+
+const remove = async (session: Session, node: string, flags: RemoveFlags): Promise<void> => {
+  const question = `Remove node ${node}? The others refuse it from now on, and no longer show the mail it holds.`;
+  // Without a terminal the question fails, so the node need not be asked first.
+  if (!session.terminal.stdin.isTTY) await session.confirm(question, flags.yes);
+  const client = await session.client();
+  const printer = session.printer();
+  const keys = await activeKeysOf(client, node);
+  if (keys.length > 0) printer.note(`${plural(keys.length, 'active key')} made on ${node}: ${keys.map(nameOf).join(', ')}`);
+  await session.confirm(question, flags.yes);
+  const revokesKeys = flags.revokeKeys ?? (keys.length > 0 && !flags.yes && (await session.agree('Revoke these keys too?')));
+
+  const options = {force: flags.force, revokeKeys: revokesKeys || undefined};
+  const {data, unreachableNodes} = await client.cluster.removeNode(node, options);
+  printer.done(`removed node ${node}`);
+  if (data && data.revoked_key_ids.length > 0) printer.done(`revoked ${plural(data.revoked_key_ids.length, 'key')}`);
+  if (data && data.kept_key_ids.length > 0)
+    printer.warn(
+      `key ${data.kept_key_ids.join(', ')} was made on ${node} and stays, as you use it; mfctl key rotate replaces it`,
+    );
+  if (!revokesKeys && keys.length > 0) printer.warn('these keys stay valid; mfctl key revoke ID revokes one');
+  if (unreachableNodes.length > 0) printer.warn(`did not answer and will follow when reachable: ${unreachableNodes.join(', ')}`);
+};
+
+/** Nodes of an older version do not report the keys; a missing node is reported by the removal. */
+const activeKeysOf = async (client: Client, node: string): Promise<ApiKey[]> => {
+  try {
+    const {data} = await client.cluster.node(node);
+    const now = Date.now();
+    return data.keys.filter(
+      ({revoked_at, expires_at}) => revoked_at === null && (expires_at === null || Date.parse(expires_at) > now),
+    );
+  } catch (error) {
+    if (error instanceof CliError && (error.exitCode === exitCodes.notFound || error.code === 'method_not_allowed')) return [];
+    throw error;
+  }
+};
+
+const nameOf = ({id, name, scope}: ApiKey): string => `${id} ${name} (${scope})`;

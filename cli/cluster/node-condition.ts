@@ -3,7 +3,7 @@ import {clockBelievedSeconds, clockWarningSeconds} from '../../shared/clock-limi
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import {isHeardDespite} from '../../shared/health.ts';
 import {durationWords} from '../output/cell-text.ts';
-import {healthTones, type Tone} from '../output/tone.ts';
+import {healthTones, type Tone} from '../output/column.ts';
 
 type Moment = Pick<ClusterStatus, 'generated_at'>;
 

@@ -1,8 +1,7 @@
 // Field errors of a node, with the command's options and arguments in place of the request's members.
 import type {FieldFault} from '../../shared/fault.ts';
 import {CliError, type TypedFieldFault} from '../errors.ts';
-import {quoted} from './quoting.ts';
-import {optionsOf, type TypedWords} from './typed-words.ts';
+import {optionsOf, quoted, type TypedWords} from './typed-words.ts';
 
 /** Options whose names differ from their member's. Of several, the one on the command line is meant. */
 const options: Readonly<Record<string, readonly string[]>> = {

@@ -74,3 +74,27 @@ export const optionsOf = (command: Command): readonly Option[] => [
 
 export const subcommandOf = (command: Command, word: string): Command | undefined =>
   command.commands.find(candidate => candidate.name() === word || candidate.aliases().includes(word));
+
+/** The typed command with another `--offset`: the next page of the same list. */
+export const withOffset = (argv: readonly string[], offset: number): string => {
+  const kept = argv.filter((word, at) => word !== '--offset' && !word.startsWith('--offset=') && argv[at - 1] !== '--offset');
+  return ['mfctl', ...kept, '--offset', String(offset)].map(quoted).join(' ');
+};
+
+/** A word, quoted for a POSIX shell. */
+export const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
+/** Pairs of names that mean the same. */
+const twins = [
+  ['get', 'show'],
+  ['delete', 'remove'],
+] as const;
+
+/** Gives each command that has one name of a pair the other one as an alias, so that nobody has to remember which noun uses which. */
+export const addAliases = (command: Command): void => {
+  for (const sub of command.commands) {
+    const [one, other] = twins.find(names => names.some(name => name === sub.name())) ?? [];
+    if (one !== undefined && other !== undefined) sub.alias(sub.name() === one ? other : one);
+    addAliases(sub);
+  }
+};

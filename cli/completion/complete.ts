@@ -13,9 +13,16 @@ import {
 } from '../command-line/typed-words.ts';
 import {helpTopics} from '../help/help-topics.ts';
 import type {Session} from '../session.ts';
-import {type Candidate, liveValues, maxValues} from './live-values.ts';
-import {createQuickClient} from './quick-client.ts';
-import {type LiveKind, type ValueKind, type ValueList, valueKindOf} from './value-kinds.ts';
+import {
+  type Candidate,
+  createQuickClient,
+  type LiveKind,
+  liveValues,
+  maxValues,
+  type ValueKind,
+  type ValueList,
+  valueKindOf,
+} from './live-values.ts';
 
 export interface Completion {
   /** Whole words, with the part before the value, such as `--reason=`. */
@@ -165,3 +172,20 @@ const among = (candidates: readonly Candidate[], part: string, head = ''): Compl
     .map(({value, about}) => ({value: head + value, about})),
   filesFrom: undefined,
 });
+
+/** The word without quotes and backslashes (POSIX shell, section 2.2). Nothing in it is expanded; an open quote ends with the word. */
+export const unquoted = (word: string): string => {
+  let text = '';
+  let quote = '';
+  for (let at = 0; at < word.length; at += 1) {
+    const char = word.charAt(at);
+    const next = word.charAt(at + 1);
+    if (char === quote) quote = '';
+    else if (quote === '' && (char === '"' || char === "'")) quote = char;
+    else if (char === '\\' && quote !== "'" && (quote === '' || '$`"\\'.includes(next))) {
+      text += next;
+      at += 1;
+    } else text += char;
+  }
+  return text;
+};

@@ -2,9 +2,8 @@ import {Argument, type Command} from 'commander';
 import {safeLine} from '../../shared/safe-text.ts';
 import {truncate} from '../output/display-width.ts';
 import type {Session} from '../session.ts';
-import {type Completion, complete} from './complete.ts';
+import {type Completion, complete, unquoted} from './complete.ts';
 import {type Shell, shellScripts, shells} from './shell-scripts.ts';
-import {unquoted} from './shell-words.ts';
 
 /** A person who pressed the Tab key waits. */
 const patienceMs = 1500;

@@ -1,10 +1,16 @@
 // Completion values that a node provides, each with a short description.
+
+import {stat} from 'node:fs/promises';
+import type {Command} from 'commander';
 import type {ApiKey} from '../../shared/api-key.ts';
-import type {Client} from '../client/client.ts';
+import {eventTypes} from '../../shared/event-type.ts';
+import {type Client, createClient} from '../client/client.ts';
+import {type ConnectionFlags, resolveConnection} from '../client/connection.ts';
+import type {Terminal} from '../command-line/terminal.ts';
 import {findDomainId} from '../domain/find-domain.ts';
+import type {ContextStore} from '../files/context-store.ts';
 import {senderText} from '../output/cell-text.ts';
-import {mailId} from '../quarantine/mail-id.ts';
-import type {LiveKind} from './value-kinds.ts';
+import {mailId} from '../quarantine/held-mail-columns.ts';
 
 export interface Candidate {
   value: string;
@@ -62,3 +68,102 @@ const askers: Record<LiveKind, (question: LiveQuestion) => Promise<Candidate[]>>
     return [...new Set(data.map(({action}) => action))].toSorted().map(value => ({value, about: ''}));
   },
 };
+
+interface AskNeeds {
+  terminal: Terminal;
+  flags: ConnectionFlags;
+  contexts: ContextStore;
+  version: string;
+  /** Ends every request. */
+  signal: AbortSignal;
+}
+
+export const createQuickClient = async ({terminal, flags, contexts, version, signal}: AskNeeds): Promise<Client> => {
+  const [apiKeyFile, cacert] = await Promise.all([
+    regularFile(flags.apiKeyFile, terminal.env, 'MFCTL_API_KEY_FILE'),
+    regularFile(flags.cacert, terminal.env, 'MFCTL_CACERT'),
+  ]);
+  const connection = await resolveConnection(
+    terminal,
+    {...flags, ...(apiKeyFile !== undefined && {apiKeyFile}), ...(cacert !== undefined && {cacert})},
+    contexts,
+  );
+  return createClient({connection, version, log: () => undefined, end: signal});
+};
+
+/**
+ * Standard input belongs to the shell, and reading a pipe would take the data from the command itself. The shell has not yet
+ * expanded `~`.
+ */
+const regularFile = async (given: string | undefined, env: Terminal['env'], variable: string): Promise<string | undefined> => {
+  const file = given?.replace(/^~(?=\/)/, () => env.HOME ?? '~') ?? (env[variable] || undefined);
+  if (file === undefined) return undefined;
+  if (file === '-' || !(await stat(file)).isFile()) throw new Error(`${file} is no file`);
+  return file;
+};
+
+// Kinds of values that complete each argument and option, by its name. A test knows those that cannot be completed, and finds
+// others that are missing here.
+
+/** Kinds whose values only a node knows. */
+export type LiveKind = 'node' | 'mail' | 'domain' | 'key' | 'filter' | 'selector' | 'action';
+
+/** A list contains all choices. `@file` is a file after an @. */
+export type ValueKind = LiveKind | 'context' | 'command' | 'field' | 'recordField' | 'file' | '@file' | readonly string[];
+
+/** Several of them, separated by commas. */
+export interface ValueList {
+  listOf: ValueKind;
+}
+
+/**
+ * By the name of an argument or option, after as much of the command's path as makes it unique. Arguments that
+ * declare their choices need no entry.
+ */
+const kinds: Record<string, ValueKind | ValueList> = {
+  '--context': 'context',
+  '--api-key-file': 'file',
+  '--cacert': 'file',
+  '--json': {listOf: 'field'},
+  '--sort': 'recordField',
+
+  '<command>': 'command',
+  'context use <name>': 'context',
+  'context remove <name>': 'context',
+
+  '--key-file': 'file',
+  '<key>': 'key',
+  '--key': 'key',
+
+  '<domain>': 'domain',
+  '--domain': 'domain',
+  '<file>': 'file',
+  '--file': 'file',
+  'domain filters <id>': 'filter',
+  '<selector>': 'selector',
+
+  'quarantine <id>': 'mail',
+  '--output-file': 'file',
+
+  '<node>': 'node',
+  '--node': 'node',
+
+  '--key-id': 'key',
+  '--action': 'action',
+  '--type': {listOf: eventTypes},
+
+  'api <method>': ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+  '--data': '@file',
+};
+
+/** `name` is `--flag`, or `<argument>` whether it is optional or repeated or not. Undefined when the table has no entry. */
+export const valueKindOf = (command: Command, name: string): ValueKind | ValueList | undefined => {
+  for (let path = pathOf(command); path.length > 0; path = path.slice(0, -1)) {
+    const kind = kinds[[...path, name].join(' ')];
+    if (kind !== undefined) return kind;
+  }
+  return kinds[name];
+};
+
+/** Without the program's own name. */
+const pathOf = (command: Command): string[] => (command.parent ? [...pathOf(command.parent), command.name()] : []);

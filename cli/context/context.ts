@@ -5,8 +5,8 @@ import {addWholeOption} from '../command-line/option-values.ts';
 import {usageError} from '../errors.ts';
 import {type Context, isContextName} from '../files/context-store.ts';
 import type {Column} from '../output/column.ts';
-import type {Listed} from '../output/resource.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
+import type {Listed} from '../output/table.ts';
 import type {Session} from '../session.ts';
 
 interface AddFlags {

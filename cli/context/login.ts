@@ -6,8 +6,7 @@ import {isOwnAuthority, otherAddresses} from '../cluster/other-addresses.ts';
 import {askHidden} from '../command-line/question.ts';
 import {CliError, usageError} from '../errors.ts';
 import {type Context, isContextName} from '../files/context-store.ts';
-import type {Shown} from '../output/resource.ts';
-import type {Detail} from '../output/table.ts';
+import type {Detail, Shown} from '../output/table.ts';
 import type {Session} from '../session.ts';
 import {expectedFingerprint, trustedBy} from './server-trust.ts';
 

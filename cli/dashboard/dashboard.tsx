@@ -7,14 +7,14 @@ import {screens} from './screens.ts';
 import type {AppContext} from './shell/app-context.ts';
 import type {DeferredActions, DeferredState} from './shell/deferred-actions.ts';
 import {type Globals, globalBindings, handleKey} from './shell/global-keys.ts';
-import {useTicks, useWatched} from './shell/hooks.ts';
+import {labelsOf, useServices, useTicks, useWatched} from './shell/hooks.ts';
 import {Lines} from './shell/lines.tsx';
 import type {LiveState} from './shell/live.ts';
 import type {Modal} from './shell/modal.ts';
 import {modalBorder, questionText} from './shell/modal-lines.ts';
 import {type ModalKeys, ModalView} from './shell/modal-view.tsx';
-import {pasteIgnored} from './shell/pasted-text.ts';
-import type {ScreenGuard} from './shell/screen-guard.ts';
+import {pasteIgnored} from './shell/paste-reader.ts';
+import {type ScreenGuard, useRedraw, useTerminalSize} from './shell/screen-guard.ts';
 import {type ScreenName, type Shell, ShellContext, type Size} from './shell/shell.ts';
 import {
   briefCue,
@@ -28,9 +28,7 @@ import {
   usableSize,
 } from './shell/shell-lines.ts';
 import type {TerminalInput} from './shell/terminal-input.ts';
-import {useRedraw, useTerminalSize} from './shell/terminal-size.ts';
 import {useKeys} from './shell/use-keys.ts';
-import {labelsOf, useServices} from './shell/use-services.ts';
 
 interface DashboardProps {
   app: AppContext;

@@ -3,9 +3,8 @@ import {render} from 'ink';
 import {CliError} from '../errors.ts';
 import {Dashboard} from './dashboard.tsx';
 import type {AppContext} from './shell/app-context.ts';
-import {inkOutput} from './shell/ink-stream.ts';
 import {type AppOptions, type AppTarget, initialTarget, openApp, reopenApp} from './shell/open-app.ts';
-import {guardScreen, type ScreenGuard} from './shell/screen-guard.ts';
+import {guardScreen, inkOutput, type ScreenGuard} from './shell/screen-guard.ts';
 import type {ScreenName} from './shell/shell.ts';
 import {createTerminalInput, type TerminalInput} from './shell/terminal-input.ts';
 

@@ -2,13 +2,12 @@ import type {Command} from 'commander';
 import type {Client} from '../client/client.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
 import {countText, plural} from '../output/cell-text.ts';
-import type {Listed} from '../output/resource.ts';
+import type {Listed} from '../output/table.ts';
 import {isColour, type Session} from '../session.ts';
-import {applyDomainChanges, type ChangeOutcome} from './domain-changes.ts';
 import {changeRecord, renderDomainDiff} from './domain-diff.ts';
 import {warnOfUnsigned} from './domain-dkim.ts';
 import {readDomainFile} from './domain-file.ts';
-import {type DomainChange, planDomainChanges} from './domain-plan.ts';
+import {applyDomainChanges, type ChangeOutcome, type DomainChange, planDomainChanges} from './domain-plan.ts';
 
 interface ApplyFlags {
   file: string;

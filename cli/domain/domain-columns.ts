@@ -1,8 +1,7 @@
 import type {Domain} from '../../shared/domain.ts';
 import {dateText, firstOf, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
-import type {Listed, Shown} from '../output/resource.ts';
-import type {Detail} from '../output/table.ts';
+import type {Detail, Listed, Shown} from '../output/table.ts';
 
 const columns: Column<Domain>[] = [
   {title: 'ID', cell: domain => domain.id, align: 'right'},

@@ -1,6 +1,6 @@
 // Changes that `domain apply` plans, for people and for programs.
 import {safeLine} from '../../shared/safe-text.ts';
-import {paint, type Tone} from '../output/tone.ts';
+import {paint, type Tone} from '../output/column.ts';
 import {type FilterRule, sortedRules} from './domain-entry.ts';
 import type {DomainChange, FilterChanges, SettingChange} from './domain-plan.ts';
 

@@ -1,14 +1,13 @@
 import {type Command, Option} from 'commander';
-import {dkimAlgorithms} from '../../shared/dkim-algorithm.ts';
 import type {CreateDkimKey, DkimKey} from '../../shared/dkim-key.ts';
 import type {Domain} from '../../shared/domain.ts';
+import {dkimAlgorithms} from '../../shared/field-rules.ts';
 import type {Client} from '../client/client.ts';
 import {addWholeOption} from '../command-line/option-values.ts';
-import {dateText, timeText} from '../output/cell-text.ts';
+import {dateText, timeText, zoneLine} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
-import type {Listed, Shown} from '../output/resource.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
-import {zoneLine} from '../output/zone-line.ts';
+import type {Listed, Shown} from '../output/table.ts';
 import type {Session} from '../session.ts';
 import {findDomain, findDomainId} from './find-domain.ts';
 

@@ -1,5 +1,5 @@
 import type {Command} from 'commander';
-import {ascending} from '../../shared/ascending.ts';
+import {ascending} from '../../shared/collections.ts';
 import type {Domain} from '../../shared/domain.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {inParallel} from '../client/in-parallel.ts';

@@ -1,13 +1,12 @@
 // File of `domain apply`, checked as the node would check it: nothing is changed before all of it is valid.
 import {canonicalDomain} from '../../shared/domain-name.ts';
-import {directions, maxBackends, maxTenantChars, scoreRange} from '../../shared/domain-rules.ts';
+import {directions, maxBackends, maxTenantChars, scoreRange} from '../../shared/field-rules.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
 import type {Terminal} from '../command-line/terminal.ts';
 import type {LineFault} from '../files/bounded-yaml.ts';
-import {isMapping, labelFault, type Path, type ReportFault, reportUnknownMembers} from '../files/file-checks.ts';
+import {isMapping, labelFault, type Path, type ReportFault, reportUnknownMembers} from '../files/text-file.ts';
 import {readYamlFile, wrongFile} from '../files/yaml-file.ts';
-import {type DomainEntry, type SettingName, type Settings, settingNames} from './domain-entry.ts';
-import {readRules} from './filter-rule-file.ts';
+import {type DomainEntry, readRules, type SettingName, type Settings, settingNames} from './domain-entry.ts';
 
 export interface DomainFile {
   entries: DomainEntry[];

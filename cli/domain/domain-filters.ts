@@ -1,12 +1,12 @@
 import {type Command, Option} from 'commander';
 import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
 import {addWholeOption, decimal, wholeNumber} from '../command-line/option-values.ts';
-import {quoted} from '../command-line/quoting.ts';
+import {quoted} from '../command-line/typed-words.ts';
 import {usageError} from '../errors.ts';
 import {dateText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
-import type {Listed, Shown} from '../output/resource.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
+import type {Listed, Shown} from '../output/table.ts';
 import type {Session} from '../session.ts';
 import {findDomainId} from './find-domain.ts';
 

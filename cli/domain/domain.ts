@@ -1,5 +1,8 @@
-import type {Command} from 'commander';
-import {addWholeOption} from '../command-line/option-values.ts';
+// Commands of domains, and the flags of their settings.
+import {type Command, Option} from 'commander';
+import type {Domain} from '../../shared/domain.ts';
+import {directions} from '../../shared/field-rules.ts';
+import {addWholeOption, collected, decimal} from '../command-line/option-values.ts';
 import {usageError} from '../errors.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
@@ -8,7 +11,6 @@ import {domains} from './domain-columns.ts';
 import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';
 import {addExportCommand} from './domain-export.ts';
 import {addFilterCommands} from './domain-filters.ts';
-import {addSettingOptions, type SettingFlags, settingsOf} from './domain-flags.ts';
 import {findDomain} from './find-domain.ts';
 
 export const addDomainCommands = (program: Command, session: Session): void => {
@@ -103,4 +105,55 @@ const updateDomain = async (session: Session, nameOrId: string, flags: SettingFl
   const {data} = await client.domains.update(found.data.id, patch, found.etag);
   session.printer().record(data, domains);
   if (flags.dkim) await warnOfUnsigned(session, client, data);
+};
+
+/** As commander parses them; options that were not given are undefined. */
+interface SettingFlags {
+  backend?: string[];
+  direction?: Domain['direction'];
+  quarantineThreshold?: number;
+  rejectThreshold?: number;
+  dkim?: boolean;
+  dmarcReporting?: boolean;
+  /** False for `--no-tenant-id`. */
+  tenantId?: string | false;
+  active?: boolean;
+  inactive?: boolean;
+}
+
+const addSettingOptions = (command: Command): Command =>
+  command
+    .option(
+      '--backend <host:port>',
+      'server that takes its mail, IPv6 in brackets; repeat it for more, tried in order',
+      collected,
+    )
+    .addOption(new Option('--direction <direction>', 'which mail is filtered').choices(directions))
+    .option('--quarantine-threshold <score>', 'hold mail from this score on', decimal)
+    .option('--reject-threshold <score>', 'refuse mail from this score on', decimal)
+    .option('--dkim', 'sign outbound mail')
+    .option('--no-dkim', 'do not sign outbound mail')
+    .option('--dmarc-reporting', 'send DMARC reports')
+    .option('--no-dmarc-reporting', 'send no DMARC reports')
+    .option('--tenant-id <id>', 'tenant it belongs to');
+
+/** The members of a domain that were given. */
+const settingsOf = (flags: SettingFlags): Record<string, unknown> => {
+  const settings = {
+    backend_servers: flags.backend,
+    direction: flags.direction,
+    quarantine_threshold: flags.quarantineThreshold,
+    reject_threshold: flags.rejectThreshold,
+    dkim_active: flags.dkim,
+    dmarc_reporting: flags.dmarcReporting,
+    tenant_id: tenantId(flags.tenantId),
+    active: flags.inactive ? false : flags.active,
+  };
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
+};
+
+/** The API distinguishes numbers and names of tenants. */
+const tenantId = (flag: SettingFlags['tenantId']): number | string | null | undefined => {
+  if (flag === false) return null;
+  return flag !== undefined && /^\d{1,15}$/.test(flag) ? Number(flag) : flag;
 };

@@ -1,9 +1,8 @@
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import {actorText, firstOf, senderText, timeOfDay, timeText} from '../output/cell-text.ts';
+import {healthTones} from '../output/column.ts';
 import type {StreamColumn, Streamed} from '../output/stream-printer.ts';
-import {healthTones} from '../output/tone.ts';
-import {mailFields} from '../quarantine/held-mail-columns.ts';
-import {mailId} from '../quarantine/mail-id.ts';
+import {mailFields, mailId} from '../quarantine/held-mail-columns.ts';
 
 const columns: StreamColumn<ClusterEvent>[] = [
   {title: 'AT', cell: event => timeText(event.at), width: 20, brief: event => timeOfDay(event.at), briefWidth: 9},

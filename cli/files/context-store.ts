@@ -5,11 +5,9 @@ import {isAbsolute, join} from 'node:path';
 import type {Document} from 'yaml';
 import type {Terminal} from '../command-line/terminal.ts';
 import {CliError} from '../errors.ts';
-import {writeAtomically} from './atomic-file.ts';
-import {isMapping} from './file-checks.ts';
-import {fileFailure} from './file-failure.ts';
 import {withLock} from './file-lock.ts';
-import {loadOwnYaml, readOwnYaml} from './own-yaml.ts';
+import {fileFailure, isMapping, writeAtomically} from './text-file.ts';
+import {loadOwnYaml, readOwnYaml} from './yaml-file.ts';
 
 export interface Context {
   name: string;

@@ -1,9 +1,10 @@
 // YAML or JSON file that a person wrote, with line numbers for errors.
 import {readFile, stat} from 'node:fs/promises';
+import type {Document} from 'yaml';
 import {readStdin, type Terminal} from '../command-line/terminal.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {type BoundedYaml, type LineFault, readBoundedYaml} from './bounded-yaml.ts';
-import {fileFailure} from './file-failure.ts';
+import {fileFailure} from './text-file.ts';
 
 interface YamlFile extends BoundedYaml {
   /** The name for messages. */
@@ -50,3 +51,27 @@ const tooLarge = (name: string): CliError =>
     exitCode: exitCodes.usage,
     hint: 'nothing was changed; divide it into several files',
   });
+
+/** A missing file counts as empty. Rejects with the error that `broken` returns when the file is no mapping. */
+export const loadOwnYaml = async (file: string, broken: (detail: string) => CliError): Promise<Document> => {
+  const [text, {parseDocument, Document, isMap}] = await Promise.all([readIfThere(file), import('yaml')]);
+  const document = text === undefined ? new Document({}) : parseDocument(text);
+  const [error] = document.errors;
+  if (error) throw broken(error.message.split('\n', 1)[0] ?? '');
+  if (document.contents === null) return new Document({});
+  if (!isMap(document.contents)) throw broken('must be a mapping');
+  return document;
+};
+
+/** The same as plain values, for reading only. */
+export const readOwnYaml = async (file: string, broken: (detail: string) => CliError): Promise<Record<string, unknown>> =>
+  (await loadOwnYaml(file, broken)).toJS() as Record<string, unknown>;
+
+const readIfThere = async (file: string): Promise<string | undefined> => {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw fileFailure(file, error, 'read');
+  }
+};

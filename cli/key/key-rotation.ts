@@ -6,7 +6,7 @@ import type {Connection} from '../client/connection.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
 import type {ContextStore} from '../files/context-store.ts';
 import {chooseKey} from './find-key.ts';
-import {findKeyHolders} from './key-holders.ts';
+import {findKeyHolders} from './key-columns.ts';
 
 export interface RotationServices {
   /** The client of the person who rotates. */

@@ -1,17 +1,18 @@
+// Commands of API keys, and `whoami`.
 import {type Command, Option} from 'commander';
 import type {CreatedApiKey} from '../../shared/api-key.ts';
 import {type Scope, scopes} from '../../shared/scopes.ts';
 import {exactMoment, momentAfter} from '../command-line/moment.ts';
 import {addWholeOption, wholeNumber} from '../command-line/option-values.ts';
 import {usageError} from '../errors.ts';
-import {openKeyFile, writeKeyFile} from '../files/key-file.ts';
+import {openKeyFile, writeKeyFile} from '../files/text-file.ts';
 import {timeText} from '../output/cell-text.ts';
-import {flushed} from '../output/flushed.ts';
-import {warnOfSilentNodes} from '../output/page-notes.ts';
+import {warnOfSilentNodes} from '../output/print-all.ts';
+import {flushed} from '../output/printer.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
-import {apiKeys, createdKey, filedKey} from './key-columns.ts';
-import {confirmKey, isInUse} from './key-in-question.ts';
+import {confirmKey, isInUse} from './find-key.ts';
+import {apiKeys, createdKey, filedKey, ownKey} from './key-columns.ts';
 import {addRotateCommand} from './key-rotate.ts';
 
 interface CreateFlags {
@@ -157,4 +158,15 @@ const createInFile = async (session: Session, flags: CreateFlags, file: string):
   const {key: _, ...record} = created;
   session.printer().record(record, filedKey);
   session.printer().note(`the key is in ${file}`);
+};
+
+export const addWhoamiCommand = (program: Command, session: Session): void => {
+  session
+    .prints(program.command('whoami'), ownKey)
+    .description('show the key in use, what it may do, and which node answers')
+    .action(async () => {
+      const client = await session.client();
+      const {data} = await client.me();
+      session.printer().record(data, ownKey);
+    });
 };

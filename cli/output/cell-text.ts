@@ -1,4 +1,6 @@
 // Texts for table cells. The exact values are in the JSON.
+
+import type {DkimKey} from '../../shared/dkim-key.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import type {Cell} from './column.ts';
 
@@ -55,4 +57,10 @@ export const actorText = ({acted_by_key_id}: {acted_by_key_id: number | null}): 
 export const firstOf = (texts: readonly string[]): string => {
   const [first = '', ...rest] = texts;
   return rest.length === 0 ? first : `${first} +${rest.length}`;
+};
+
+/** The record as a line of a zone file. A string in it holds 255 bytes at most (RFC 1035 section 3.3); resolvers join them. */
+export const zoneLine = ({dns_name, dns_record}: Pick<DkimKey, 'dns_name' | 'dns_record'>): string => {
+  const strings = dns_record.match(/.{1,255}/g) ?? [''];
+  return `${dns_name}. IN TXT ${strings.map(text => `"${text.replace(/["\\]/g, '\\$&')}"`).join(' ')}`;
 };

@@ -1,4 +1,5 @@
-import type {Tone} from './tone.ts';
+// Column of a list, and the tone of a cell.
+import type {Health} from '../../shared/health.ts';
 
 export type Cell = string | number | boolean | null | undefined;
 
@@ -21,3 +22,11 @@ export interface Column<T> {
   /** The value that --sort compares, in place of the cell. */
   sortBy?: (row: T) => Cell;
 }
+
+export type Tone = 'good' | 'warn' | 'bad';
+
+export const healthTones: Record<Health, Tone> = {online: 'good', stale: 'warn', offline: 'bad'};
+
+const codes: Record<Tone, number> = {good: 32, warn: 33, bad: 31};
+
+export const paint = (text: string, tone: Tone): string => `\x1b[${codes[tone]}m${text}\x1b[39m`;

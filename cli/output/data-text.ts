@@ -2,8 +2,8 @@
 import {safeLine} from '../../shared/safe-text.ts';
 import {fieldsOf, toCsv} from './csv.ts';
 import {type FieldChoice, type OutputFormat, pick} from './output-format.ts';
-import type {Fields} from './resource.ts';
 import {safeJson} from './safe-json.ts';
+import type {Fields} from './table.ts';
 
 export interface Data<T> {
   /** For JSON and YAML: the data of the envelope. */

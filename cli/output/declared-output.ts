@@ -4,10 +4,9 @@ import type {Command} from 'commander';
 import type {Terminal} from '../command-line/terminal.ts';
 import {usageError} from '../errors.ts';
 import type {ToYaml} from './data-text.ts';
-import {foldWords} from './fold.ts';
+import {foldWords} from './display-width.ts';
 import {chooseFields, type FieldChoice, type OutputFlags, type OutputFormat, outputFormat} from './output-format.ts';
-import type {Fields} from './resource.ts';
-import type {DrawTable} from './table.ts';
+import type {DrawTable, Fields} from './table.ts';
 
 /** The result of `-o`, `--json` and the environment for one command. */
 export interface OutputPlan {

@@ -1,9 +1,9 @@
 import {safeLine} from '../../shared/safe-text.ts';
 import {fieldText} from '../command-line/typed-fields.ts';
 import type {CliError} from '../errors.ts';
+import {paint} from './column.ts';
 import type {OutputFormat} from './output-format.ts';
 import {safeJson} from './safe-json.ts';
-import {paint} from './tone.ts';
 
 /** The error for standard error: lines for a person, or one JSON object for a script that reads JSON or YAML (JSON is YAML, too). */
 export const failureReport = (error: CliError, {format, isColour}: {format: OutputFormat; isColour: boolean}): string => {

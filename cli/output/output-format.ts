@@ -1,6 +1,6 @@
 import type {Terminal} from '../command-line/terminal.ts';
 import {usageError} from '../errors.ts';
-import type {Fields} from './resource.ts';
+import type {Fields} from './table.ts';
 
 export const outputFormats = ['table', 'wide', 'json', 'ndjson', 'yaml', 'csv', 'name'] as const;
 export type OutputFormat = (typeof outputFormats)[number];

@@ -1,12 +1,15 @@
 // Printer of a list of many pages, which prints while the pages arrive: at most two of them are in memory.
+
+import type {Answer} from '../client/client.ts';
+import {withOffset} from '../command-line/typed-words.ts';
 import {CliError} from '../errors.ts';
 import {isColour, type Session} from '../session.ts';
-import {cellText} from './cell-text.ts';
+import {cellText, countText} from './cell-text.ts';
 import {createPieces} from './data-text.ts';
 import {displayWidth} from './display-width.ts';
-import type {Listed} from './resource.ts';
-import type {Sorter} from './sort-rows.ts';
+import type {Sorter, SortFlag} from './sort-rows.ts';
 import {createLines, type StreamColumn} from './stream-printer.ts';
+import type {Listed} from './table.ts';
 
 export interface ListPage<T> {
   rows: readonly T[];
@@ -111,4 +114,29 @@ const createTable = <T>(session: Session, {columns}: Listed<T>, first: readonly 
     .map(column => ({...column, width: widthOf(column)}));
   const lines = createLines(shown, isColour(stdout, session.terminal, session.flags()));
   return rows => rows.map(row => lines.render(row, isCut ? stdout.columns || 80 : undefined)).join('');
+};
+
+/** Prints the total and the command for the next page; prints nothing when everything was shown. */
+export const notePage = (session: Session, {data, totalCount}: Answer<unknown[]>, offset = 0, noun = 'entries'): void => {
+  if (totalCount === undefined || data.length >= totalCount) return;
+  const end = offset + data.length;
+  const next = data.length > 0 && end < totalCount ? `; next: ${withOffset(session.argv, end)}` : '';
+  session.printer().note(`${countText(data.length)} of ${countText(totalCount)} ${noun}${next}`);
+};
+
+/** Otherwise a sorted page could be mistaken for the first page of the sorted list. */
+export const noteSortedPage = (session: Session, {data, totalCount}: Answer<unknown[]>, {sort}: SortFlag): void => {
+  if (sort !== undefined && totalCount !== undefined && data.length < totalCount)
+    session.printer().note('only this page is sorted; --all sorts the whole list');
+};
+
+export const warnOfPartialList = (session: Session, {unreachableNodes}: Pick<Answer<unknown>, 'unreachableNodes'>): void => {
+  if (unreachableNodes.length > 0)
+    session.printer().warn(`the list is incomplete: ${unreachableNodes.join(', ')} did not answer`);
+};
+
+/** For a change that waits for all nodes. */
+export const warnOfSilentNodes = (session: Session, {unreachableNodes}: Pick<Answer<unknown>, 'unreachableNodes'>): void => {
+  if (unreachableNodes.length > 0)
+    session.printer().warn(`did not answer and will follow when reachable: ${unreachableNodes.join(', ')}`);
 };

@@ -1,12 +1,11 @@
 // Printer of answers: data to standard output in the chosen format, notes about it to standard error.
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';
 import type {Terminal} from '../command-line/terminal.ts';
-import {usageError} from '../errors.ts';
+import {CliError, usageError} from '../errors.ts';
 import type {Column} from './column.ts';
 import {type Data, dataText, picked, type ToYaml} from './data-text.ts';
 import type {FieldChoice, OutputFormat} from './output-format.ts';
-import type {Listed, Shown} from './resource.ts';
-import {type Detail, type DrawTable, renderDetails, renderTable} from './table.ts';
+import {type Detail, type DrawTable, type Listed, renderDetails, renderTable, type Shown} from './table.ts';
 
 interface PrinterOptions {
   format: OutputFormat;
@@ -125,3 +124,12 @@ const noName = (): never => {
 const yamlIsMissing = (): never => {
   throw new Error('YAML was not loaded');
 };
+
+/** Call it right after writing. Rejects with a CliError when standard output is closed or its disk is full. */
+export const flushed = ({stdout}: Pick<Terminal, 'stdout'>, what: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    stdout.write('', (error?: NodeJS.ErrnoException | null) => {
+      if (error) reject(new CliError('output_failed', `standard output has not taken ${what} (${error.code ?? error.message})`));
+      else resolve();
+    });
+  });

@@ -1,8 +1,7 @@
 // Tables that are whole and short, drawn by cli-table3. Loaded for the commands that print one: `quarantine list` must not wait for it.
 import Table from 'cli-table3';
-import type {DrawTable} from './table.ts';
-import {gap} from './table-fit.ts';
-import {paint} from './tone.ts';
+import {paint} from './column.ts';
+import {type DrawTable, gap} from './table.ts';
 
 const edges = ['top', 'bottom', 'left', 'right', 'mid'] as const;
 const joints = [

@@ -1,7 +1,7 @@
 import type {Command} from 'commander';
 import {usageError} from '../errors.ts';
 import type {Column} from './column.ts';
-import type {Listed} from './resource.ts';
+import type {Listed} from './table.ts';
 
 export interface SortFlag {
   sort?: string | undefined;

@@ -7,8 +7,7 @@ import {createPieces} from './data-text.ts';
 import type {OutputPlan} from './declared-output.ts';
 import {displayWidth, truncate} from './display-width.ts';
 import type {OutputFormat} from './output-format.ts';
-import type {Fields} from './resource.ts';
-import {filled, fittingColumns, gap, lineWidth} from './table-fit.ts';
+import {type Fields, filled, fittingColumns, gap, lineWidth} from './table.ts';
 
 export interface StreamColumn<T> extends Column<T> {
   /** Expected width in cells. A wider cell widens the column from there on, or is cut when the column is flexible. */

@@ -2,7 +2,7 @@
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Client, Query} from '../client/client.ts';
 import {CliError} from '../errors.ts';
-import {mailId} from './mail-id.ts';
+import {mailId} from './held-mail-columns.ts';
 
 export interface HeldMailPage {
   /** Newest first, without mails of earlier pages. */

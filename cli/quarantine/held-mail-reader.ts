@@ -3,8 +3,8 @@
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Client, Query} from '../client/client.ts';
 import {CliError, exitCodes} from '../errors.ts';
+import {mailId} from './held-mail-columns.ts';
 import {type HeldMailPage, heldMailPages} from './held-mail-pages.ts';
-import {mailId} from './mail-id.ts';
 
 interface NewMail {
   /** The oldest first. */

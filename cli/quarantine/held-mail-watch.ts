@@ -6,8 +6,8 @@ import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Client, Query} from '../client/client.ts';
 import {followEvents} from '../client/follow-events.ts';
 import {CliError, onlyCliError} from '../errors.ts';
+import {mailId} from './held-mail-columns.ts';
 import {createHeldMailReader} from './held-mail-reader.ts';
-import {mailId} from './mail-id.ts';
 
 export type ActedEvent = Extract<ClusterEvent, {type: 'released' | 'discarded'}>;
 

@@ -1,7 +1,11 @@
-// Query for held mail, from flags (query-flags.ts) or a line (query-line.ts), as parameters of the API and in words.
+// Query for held mail, from flags or from a line (query-line.ts), as parameters of the API and in words.
+
+import {type Command, Option} from 'commander';
 import type {HoldFilter} from '../../shared/hold-filter.ts';
-import type {Reason} from '../../shared/reason.ts';
-import {isoMomentBefore, parseDuration} from '../command-line/time-text.ts';
+import {type Reason, reasons} from '../../shared/reason.ts';
+import {isoMomentBefore, parseDuration, pastMoment} from '../command-line/moment.ts';
+import {decimal} from '../command-line/option-values.ts';
+import {quoted} from '../command-line/typed-words.ts';
 
 interface ScoreBound {
   score: number;
@@ -72,4 +76,37 @@ export const queryWords = (query: HoldQuery): string => {
   ]
     .filter(Boolean)
     .join(', ');
+};
+
+export interface QueryFlags extends Omit<HoldQuery, 'least' | 'most'> {
+  minScore?: number;
+  maxScore?: number;
+}
+
+export const addQueryOptions = (command: Command): Command =>
+  command
+    .option('--domain <domain>', 'of this domain')
+    .option('--sender <sender>', "from this address or domain; '<>' for bounces")
+    .option('--recipient <address>', 'to this address')
+    .option('--subject <text>', 'with this text in the subject')
+    .option('--since <time>', 'at or after this time: 2026-03-01T00:00:00Z, or 2h and 3d before now', pastMoment)
+    .option('--until <time>', 'before this time, in the same forms', pastMoment)
+    .option('--min-score <score>', 'with at least this score', decimal)
+    .option('--max-score <score>', 'with at most this score', decimal)
+    .addOption(new Option('--reason <reason>', 'held for this reason').choices(reasons))
+    .option('--node <node>', 'held by this node');
+
+export const queryOf = ({minScore, maxScore, ...query}: QueryFlags): HoldQuery => ({
+  ...query,
+  ...(minScore !== undefined && {least: {score: minScore, isIncluded: true}}),
+  ...(maxScore !== undefined && {most: {score: maxScore, isIncluded: true}}),
+});
+
+/** The flags as typed: `--domain example.com --min-score 10`. */
+export const flagsText = (flags: QueryFlags): string => {
+  const words = Object.entries(flags).flatMap(([name, value]) => [
+    `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`,
+    quoted(String(value)),
+  ]);
+  return words.join(' ');
 };

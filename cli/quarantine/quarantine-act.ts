@@ -3,15 +3,14 @@ import type {BulkResult, HoldAction, MailReference} from '../../shared/held-mail
 import {wholeNumber} from '../command-line/option-values.ts';
 import {readStdin} from '../command-line/terminal.ts';
 import {usageError} from '../errors.ts';
-import type {Listed} from '../output/resource.ts';
+import type {Listed} from '../output/table.ts';
 import type {Session} from '../session.ts';
-import {actionOutcomes, bulkResults, pastTense} from './action-report.ts';
-import {mailId, parseMailId, parseMailIds} from './mail-id.ts';
-import {actOnMany, checkExpectedCount} from './quarantine-act-many.ts';
-import {actOnMatching} from './quarantine-act-matching.ts';
-import {allowSenders, planAllowing, sayAllowances} from './quarantine-allow-sender.ts';
-import {addQueryOptions, type QueryFlags} from './query-flags.ts';
-import {addStrictOption, type StrictFlag} from './strict-list.ts';
+import {actionOutcomes, bulkResults, pastTense} from './bulk-action.ts';
+import {mailId, parseMailId, parseMailIds} from './held-mail-columns.ts';
+import {addQueryOptions, type QueryFlags} from './hold-query.ts';
+import {actOnMany, actOnMatching, checkExpectedCount} from './quarantine-act-matching.ts';
+import {addStrictOption, type StrictFlag} from './quarantine-list.ts';
+import {allowSenders, planAllowing, sayAllowances} from './sender-allowance.ts';
 
 interface ActFlags extends QueryFlags, StrictFlag {
   allMatching?: boolean;

@@ -1,20 +1,20 @@
+// Command `quarantine list`, with the notes on lists that are partial or empty.
 import type {Command} from 'commander';
+import {canonicalDomain} from '../../shared/domain-name.ts';
 import type {HeldMail, Summary, SummaryGroup} from '../../shared/held-mail.ts';
-import type {Client, Query} from '../client/client.ts';
+import type {Answer, Client, Query} from '../client/client.ts';
 import {addPageOptions, type PageFlags} from '../command-line/option-values.ts';
+import {CliError, exitCodes} from '../errors.ts';
 import {briefTimeText, countText, plural, sizeText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
-import {notePage, noteSortedPage} from '../output/page-notes.ts';
-import {type ListPage, printAll} from '../output/print-all.ts';
-import type {Listed} from '../output/resource.ts';
+import {type ListPage, notePage, noteSortedPage, printAll, warnOfPartialList} from '../output/print-all.ts';
+import type {Printer} from '../output/printer.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
+import type {Listed} from '../output/table.ts';
 import type {Session} from '../session.ts';
 import {heldMails} from './held-mail-columns.ts';
 import {heldMailPages} from './held-mail-pages.ts';
-import {parametersOf} from './hold-query.ts';
-import {addQueryOptions, type QueryFlags, queryOf} from './query-flags.ts';
-import {addStrictOption, askStrictly, reportPartial, type StrictFlag} from './strict-list.ts';
-import {reportUnknownFilter} from './unknown-filter.ts';
+import {addQueryOptions, type HoldQuery, parametersOf, type QueryFlags, queryOf} from './hold-query.ts';
 
 interface SummaryFlags extends QueryFlags, StrictFlag, SortFlag {}
 
@@ -99,4 +99,64 @@ const printSummary = (session: Session, summary: Summary): void => {
     printer.note(
       `${plural(summary.count, 'held mail')}, ${sizeText(summary.size_bytes)}, the oldest from ${timeText(summary.oldest_arrived_at)}`,
     );
+};
+
+export interface StrictFlag {
+  strict?: boolean | undefined;
+}
+
+export const addStrictOption = (command: Command): Command => command.option('--strict', 'fail when a node does not answer');
+
+/** With `--strict` a missing node fails the whole list, with the error of a partial list and not of an unreachable node. */
+export const askStrictly = async <T>(asking: Promise<T>, {strict}: StrictFlag): Promise<T> => {
+  try {
+    return await asking;
+  } catch (error) {
+    if (!strict || !(error instanceof CliError) || !['node_unreachable', 'unavailable'].includes(error.code)) throw error;
+    const {code, detail, hint, requestId} = error;
+    throw new CliError(code, detail, {exitCode: exitCodes.partial, hint, requestId, cause: error});
+  }
+};
+
+const reportPartial = (session: Session, answer: Pick<Answer<unknown>, 'unreachableNodes'>, {strict}: StrictFlag): void => {
+  if (strict && answer.unreachableNodes.length > 0) throw partialList(answer.unreachableNodes);
+  warnOfPartialList(session, answer);
+};
+
+export const partialList = (unreachableNodes: readonly string[]): CliError =>
+  new CliError('partial_list', `the list is incomplete: ${unreachableNodes.join(', ')} did not answer`, {
+    exitCode: exitCodes.partial,
+    hint: 'mfctl cluster status',
+  });
+
+/**
+ * Warns about a domain that does not exist; this is no failure, as mail of a deleted domain may still be held. Rejects for a node that does not
+ * exist. Does nothing with a key that cannot see all domains and nodes.
+ */
+export const reportUnknownFilter = async (
+  client: Pick<Client, 'me' | 'domains' | 'cluster'>,
+  {domain, node}: Pick<HoldQuery, 'domain' | 'node'>,
+  {warn}: Pick<Printer, 'warn'>,
+): Promise<void> => {
+  if (domain === undefined && node === undefined) return;
+  const me = await ifAnswered(client.me());
+  // A domain-admin key may read domains too, but sees only its own.
+  if (!me?.permissions.includes('domains:read') || !me.permissions.includes('cluster:read')) return;
+
+  const domains = domain === undefined ? undefined : await ifAnswered(client.domains.list());
+  if (domains?.every(({name}) => name !== canonicalDomain(domain ?? '')))
+    warn(`there is no domain ${domain}; mfctl domain list shows the domains`);
+  const status = node === undefined ? undefined : await ifAnswered(client.cluster.status());
+  if (status?.peers.every(({node_id}) => node_id !== node))
+    throw new CliError('unknown_node', `there is no node ${node}`, {exitCode: exitCodes.notFound, hint: 'mfctl cluster status'});
+};
+
+/** Undefined on failure, as the command itself already has its answer. */
+const ifAnswered = async <T>(asking: Promise<Answer<T>>): Promise<T | undefined> => {
+  try {
+    return (await asking).data;
+  } catch (error) {
+    if (error instanceof CliError) return undefined;
+    throw error;
+  }
 };

@@ -4,12 +4,10 @@ import {safeBlock, safeLine} from '../../shared/safe-text.ts';
 import type {Client} from '../client/client.ts';
 import {senderText, sizeText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
-import {truncate} from '../output/display-width.ts';
-import {fold} from '../output/fold.ts';
-import type {Shown} from '../output/resource.ts';
-import {type Detail, renderDetails, renderTable, type TableStyle} from '../output/table.ts';
+import {fold, truncate} from '../output/display-width.ts';
+import {type Detail, renderDetails, renderTable, type Shown, type TableStyle} from '../output/table.ts';
 import type {Session} from '../session.ts';
-import {mailId, parseMailId} from './mail-id.ts';
+import {mailId, parseMailId} from './held-mail-columns.ts';
 import type {MailContents} from './mail-reader.ts';
 
 type Attachment = MailContents['attachments'][number];

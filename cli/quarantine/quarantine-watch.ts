@@ -5,16 +5,14 @@ import {durationMs} from '../command-line/moment.ts';
 import {countOfAtLeastOne, pageLimit, wholeNumber} from '../command-line/option-values.ts';
 import type {CliError} from '../errors.ts';
 import {actorText, firstOf, senderText, timeOfDay, timeText} from '../output/cell-text.ts';
-import {warnOfPartialList} from '../output/page-notes.ts';
+import {warnOfPartialList} from '../output/print-all.ts';
 import {createStreamPrinter, type StreamColumn, type Streamed} from '../output/stream-printer.ts';
 import {createContact, keepWatching} from '../output/watching.ts';
 import type {Session} from '../session.ts';
-import {mailFields} from './held-mail-columns.ts';
+import {mailFields, mailId} from './held-mail-columns.ts';
 import {type ActedEvent, type EventState, watchHeldMail} from './held-mail-watch.ts';
-import {parametersOf} from './hold-query.ts';
-import {mailId} from './mail-id.ts';
-import {addQueryOptions, type QueryFlags, queryOf} from './query-flags.ts';
-import {reportUnknownFilter} from './unknown-filter.ts';
+import {addQueryOptions, parametersOf, type QueryFlags, queryOf} from './hold-query.ts';
+import {reportUnknownFilter} from './quarantine-list.ts';
 
 interface WatchFlags extends QueryFlags {
   last: number;

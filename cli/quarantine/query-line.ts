@@ -3,7 +3,7 @@
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {parseMailAddress} from '../../shared/mail-address.ts';
 import {reasons} from '../../shared/reason.ts';
-import {isoMomentBefore} from '../command-line/time-text.ts';
+import {isoMomentBefore} from '../command-line/moment.ts';
 import {usageError} from '../errors.ts';
 import type {HoldQuery} from './hold-query.ts';
 

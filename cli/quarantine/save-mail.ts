@@ -1,6 +1,6 @@
 import {open, rm} from 'node:fs/promises';
 import {CliError} from '../errors.ts';
-import {fileFailure} from '../files/file-failure.ts';
+import {fileFailure} from '../files/text-file.ts';
 
 /** Writes a new file, mode 0600, and resolves with the number of bytes. A failure leaves no file. */
 export const saveMail = async (body: AsyncIterable<Buffer>, file: string): Promise<number> => {

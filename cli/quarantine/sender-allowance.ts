@@ -1,16 +1,18 @@
 // Allow filters for the senders of released mail: planning and adding them. Prints nothing.
 import {canonicalPattern, maxPatternChars, patternFault} from '../../shared/filter-rules.ts';
-import type {HeldMail, HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
+import type {BulkResult, HeldMail, HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
 import {scopesWith} from '../../shared/scopes.ts';
 import type {Client} from '../client/client.ts';
 import {inParallel} from '../client/in-parallel.ts';
 import {findDomainId} from '../domain/find-domain.ts';
 import {CliError, exitCodes} from '../errors.ts';
-import {mailId} from './mail-id.ts';
+import {countText, plural} from '../output/cell-text.ts';
+import type {Session} from '../session.ts';
+import {mailId} from './held-mail-columns.ts';
 
 /** One filter of one domain, for all its mails from that sender. */
-export interface Allowance {
+interface Allowance {
   domain: string;
   /** In the form that is stored. */
   sender: string;
@@ -33,7 +35,7 @@ type KnownMail = MailReference & Partial<Pick<HeldMail, 'sender' | 'recipients'>
 const parallelReads = 8;
 
 /** Rejects when the key may not add filters, before anything is released. */
-export const requireFilterRight = async (client: Client): Promise<void> => {
+const requireFilterRight = async (client: Client): Promise<void> => {
   const {data: me} = await client.me();
   if (me.permissions.includes('domains:write')) return;
   throw new CliError('insufficient_scope', `a ${me.scope} key may not add filters: nothing was released`, {
@@ -43,7 +45,7 @@ export const requireFilterRight = async (client: Client): Promise<void> => {
 };
 
 /** To be called while the mails are held: the sender of a released mail is no longer known. */
-export const planAllowances = async (client: Client, mails: readonly KnownMail[]): Promise<AllowancePlan> => {
+const planAllowances = async (client: Client, mails: readonly KnownMail[]): Promise<AllowancePlan> => {
   const plan: AllowancePlan = {wanted: [], present: [], exceptions: []};
   const except = (group: readonly MailReference[], why: string) => plan.exceptions.push(...group.map(mail => ({mail, why})));
 
@@ -82,7 +84,7 @@ export const planAllowances = async (client: Client, mails: readonly KnownMail[]
 };
 
 /** Adds one filter after the other. Never rejects because of the node; stops after a failure that would hit all others too. */
-export const addAllowances = async (client: Client, allowances: readonly Allowance[]): Promise<AllowanceOutcome[]> => {
+const addAllowances = async (client: Client, allowances: readonly Allowance[]): Promise<AllowanceOutcome[]> => {
   const outcomes: AllowanceOutcome[] = [];
   let end: CliError | undefined;
   for (const allowance of allowances) {
@@ -153,4 +155,61 @@ const filtersOf = async (
     if (error instanceof CliError && error.code === 'not_found') return undefined;
     throw error;
   }
+};
+
+const maxLines = 10;
+
+/** Rejects when the key may not add filters, and prints the mails whose sender will not be allowed. Without `isWanted` it plans nothing. */
+export const planAllowing = async (
+  session: Session,
+  mails: readonly MailReference[],
+  isWanted: boolean | undefined,
+): Promise<AllowancePlan> => {
+  if (!isWanted || mails.length === 0) return {wanted: [], present: [], exceptions: []};
+  const client = await session.client();
+  await requireFilterRight(client);
+  const plan = await planAllowances(client, mails);
+  const {warn} = session.printer();
+  lines(plan.exceptions, warn, ({mail, why}) => `no sender is allowed for ${mailId(mail)}: ${why}`);
+  return plan;
+};
+
+/** Shows the plan before the question, or in a dry run. */
+export const sayAllowances = (session: Session, {wanted, present}: AllowancePlan): void => {
+  const {note} = session.printer();
+  lines(wanted, note, allowance => `to be allowed: ${nameOf(allowance)}`);
+  lines(present, note, allowance => `already allowed: ${nameOf(allowance)} (filter ${allowance.filter.id})`);
+};
+
+/** Allows the senders of released mails only. Resolves with an error when one of them failed. */
+export const allowSenders = async (
+  session: Session,
+  {wanted, present}: AllowancePlan,
+  results: readonly BulkResult[],
+): Promise<CliError | undefined> => {
+  const released = new Set(results.filter(result => 'state' in result).map(mailId));
+  const isDue = ({mails}: Allowance) => mails.some(mail => released.has(mailId(mail)));
+  const {note, warn} = session.printer();
+  lines(present.filter(isDue), note, allowance => `already allowed: ${nameOf(allowance)} (filter ${allowance.filter.id})`);
+  const due = wanted.filter(isDue);
+  if (due.length === 0) return undefined;
+
+  const outcomes = await addAllowances(await session.client(), due);
+  const added = outcomes.filter(outcome => 'filter' in outcome);
+  const failed = outcomes.filter(outcome => 'error' in outcome);
+  lines(added, note, ({allowance, filter}) => `allowed: ${nameOf(allowance)} (filter ${filter.id})`);
+  lines(failed, warn, ({allowance, error}) => `not allowed: ${nameOf(allowance)}: ${error.detail} (${error.code})`);
+  if (failed.length === 0) return undefined;
+  return new CliError(
+    'partial_failure',
+    `mail was released, but ${countText(failed.length)} of ${plural(due.length, 'sender')} could not be allowed`,
+    {exitCode: exitCodes.partial, hint: 'mfctl domain filters add DOMAIN --allow --sender ADDRESS'},
+  );
+};
+
+const nameOf = ({sender, domain}: Allowance): string => `${sender} in ${domain}`;
+
+const lines = <T>(items: readonly T[], say: (text: string) => void, textOf: (item: T) => string): void => {
+  for (const item of items.slice(0, maxLines)) say(textOf(item));
+  if (items.length > maxLines) say(`and ${countText(items.length - maxLines)} more like this`);
 };

@@ -3,7 +3,7 @@
 import {type DetailedPeerCertificate, connect as tlsConnect} from 'node:tls';
 import type {HostPort} from '../../shared/host-port.ts';
 import type {NodeIdentity} from '../services/access/actor.ts';
-import {fingerprintOf} from './authority.ts';
+import {fingerprintOf} from './join-token.ts';
 import {identityIn} from './peer-identity.ts';
 
 export interface DiscoveredCa {

@@ -5,7 +5,7 @@ import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
 import {recordsPageSchema} from '../services/cluster/peer-protocol.ts';
 import type {ChangeSource, Replication} from '../services/cluster/replication-ports.ts';
-import {causeOf} from './failure-log.ts';
+import {causeOf} from './heartbeats.ts';
 import type {PeerClient} from './peer-client.ts';
 import type {Peer} from './peers.ts';
 

@@ -1,8 +1,11 @@
 // Heartbeats to one peer, sent at the interval, and sooner after urgent changes.
 
-import {type Heartbeat, heartbeatSchema} from '../services/cluster/peer-protocol.ts';
+import type {Logger} from 'pino';
+import {z} from 'zod';
+import {Fault} from '../../shared/fault.ts';
+import {changeSchema, type Heartbeat, heartbeatSchema} from '../services/cluster/peer-protocol.ts';
 import type {HeartbeatExchange} from '../services/cluster/replication-ports.ts';
-import type {Peer} from './peers.ts';
+import type {Peer, Peers} from './peers.ts';
 
 export interface Heartbeats {
   /** Sends a heartbeat now, unless one is under way; resolves with whether it was answered. */
@@ -93,3 +96,83 @@ export const startHeartbeats = ({
     },
   };
 };
+
+// Search for peers that do not answer, at addresses that other peers know. A peer that moved while this node was down announces its new
+// address to the address that it knows of this node, which may be outdated too. A third node may know the new address. This node
+// tries it, and accepts it once the peer itself answers there.
+
+interface LostPeersNeeds {
+  exchange: HeartbeatExchange;
+  peers: Pick<Peers, 'clientAt'>;
+  /** All peers, each with the number of heartbeats in a row that it has not answered. */
+  states(): {peer: Peer; misses: number}[];
+}
+
+const searchMs = 5000;
+const lostAfterMisses = 3;
+const searchAnswerMs = 3000;
+
+/** Repeatedly asks a peer that answers for the addresses of the peers that do not. */
+export const findLostPeers = ({exchange, peers, states}: LostPeersNeeds): {stop(): void} => {
+  /** The answer to a heartbeat names the node and its address, over its own certificate. */
+  const tryAt = async ({nodeNo, nodeId}: Peer, clusterUrl: string): Promise<void> => {
+    const client = peers.clientAt({nodeNo, nodeId}, clusterUrl);
+    try {
+      const {heartbeat} = await exchange.heartbeat(nodeNo, Number.POSITIVE_INFINITY);
+      const request = {method: 'POST', path: 'heartbeat', body: heartbeat, deadlineMs: searchAnswerMs} as const;
+      await exchange.receiveHeartbeat({nodeNo, nodeId}, await client.ask(heartbeatSchema, request));
+    } finally {
+      client.close();
+    }
+  };
+
+  const search = async (): Promise<void> => {
+    const lost = states().filter(({misses}) => misses >= lostAfterMisses);
+    const found = states().filter(({misses}) => misses === 0);
+    const asked = found[Math.floor(Math.random() * found.length)];
+    if (lost.length === 0 || !asked) return;
+    const keys = lost.map(({peer}) => ({kind: 'node', id: peer.nodeNo}));
+    const wanted = {method: 'POST', path: 'records', body: {keys}, deadlineMs: searchAnswerMs} as const;
+    const records = await asked.peer.client.ask(z.array(changeSchema), wanted);
+    for (const {peer} of lost) {
+      const url = records.find(({kind, id}) => kind === 'node' && id === peer.nodeNo)?.fields.cluster_url?.[0];
+      // After a failure the next poll tries again, perhaps with the answer of another peer.
+      if (typeof url === 'string') await tryAt(peer, url).catch(() => {});
+    }
+  };
+  const timer = setInterval(() => void search().catch(() => {}), searchMs).unref();
+  return {stop: () => clearInterval(timer)};
+};
+
+export interface FailureLog {
+  failed(error: unknown): void;
+  worked(): void;
+}
+
+interface FailureLogNeeds {
+  nodeId: string;
+  /** Called when the peer answers that this node has been removed from the cluster. */
+  onRemoved(by: string): void;
+  log: Logger;
+}
+
+/** Logs the beginning and the end of a peer's silence, not each failed request. */
+export const createFailureLog = ({nodeId, onRemoved, log}: FailureLogNeeds): FailureLog => {
+  let isSilent = false;
+  return {
+    failed(error) {
+      const level = isSilent ? 'debug' : 'warn';
+      isSilent = true;
+      if (!(error instanceof Fault)) log.error({node: nodeId, err: error}, 'a request to a node failed');
+      else if (error.code === 'node_removed') onRemoved(nodeId);
+      else log[level]({node: nodeId, detail: causeOf(error)}, 'the node does not answer');
+    },
+    worked() {
+      if (isSilent) log.info({node: nodeId}, 'the node answers again');
+      isSilent = false;
+    },
+  };
+};
+
+/** The system's own message; `detail` is written for the caller of a request. */
+export const causeOf = ({detail, details: {cause}}: Fault): string => (cause instanceof Error ? cause.message : detail);

@@ -1,9 +1,11 @@
 // Join token, as `mfctl cluster token` prints it: an address, the fingerprint of the authority, and a client certificate with its
 // key. The certificate lets the bearer pass the TLS handshake of the cluster port, to request admission and nothing else.
-import {createHash} from 'node:crypto';
+import {createHash, X509Certificate} from 'node:crypto';
 import {Fault} from '../../shared/fault.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
-import {uriIn} from './peer-identity.ts';
+import type {Authority} from '../services/cluster/authority.ts';
+import {issueRequested, issueTicket, type KeyAndCertificate} from './certificates.ts';
+import {identityUris, uriIn} from './peer-identity.ts';
 
 export interface JoinToken {
   /** SHA-256 of the CA certificate's DER. */
@@ -67,3 +69,29 @@ const checksumOf = (body: Buffer): Buffer => createHash('sha256').update(body).d
 
 const damaged = (): Fault =>
   new Fault('invalid_parameter', 'this join token is damaged: it was not copied whole, or something was added; copy it again');
+
+export const createClusterAuthority = (pair: KeyAndCertificate, now: () => number): Authority => {
+  const caFingerprint = fingerprintOf(new X509Certificate(pair.cert).raw);
+  return {
+    fingerprint: `sha256:${caFingerprint.toString('hex')}`,
+
+    async issueToken({id, endMs, address}) {
+      const ticket = await issueTicket(pair, {uri: joinUri(id), endMs}, now());
+      return encodeJoinToken({caFingerprint, address, ...ticket});
+    },
+
+    async certify(node, {node_csr, api_csr, api_hosts: hosts}) {
+      const uris = identityUris(node);
+      return {
+        node_cert: await issueRequested(pair, {request: node_csr, commonName: node.nodeId, hosts, uris}, now()),
+        api_cert: await issueRequested(pair, {request: api_csr, commonName: hosts[0] ?? node.nodeId, hosts}, now()),
+      };
+    },
+  };
+};
+
+/** Whether a token belongs to the cluster of this authority; throws when the text is no token. */
+export const isTokenFor = (caCert: string, token: string): boolean =>
+  decodeJoinToken(token).caFingerprint.equals(fingerprintOf(new X509Certificate(caCert).raw));
+
+export const fingerprintOf = (der: Buffer): Buffer => createHash('sha256').update(der).digest();

@@ -1,10 +1,8 @@
 // Sender of this node's changes to one peer, in order, starting after the last event that the peer has applied.
-
 import {Fault} from '../../shared/fault.ts';
 import {eventsAnswerSchema} from '../services/cluster/peer-protocol.ts';
 import type {Replication} from '../services/cluster/replication-ports.ts';
 import {crashPoint} from '../services/crash-point.ts';
-import {type Acknowledgement, createAcknowledgement} from './acknowledgement.ts';
 import type {PeerClient} from './peer-client.ts';
 
 export interface OutboxSender {
@@ -150,3 +148,55 @@ const isRefusal = (error: unknown): error is Fault => error instanceof Fault && 
 
 /** A batch that was sent and not answered in time may be too big for the line. A peer that is down does not suggest that. */
 const mayBeTooMuch = (error: unknown): boolean => !(error instanceof Fault && error.code === 'node_unreachable');
+
+interface Acknowledgement {
+  /** The number of the last event that the peer has applied; undefined until the peer has reported it. */
+  readonly seq: number | undefined;
+  /** The peer reports its position, which may have gone back. */
+  set(seq: number): void;
+  isReached(seq: number): boolean;
+  /** Resolves with true once the peer has applied event `seq`, with false at the deadline or at `giveUp`. */
+  waitFor(seq: number, deadlineMs: number): Promise<boolean>;
+  /** Answers everybody who waits with false. */
+  giveUp(): void;
+}
+
+interface Waiting {
+  seq: number;
+  settle(isReached: boolean): void;
+}
+
+const createAcknowledgement = (): Acknowledgement => {
+  let acknowledged: number | undefined;
+  const waiting = new Set<Waiting>();
+
+  const isReached = (seq: number): boolean => acknowledged !== undefined && acknowledged >= seq;
+
+  return {
+    get seq() {
+      return acknowledged;
+    },
+    set(seq) {
+      acknowledged = seq;
+      for (const one of waiting) if (isReached(one.seq)) one.settle(true);
+    },
+    isReached,
+    async waitFor(seq, deadlineMs) {
+      return new Promise(resolve => {
+        const one: Waiting = {
+          seq,
+          settle(outcome) {
+            clearTimeout(deadline);
+            waiting.delete(one);
+            resolve(outcome);
+          },
+        };
+        const deadline = setTimeout(() => one.settle(false), deadlineMs);
+        waiting.add(one);
+      });
+    },
+    giveUp() {
+      for (const one of waiting) one.settle(false);
+    },
+  };
+};

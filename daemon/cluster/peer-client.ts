@@ -1,16 +1,24 @@
 // Requests to one peer over kept-alive mutual TLS. The peer must show the certificate of exactly that node.
-
 import type {ClientRequest, IncomingMessage} from 'node:http';
 import {request} from 'node:https';
 import type {Readable} from 'node:stream';
 import type {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
 import type {NodeIdentity} from '../services/access/actor.ts';
-import {parseSafely} from '../services/safe-parse.ts';
-import {createPrewarm} from './connection-prewarm.ts';
+import {parseSafely} from '../services/validate.ts';
 import {createPeerAgents, type PeerCredentials, type PeerPool} from './peer-agents.ts';
-import {envelopeIn, faultFrom, readBytes, unanswered, unreachable} from './peer-answer.ts';
-import {answerTo, isStaleConnection, leftOf, type PeerRequest, type Waiting} from './peer-request.ts';
+import {
+  answerTo,
+  envelopeIn,
+  faultFrom,
+  isStaleConnection,
+  leftOf,
+  type PeerRequest,
+  readBytes,
+  unanswered,
+  unreachable,
+  type Waiting,
+} from './peer-request.ts';
 
 export type {PeerCredentials} from './peer-agents.ts';
 
@@ -137,4 +145,42 @@ const keepPace = (response: IncomingMessage, {graceMs, bytesPerSecond}: typeof u
     Math.min(1000, graceMs),
   ).unref();
   response.once('close', () => clearInterval(timer));
+};
+
+// Prewarm of connections for later requests. A request is cancelled after some seconds, and its connection is closed even during the
+// handshake. Without prewarm, where handshakes are slow (busy machine, slow line), no request would ever find an open connection.
+
+/** As many as one connection pool keeps. */
+const atOnce = 4;
+const deadlineMs = 15_000;
+
+/** `open` starts a request without effect, to open a connection; it may throw. */
+const createPrewarm = (open: (pool: PeerPool) => ClientRequest) => {
+  const underWay: Record<PeerPool, number> = {own: 0, callers: 0, mails: 0};
+
+  const begin = (pool: PeerPool): ClientRequest | undefined => {
+    try {
+      return open(pool);
+    } catch {
+      return undefined;
+    }
+  };
+
+  return {
+    /** A request of this connection pool was cancelled. */
+    warm(pool: PeerPool): void {
+      const sent = underWay[pool] < atOnce ? begin(pool) : undefined;
+      if (!sent) return;
+      underWay[pool] += 1;
+      const deadline = setTimeout(() => sent.destroy(), deadlineMs).unref();
+      sent.once('close', () => {
+        clearTimeout(deadline);
+        underWay[pool] -= 1;
+      });
+      sent.once('response', response => response.resume());
+      // The next request reports the error itself.
+      sent.on('error', () => {});
+      sent.end();
+    },
+  };
 };

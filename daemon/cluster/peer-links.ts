@@ -8,9 +8,7 @@ import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {Refusals} from '../services/cluster/refusals.ts';
 import type {HeartbeatExchange, Replication} from '../services/cluster/replication-ports.ts';
 import {createCatchUpRunner} from './catch-up.ts';
-import {createFailureLog} from './failure-log.ts';
-import {type Heartbeats, startHeartbeats} from './heartbeats.ts';
-import {findLostPeers} from './lost-peers.ts';
+import {createFailureLog, findLostPeers, type Heartbeats, startHeartbeats} from './heartbeats.ts';
 import {type OutboxSender, startOutboxSender} from './outbox-sender.ts';
 import type {Peer, Peers} from './peers.ts';
 

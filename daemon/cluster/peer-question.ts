@@ -11,7 +11,7 @@ import type {PeerClient} from './peer-client.ts';
 
 /** For an answer that the peer only has to look up. */
 const lookUpMs = 2000;
-/** Longer than a caller waits, see `../services/quarantine/answer-limit.ts`. */
+/** Longer than a caller waits, see `../services/quarantine/gather.ts`. */
 export const actionMs = 15_000;
 
 /** Fault codes of the mail's owner that are passed to the caller. All others concern the two nodes only. */

@@ -1,7 +1,7 @@
 import {stat} from 'node:fs/promises';
 import {CommandError} from '../node/command-error.ts';
 import {dataFolder} from '../node/data-folder.ts';
-import {readIdentity} from '../node/identity.ts';
+import {readIdentity} from '../node/storage.ts';
 import {createConfiguration} from '../replication/configuration.ts';
 import {insertKey, isActiveAdmin} from '../services/access/keys.ts';
 import {openSqliteStore} from '../store/sqlite/store.ts';

@@ -1,10 +1,10 @@
 // `mfd init`: creates the first node of a cluster in an empty folder, ready to start.
 import {chmod, mkdir, writeFile} from 'node:fs/promises';
-import {createClusterAuthority} from '../cluster/authority.ts';
 import {createAuthority} from '../cluster/certificates.ts';
+import {createClusterAuthority} from '../cluster/join-token.ts';
 import {makePairs} from '../node/certificate-renewal.ts';
 import {syncFolders} from '../node/data-folder.ts';
-import {writeIdentity} from '../node/identity.ts';
+import {writeIdentity} from '../node/storage.ts';
 import {apiHosts} from '../node/tls-files.ts';
 import {createConfiguration} from '../replication/configuration.ts';
 import {insertKey} from '../services/access/keys.ts';

@@ -5,8 +5,7 @@ import {formatHostPort} from '../../shared/host-port.ts';
 import {type LoadedConfig, loadConfig, located} from '../config/load.ts';
 import {formatLocalAddress} from '../mail/local-listener.ts';
 import {dataFolder} from '../node/data-folder.ts';
-import {isJournal} from '../node/journal.ts';
-import {createLog} from '../node/log.ts';
+import {createLog, isJournal} from '../node/log.ts';
 import {type RunningNode, startNode} from '../node/node.ts';
 import {createServiceManager, type ServiceManager} from '../node/service-manager.ts';
 

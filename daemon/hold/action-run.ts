@@ -1,24 +1,23 @@
 // Run of one action on one held mail: claim it, act, record the result.
-
 import {Fault} from '../../shared/fault.ts';
 import type {ActedState, ActionOutcome} from '../../shared/held-mail.ts';
 import {crashPoint} from '../services/crash-point.ts';
-import type {Trainer} from '../services/intake/mail-ports.ts';
+import type {RecipientResult, Trainer} from '../services/intake/mail.ts';
 import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
-import type {Cleanup} from './cleanup.ts';
-import {failureToAudit} from './delivery-failure.ts';
 import {type HoldBackend, LeftQueue} from './hold-backend.ts';
 import {
   type Act,
   claimedState,
   endState,
   goneMail,
+  type HoldWrites,
   isTrainable,
   leftByHand,
   nodeActor,
+  type RecordAudit,
   type RequestedAction,
-} from './hold-state.ts';
-import type {HoldWrites, RecordAudit} from './hold-writes.ts';
+} from './hold-writes.ts';
+import {createSemaphore} from './mail-locks.ts';
 
 export interface ActionRun {
   /** Resolves with the mail after the action; undefined when another action came first. */
@@ -164,4 +163,55 @@ const createSetbacks = ({nodeId, writes, now}: Pick<Needs, 'nodeId' | 'writes' |
   };
 
   return {takeBack, fail, served: (queueId: string, recipients: string[]) => void served.set(queueId, recipients)};
+};
+
+/** One line per recipient, with the reply of its server. */
+export const deliveryFailed = (results: readonly RecipientResult[]): Fault => {
+  const delivered = results.filter(({outcome}) => outcome === 'delivered').length;
+  const detail =
+    delivered > 0
+      ? `delivered to ${delivered} of ${results.length} recipients; the mail is still held for the others`
+      : 'no recipient could be delivered; the mail is still held';
+  return new Fault('delivery_failed', detail, {
+    fields: results.map(({recipient, reply}) => ({path: recipient, detail: `${reply.code} ${reply.text}`.trim()})),
+  });
+};
+
+/** The answer contains all replies; the audit entry of a mail to hundreds of recipients must stay short. */
+const maxAuditedReplies = 3;
+
+const failureToAudit = (error: unknown): {result: string; detail: string} => {
+  if (!(error instanceof Fault)) return {result: 'internal', detail: ''};
+  const {code, detail, details} = error;
+  const refusals = (details.fields ?? []).filter(({detail: reply}) => !reply.startsWith('2'));
+  const replies = refusals.slice(0, maxAuditedReplies).map(({path, detail: reply}) => `${path}: ${reply}`);
+  return {result: code, detail: [detail, ...replies].join('; ')};
+};
+
+export interface Cleanup {
+  /** Never rejects. Does not wait when many mails are freed at once: their results are recorded already. */
+  free(backend: HoldBackend, queueId: string): Promise<void>;
+  idle(): Promise<void>;
+}
+
+/** Low, as the database uses the same thread pool. */
+const freeAtOnce = 2;
+const awaitedAtMost = 16;
+
+/** `onLeftover` is called for bytes that could not be removed. */
+export const createCleanup = (onLeftover: (queueId: string, error: unknown) => void): Cleanup => {
+  const beingFreed = new Set<Promise<void>>();
+  const inTurn = createSemaphore(freeAtOnce);
+  return {
+    async free(backend, queueId) {
+      const freed = inTurn(async () => backend.forget(queueId))
+        .catch(error => onLeftover(queueId, error))
+        .finally(() => beingFreed.delete(freed));
+      beingFreed.add(freed);
+      if (beingFreed.size <= awaitedAtMost) await freed;
+    },
+    async idle() {
+      await Promise.all(beingFreed);
+    },
+  };
 };

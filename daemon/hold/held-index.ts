@@ -1,12 +1,11 @@
 // Index of the mail held on this node, read from the database; independent of the hold backend.
-
-import type {HeldMailDetail} from '../../shared/held-mail.ts';
+import type {HeldMail, HeldMailDetail} from '../../shared/held-mail.ts';
+import {subjectOf} from '../services/intake/header-block.ts';
+import type {HeldMailFacts, Judgement, Ownership, ReceivedMail} from '../services/intake/mail.ts';
 import type {HeldQuery} from '../services/ports.ts';
-import type {HoldQueue} from '../services/quarantine/hold-queue-port.ts';
-import {isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
-import {toListEntry} from './held-facts.ts';
+import {type HoldQueue, isHeld, type NewHeldMail, type StoredHeldMail, shownScore} from '../services/quarantine/stored-mail.ts';
 import type {HoldActions} from './hold-actions.ts';
-import {unknownMail} from './hold-state.ts';
+import {unknownMail} from './hold-writes.ts';
 
 type HeldIndex = Pick<HoldQueue, 'list' | 'samples' | 'positionOf' | 'summary' | 'get'>;
 
@@ -52,4 +51,49 @@ const toDetail = (nodeId: string, mail: StoredHeldMail): HeldMailDetail => ({
   symbol_scores: mail.symbol_scores,
   client_ip: mail.client_ip,
   helo: mail.helo,
+});
+
+export const factsOf = (
+  mail: ReceivedMail,
+  {direction, domain}: Ownership,
+  {score, symbols, reason}: Judgement,
+): HeldMailFacts => ({
+  queue_id: mail.queueId,
+  arrived_at: mail.receivedAt.toISOString(),
+  direction,
+  domain: domain.name,
+  domain_id: domain.id,
+  sender: mail.envelope.sender,
+  recipients: mail.envelope.recipients,
+  is_utf8: mail.envelope.isUtf8,
+  is_eight_bit: mail.envelope.isEightBit,
+  subject: subjectOf(mail.headers),
+  score,
+  symbols,
+  reason,
+  client_ip: mail.client.ip,
+  helo: mail.client.helo,
+});
+
+/** The row of a spooled mail. */
+export const spoolEntry = ({symbols, ...facts}: HeldMailFacts, sizeBytes: number, sha256: string): NewHeldMail => ({
+  ...facts,
+  symbol_scores: symbols,
+  size_bytes: sizeBytes,
+  keeper: 'spool',
+  queued_at: null,
+  sha256,
+});
+
+export const toListEntry = (nodeId: string, entry: NewHeldMail): HeldMail => ({
+  node_id: nodeId,
+  queue_id: entry.queue_id,
+  sender: entry.sender,
+  recipients: entry.recipients,
+  subject: entry.subject,
+  score: shownScore(entry.score),
+  symbols: entry.symbol_scores.map(({name}) => name),
+  reason: entry.reason,
+  size_bytes: entry.size_bytes,
+  arrived_at: entry.arrived_at,
 });

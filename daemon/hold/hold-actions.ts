@@ -1,20 +1,26 @@
 // Actions on held mail. Each one happens once:
 //   held → releasing → released     held → (discarding →) discarded or expired     held → gone (outside of mfd)
-
 import {Fault} from '../../shared/fault.ts';
 import type {ActionOutcome, HoldAction} from '../../shared/held-mail.ts';
 import {type AccessScope, isWithinAccess} from '../../shared/scopes.ts';
 import type {Actor} from '../services/access/actor.ts';
-import type {Trainer} from '../services/intake/mail-ports.ts';
+import {createBatch} from '../services/batch.ts';
+import type {Trainer} from '../services/intake/mail.ts';
 import type {Store, StoreTransaction} from '../services/ports.ts';
-import {answerMs} from '../services/quarantine/answer-limit.ts';
+import {answerMs} from '../services/quarantine/gather.ts';
 import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
-import {createActionRun, outcomeOf} from './action-run.ts';
-import {createCleanup} from './cleanup.ts';
-import {createHeldFinder} from './held-finder.ts';
+import {createActionRun, createCleanup, outcomeOf} from './action-run.ts';
 import type {HoldBackend} from './hold-backend.ts';
-import {type AuditActor, endState, goneMail, isClaimed, nodeActor, unknownMail} from './hold-state.ts';
-import {type AuditedAct, createHoldWrites} from './hold-writes.ts';
+import {
+  type AuditActor,
+  type AuditedAct,
+  createHoldWrites,
+  endState,
+  goneMail,
+  isClaimed,
+  nodeActor,
+  unknownMail,
+} from './hold-writes.ts';
 import {createMailLocks} from './mail-locks.ts';
 
 export interface HoldActions {
@@ -123,5 +129,21 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
       await locks.idle();
       await cleanup.idle();
     },
+  };
+};
+
+type HeldFinder = (queueId: string) => Promise<StoredHeldMail | undefined>;
+
+const createHeldFinder = (store: Pick<Store, 'hold'>): HeldFinder => {
+  const submit = createBatch<{queueId: string; mail: StoredHeldMail | undefined}>(async wanted => {
+    const ids = [...new Set(wanted.map(({queueId}) => queueId))];
+    const found = new Map((await store.hold.findAll(ids)).map(mail => [mail.queue_id, mail]));
+    for (const one of wanted) one.mail = found.get(one.queueId);
+  });
+
+  return async queueId => {
+    const wanted = {queueId, mail: undefined};
+    await submit(wanted);
+    return wanted.mail;
   };
 };

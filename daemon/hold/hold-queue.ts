@@ -2,11 +2,10 @@
 
 import type {Actor} from '../services/access/actor.ts';
 import type {HeldQuery} from '../services/ports.ts';
-import type {HoldQueue, MailBody} from '../services/quarantine/hold-queue-port.ts';
-import {isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import {type HoldQueue, isHeld, type MailBody, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createHeldIndex} from './held-index.ts';
 import {createHoldActions, type HoldActions, type HoldActionsNeeds} from './hold-actions.ts';
-import {unknownMail} from './hold-state.ts';
+import {unknownMail} from './hold-writes.ts';
 
 /** Concurrent actions share one commit. Parts that can take fewer at once, such as a backend, have their own limits. */
 const actsAtOnce = 1000;

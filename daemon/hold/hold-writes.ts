@@ -1,13 +1,14 @@
 // Writes to held mail. Concurrent writes share a transaction, in which all claims, ends and audit entries are a few statements
 // each: separate statements for a thousand mails took seconds.
-
 import {relayText} from '../../shared/audit-relay.ts';
-import {groupBy} from '../../shared/group-by.ts';
+import {groupBy} from '../../shared/collections.ts';
+import {Fault} from '../../shared/fault.ts';
+import type {HoldAction} from '../../shared/held-mail.ts';
+import type {Actor} from '../services/access/actor.ts';
 import type {NewAuditEntry} from '../services/audit/stored-entry.ts';
 import {createBatch} from '../services/batch.ts';
 import type {HoldStore, Store, StoreTransaction} from '../services/ports.ts';
-import type {Claim, Ending} from '../services/quarantine/stored-mail.ts';
-import type {AuditActor} from './hold-state.ts';
+import {type Claim, type Ending, type StoredHeldMail, unjudged} from '../services/quarantine/stored-mail.ts';
 
 export interface AuditedAct {
   action: string;
@@ -116,3 +117,41 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
     write: async work => submit({kind: 'work', work}),
   };
 };
+
+export type Act = HoldAction | 'expire';
+export type AuditActor = Pick<Actor, 'keyId' | 'remoteAddress' | 'relayedBy'>;
+
+/** An action that a caller requested. */
+export interface RequestedAction {
+  action: Act;
+  actor: AuditActor;
+}
+
+/** The actor of retention: the node itself. */
+export const nodeActor: AuditActor = {keyId: null, remoteAddress: null};
+
+export const endState = {
+  release: 'released',
+  discard: 'discarded',
+  expire: 'expired',
+} as const satisfies Record<Act, Ending['state']>;
+
+export const claimedState = (action: Act): Claim['state'] => (action === 'release' ? 'releasing' : 'discarding');
+
+export const isClaimed = ({state}: StoredHeldMail): boolean => state === 'releasing' || state === 'discarding';
+
+/**
+ * Only inbound mail that was judged. Outbound mail is released and discarded for other reasons, and its text resembles the
+ * answers to it. Mail without a judgement was put on hold by hand.
+ */
+export const isTrainable = ({direction, symbol_scores}: StoredHeldMail): boolean =>
+  direction === 'inbound' && symbol_scores.some(({name}) => name !== unjudged);
+
+export const leftByHand = 'it had left Postfix’s hold queue by another hand';
+
+export const unknownMail = (nodeId: string, queueId: string): Fault =>
+  new Fault('not_found', `there is no held mail ${nodeId}/${queueId}; GET /mail/quarantine lists them`);
+
+/** `acted_at` is when mfd noticed; when the mail left the queue, and why, is in the log of Postfix. */
+export const goneMail = (nodeId: string, {queue_id, acted_at}: StoredHeldMail): Fault =>
+  new Fault('not_found', `${nodeId}/${queue_id} has left Postfix’s hold queue by another hand, before ${acted_at}`);

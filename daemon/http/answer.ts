@@ -1,10 +1,13 @@
-// The one place that writes envelopes: from a service's answer, or from its fault.
+// Answers: the one place that writes envelopes, from a service's answer or from its fault; streams of text; requests that nobody
+// can read.
 import {randomBytes} from 'node:crypto';
+import type {RequestListener} from 'node:http';
+import {type Duplex, Readable} from 'node:stream';
 import type {Middleware} from 'koa';
 import type {Logger} from 'pino';
 import {failure, type SuccessMessage, success} from '../../shared/envelope.ts';
 import {Fault} from '../../shared/fault.ts';
-import type {Ctx, RequestState} from './api/state.ts';
+import type {Ctx, RequestState} from './observe.ts';
 
 export const reply = (ctx: Pick<Ctx, 'status' | 'body'>, data: unknown, message: SuccessMessage = 'OK'): void => {
   ctx.status = message === 'Created' ? 201 : 200;
@@ -16,7 +19,7 @@ export const nameUnreachable = (ctx: Pick<Ctx, 'set'>, nodeIds: readonly string[
   if (nodeIds.length > 0) ctx.set('X-Unreachable-Nodes', nodeIds.join(', '));
 };
 
-export const newRequestId = (): string => randomBytes(10).toString('hex');
+const newRequestId = (): string => randomBytes(10).toString('hex');
 
 /** Gives every request an id, every answer the safe headers, and every error its envelope. */
 export const answerErrors =
@@ -48,3 +51,94 @@ const headersOf = ({code, details}: Fault): Record<string, string> => ({
   ...(details.allow && {Allow: details.allow.join(', ')}),
   ...(details.retryAfterSeconds !== undefined && {'Retry-After': String(details.retryAfterSeconds)}),
 });
+
+export interface TextStream {
+  readonly body: Readable;
+  send(text: string): void;
+  end(): void;
+  /** Calls the listener once, when the reader is gone or the stream has ended. */
+  onClose(listener: () => void): void;
+}
+
+const maxWaitingBytes = 1024 * 1024;
+
+export const createTextStream = (): TextStream => {
+  const body = new Readable({read() {}});
+  let isEnded = false;
+  // Koa logs errors of the answer.
+  body.on('error', () => {});
+
+  return {
+    body,
+    send(text) {
+      if (isEnded || body.destroyed) return;
+      if (body.readableLength < maxWaitingBytes) body.push(text);
+      else body.destroy(new Error('the reader is too slow'));
+    },
+    end() {
+      if (!isEnded && !body.destroyed) body.push(null);
+      isEnded = true;
+    },
+    onClose: listener => void body.once('close', listener),
+  };
+};
+
+/** How long a client may take to read the answer. */
+const lingerMs = 1000;
+
+/** For the `clientError` event of an HTTP server. */
+export const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Duplex): void => {
+  // No answer if the client is gone or the TLS handshake failed: `end` would wait for a handshake that never completes.
+  if (!socket.writable || error.code === 'ECONNRESET' || /^ERR_(SSL|TLS)/.test(error.code ?? '')) {
+    socket.destroy();
+    return;
+  }
+  const {headers, body} = refusal(details[error.code ?? ''] ?? 'the request is not valid HTTP/1.1');
+  const head = ['HTTP/1.1 400 Bad Request', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  setTimeout(() => socket.destroy(), lingerMs).unref();
+};
+
+/**
+ * Passes requests whose target is a path, and replaces a URL by its path (RFC 9112 section 3.2.2). The parser accepts any target
+ * without spaces, and Koa throws when it reads the path of `http://[::1/`. That once happened outside of a request, and ended the
+ * node.
+ */
+export const refuseBrokenTargets =
+  (handler: RequestListener): RequestListener =>
+  (request, response) => {
+    const target = originForm(request.url ?? '');
+    if (target !== undefined) {
+      request.url = target;
+      handler(request, response);
+      return;
+    }
+    const {headers, body} = refusal('the target of the request is no path in percent-encoded ASCII, such as /api/v1/auth/me');
+    response.writeHead(400, headers).end(body);
+  };
+
+const originForm = (target: string): string | undefined => {
+  if (/^\/[!"$-~]*$/.test(target) || target === '*') return target;
+  if (!/^https?:\/\/[!"$-~]+$/i.test(target) || !URL.canParse(target)) return undefined;
+  const {pathname, search} = new URL(target);
+  return `${pathname}${search}`;
+};
+
+const refusal = (detail: string): {headers: Record<string, string>; body: string} => {
+  const requestId = newRequestId();
+  const body = JSON.stringify(failure(new Fault('invalid_parameter', detail), requestId));
+  const headers = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': String(Buffer.byteLength(body)),
+    'X-Request-Id': requestId,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    Connection: 'close',
+  };
+  return {headers, body};
+};
+
+const details: Record<string, string> = {
+  HPE_HEADER_OVERFLOW: 'the request line and headers are larger than 16 KiB; send less of them',
+  ERR_HTTP_REQUEST_TIMEOUT: 'the request took too long to arrive',
+};

@@ -1,9 +1,12 @@
+// Observation of requests: their metrics, their log lines, and the state that they carry.
+import type {IncomingMessage} from 'node:http';
+import type {RouterContext} from '@koa/router';
 import type {Middleware} from 'koa';
 import type {Logger} from 'pino';
-import type {RequestState} from './api/state.ts';
+import {plainAddress} from '../../shared/host-port.ts';
+import type {Actor} from '../services/access/actor.ts';
 import {matchedRoute} from './matched-route.ts';
 import type {Metrics} from './metrics.ts';
-import {remoteAddressOf} from './remote-address.ts';
 
 /** One log line (except with `isCounted`) and one measurement per answer. Without the query string, which may contain personal data. */
 export const observe =
@@ -39,3 +42,20 @@ export const observe =
   };
 
 const knownMethods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'];
+
+/** The client address of a request; null once the connection is closed. Headers are ignored: a proxy in front is the client. */
+export const remoteAddressOf = ({socket: {remoteAddress}}: Pick<IncomingMessage, 'socket'>): string | null =>
+  remoteAddress === undefined ? null : plainAddress(remoteAddress);
+
+/** State of a request. */
+export interface RequestState {
+  requestId: string;
+  /** The caller; set by `authenticate`, which runs before every route except the interface descriptions. */
+  actor: Actor & {keyId: number};
+  /** The key was refused, like others of the same minute and address: the log has one line with their number for all of them. */
+  isCounted?: boolean;
+  /** The parsed JSON of a route that takes a body. */
+  body: unknown;
+}
+
+export type Ctx = RouterContext<RequestState>;

@@ -1,8 +1,7 @@
 // Check of mail content against RFC 5321 while its bytes arrive.
 
 import {createHeaderReader, headerValues} from '../services/intake/header-block.ts';
-import type {HeaderField} from '../services/intake/mail.ts';
-import type {SmtpReply} from '../services/intake/mail-ports.ts';
+import type {HeaderField, SmtpReply} from '../services/intake/mail.ts';
 
 export interface ContentReport {
   /** The reply that refuses the mail; undefined without a violation. Bytes are checked in order, then the number of hops. */

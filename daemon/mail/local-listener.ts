@@ -2,6 +2,7 @@
 import {once} from 'node:events';
 import {chmod, lstat, unlink} from 'node:fs/promises';
 import {connect, createServer, type Socket} from 'node:net';
+import type {Writable} from 'node:stream';
 import {formatHostPort, type HostPort, parseHostPort} from '../../shared/host-port.ts';
 
 export type LocalAddress = {path: string} | HostPort;
@@ -52,3 +53,13 @@ const removeDeadSocket = async (path: string): Promise<void> => {
   });
   if (!isAlive) await unlink(path);
 };
+
+/** Resolves when the stream can take more, or is closed. */
+export const drained = (stream: Writable): Promise<void> =>
+  new Promise(resolve => {
+    const done = () => {
+      stream.off('drain', done).off('close', done);
+      resolve();
+    };
+    stream.on('drain', done).on('close', done);
+  });

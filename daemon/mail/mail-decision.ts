@@ -1,9 +1,9 @@
-// Decision about a complete mail.
+// Decision about a complete mail, the port through which it is made, and its log line.
 
+import type {Domain} from '../../shared/domain.ts';
 import {Fault} from '../../shared/fault.ts';
-import type {Judgement, Ownership, ReceivedMail} from '../services/intake/mail.ts';
-import type {SmtpReply} from '../services/intake/mail-ports.ts';
-import type {IntakePort, Verdict} from './intake-port.ts';
+import type {Intake} from '../services/intake/intake.ts';
+import type {Judgement, MailContent, Ownership, ReceivedMail, RecipientResult, SmtpReply} from '../services/intake/mail.ts';
 import {replyToStorageError} from './message-intake.ts';
 import {isPermanent, replies} from './smtp-reply.ts';
 
@@ -73,3 +73,51 @@ const hold = async (
 
 /** The same reply for relayed and held mail: senders must not learn that a mail is in quarantine. */
 export const queuedAs = (queueId: string): SmtpReply => ({code: 250, text: `2.0.0 Ok: queued as ${queueId}`});
+
+/** The part of pino's logger that is used. */
+export interface MailLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface MailFacts {
+  queueId: string;
+  clientIp: string;
+  sender: string;
+  /** The number of recipients. */
+  recipients: number;
+}
+
+/** Logs one line for every finished mail, for all listeners. */
+export const logDecision = (
+  log: MailLog,
+  {queueId, clientIp, sender, recipients}: MailFacts,
+  {verdict, reply, judgement, cause}: Decision,
+): void => {
+  const facts = {queue_id: queueId, client_ip: clientIp, sender, recipients, verdict};
+  const outcome = {...facts, reply: `${reply.code} ${reply.text}`, ...(judgement && {score: judgement.score})};
+  if (cause) log.error({...outcome, err: cause}, 'mail could not be accepted');
+  else log.info(outcome, 'mail');
+};
+
+/** `refused`: because of form or size, or by the backend. `rejected`: because of the score. `deferred`: the sender has to retry. */
+export type Verdict = 'relayed' | 'held' | 'rejected' | 'refused' | 'deferred';
+
+/** `hold` rejects with the error of the disk or the database when it cannot store the mail. All addresses are canonical. */
+export interface IntakePort extends Pick<Intake, 'claim' | 'routing' | 'canTakeMail' | 'judge' | 'hold'> {
+  /** Header fields before the relayed content: the Received field, and for outbound mail a DKIM signature. */
+  relayPrefix(mail: ReceivedMail, ownership: Ownership): Promise<Buffer>;
+  /** Called once for every mail that reached DATA. */
+  recordVerdict(verdict: Verdict): void;
+  /** Called with the outcome of every relay. */
+  recordRelay(outcome: RecipientResult['outcome']): void;
+}
+
+/** Port of the milter, whose mail Postfix keeps and delivers. */
+export interface MilterIntake extends Pick<Intake, 'claim' | 'canTakeMail' | 'judge' | 'hold'> {
+  /** The DKIM-Signature fields for outbound mail, each with its line end; empty without a key. Rejects when signing fails. */
+  sign(domain: Domain, content: MailContent): Promise<Buffer>;
+  /** Called once for every complete mail of a domain of ours. */
+  recordVerdict(verdict: Verdict): void;
+}

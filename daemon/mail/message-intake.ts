@@ -4,8 +4,7 @@ import {createReadStream} from 'node:fs';
 import {type FileHandle, open, unlink} from 'node:fs/promises';
 import {join} from 'node:path';
 import {Readable} from 'node:stream';
-import type {HeaderField, MailContent} from '../services/intake/mail.ts';
-import type {SmtpReply} from '../services/intake/mail-ports.ts';
+import type {HeaderField, MailContent, SmtpReply} from '../services/intake/mail.ts';
 import {createContentChecker} from './content-check.ts';
 import {replies} from './smtp-reply.ts';
 

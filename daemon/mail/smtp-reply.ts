@@ -1,5 +1,8 @@
-// SMTP replies of this node, and replies of backends in a form that may be passed on.
-import type {RecipientResult, SmtpReply} from '../services/intake/mail-ports.ts';
+// SMTP replies: those of this node, those of backends in a form that may be passed on, and the keyword that marks a node of this
+// cluster.
+
+import {createHash, X509Certificate} from 'node:crypto';
+import type {RecipientResult, SmtpReply} from '../services/intake/mail.ts';
 
 /** An enhanced status code at the beginning of a text (RFC 3463). */
 const enhancedCode = /^[245]\.\d{1,3}\.\d{1,3}(?= |$)/;
@@ -71,3 +74,20 @@ const printable = (text: string): string => {
   const ascii = text.replace(/[\x00-\x1f\x7f]+/g, ' ').replace(/[^\x20-\x7e]/gu, '?');
   return ascii.length > maxTextLength ? `${ascii.slice(0, maxTextLength - 3)}...` : ascii;
 };
+
+// EHLO keyword by which the nodes of one cluster recognise each other. The backend of a domain must not be a node: its mail would loop,
+// and leave with the trust or the signature that one node gives to another.
+
+/** Part of the hash, so that the keyword does not reveal the fingerprint, which join tokens contain. */
+const label = 'mfd: EHLO keyword of a cluster\n';
+
+/** `ca`: the certificate of the cluster's authority, PEM. The keyword is public. */
+export const clusterKeyword = (ca: string): string => {
+  const {fingerprint256} = new X509Certificate(ca);
+  const digest = createHash('sha256').update(label).update(fingerprint256).digest('hex');
+  return `X-MFD-${digest.slice(0, 16)}`;
+};
+
+/** Whether an answer to EHLO, given as lines with codes, contains the keyword, in any case (RFC 5321 section 4.1.1.1). */
+export const hasKeyword = (answer: string, keyword: string): boolean =>
+  answer.split(/\r?\n/).some(line => /^\d{3}[ -](\S+)/.exec(line)?.[1]?.toUpperCase() === keyword.toUpperCase());

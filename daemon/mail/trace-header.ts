@@ -1,8 +1,8 @@
+// Trace header: the Received field that this node adds.
 import {isIPv6} from 'node:net';
 import {plainAddress} from '../../shared/host-port.ts';
 import {parseMailAddress} from '../../shared/mail-address.ts';
 import type {ReceivedMail} from '../services/intake/mail.ts';
-import {foldWords} from './fold-words.ts';
 
 export type TraceFacts = Pick<ReceivedMail, 'queueId' | 'receivedAt' | 'client' | 'envelope'>;
 
@@ -54,4 +54,20 @@ const forClause = (recipients: readonly string[], isUtf8: boolean): string[] => 
   if (recipient === undefined || recipients.length > 1 || !parseMailAddress(recipient)) return [];
   const isPlain = isUtf8 ? !/[\p{C}\p{Z}]/u.test(recipient) : /^[!-~]+$/.test(recipient);
   return isPlain ? ['for', `<${recipient}>`] : [];
+};
+
+/** RFC 5322 section 2.1.1 asks for 78 characters at most. */
+const maxLineChars = 78;
+
+/** A header field out of its words, folded between them, without its last line end. A longer word has a line of its own. */
+export const foldWords = ([first = '', ...words]: readonly string[]): string => {
+  const lines: string[] = [];
+  let line = first;
+  for (const word of words)
+    if (line.length + 1 + word.length <= maxLineChars) line += ` ${word}`;
+    else {
+      lines.push(line);
+      line = `\t${word}`;
+    }
+  return [...lines, line].join('\r\n');
 };

@@ -2,6 +2,7 @@
 // and the file to change.
 import {once} from 'node:events';
 import {connect, createServer, type Server} from 'node:net';
+import {canonicalHost, formatHostPort, type HostPort, isWildcard, parseHostPort} from '../../shared/host-port.ts';
 import type {Config} from '../config/schema.ts';
 import {formatLocalAddress, type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
 import {CommandError} from './command-error.ts';
@@ -78,3 +79,17 @@ const hasListener = async (path: string): Promise<boolean> => {
     socket.destroy();
   }
 };
+
+export const listenOf = (text: string): HostPort => parseHostPort(text, {allowZero: true}) ?? {host: '127.0.0.1', port: 0};
+
+/** The address of a listener for other hosts, as far as this node knows it. Behind NAT it does not: see `advertise`. */
+const advertised = (listen: string, fqdn: string, {port}: Pick<HostPort, 'port'>): string => {
+  const {host} = listenOf(listen);
+  return formatHostPort({host: isWildcard(host) ? fqdn : canonicalHost(host), port});
+};
+
+export const apiUrl = ({api}: Config, fqdn: string, address: HostPort): string =>
+  `https://${api.advertise ?? advertised(api.listen, fqdn, address)}`;
+
+export const clusterUrl = ({cluster}: Config, fqdn: string, address: HostPort): string =>
+  `https://${cluster.advertise ?? advertised(cluster.listen, fqdn, address)}`;

@@ -7,9 +7,9 @@ import type {Socket} from 'node:net';
 import type {TLSSocket} from 'node:tls';
 import type {HostPort} from '../../shared/host-port.ts';
 import type {KeyAndCertificate} from '../cluster/certificates.ts';
-import {verifiedCertificate} from '../cluster/peer-certificate.ts';
-import {answerBrokenRequest, refuseBrokenTargets} from '../http/broken-request.ts';
-import type {ShownCertificate} from '../services/cluster/certificate-validity.ts';
+import {verifiedCertificate} from '../cluster/peer-identity.ts';
+import {answerBrokenRequest, refuseBrokenTargets} from '../http/answer.ts';
+import type {ShownCertificate} from '../services/cluster/certificate-names.ts';
 
 export interface Listener {
   address: HostPort;

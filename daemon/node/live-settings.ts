@@ -2,15 +2,14 @@
 
 import {hostname} from 'node:os';
 import {parseHostPort} from '../../shared/host-port.ts';
-import type {Reason} from '../../shared/reason.ts';
-import {reasons} from '../../shared/reason.ts';
+import {type Reason, reasons} from '../../shared/reason.ts';
 import {ConfigError, type LoadedConfig} from '../config/load.ts';
 import type {Config} from '../config/schema.ts';
 import {createNetworkSet, type NetworkSet} from '../mail/networks.ts';
 import {createBuiltinScorer} from '../mail/scan/builtin-scorer.ts';
 import {createRspamdClassifier} from '../mail/scan/rspamd-classifier.ts';
 import {createRspamdScorer} from '../mail/scan/rspamd-scorer.ts';
-import type {Classifier, Route, Scorer} from '../services/intake/mail-ports.ts';
+import type {Classifier, Route, Scorer} from '../services/intake/mail.ts';
 import {operatorPair} from './tls-files.ts';
 
 export interface LiveSettings {

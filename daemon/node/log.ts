@@ -1,8 +1,9 @@
 // Log: JSON lines on stderr. They contain no content of mails or keys, even where an error quotes it.
+
+import {fstatSync} from 'node:fs';
 import pino, {type DestinationStream, type Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
 import {databaseErrorText} from '../store/sqlite/database.ts';
-import {type LogLevel, withPriority} from './journal.ts';
 
 /** `isForJournal`: each line begins with its priority. */
 export const createLog = (level: string, isForJournal: boolean): Logger => {
@@ -61,3 +62,20 @@ export const describeError = (error: unknown, depth = 0): unknown => {
 };
 
 const maxCauses = 5;
+
+/** Syslog priorities by log level. */
+const priorities = {fatal: 2, error: 3, warn: 4, info: 6, debug: 7, trace: 7} as const;
+
+export type LogLevel = keyof typeof priorities;
+
+/**
+ * Whether standard error is the journal. Child processes of a service inherit the variable, but often have another standard error
+ * (systemd.exec(5)).
+ */
+export const isJournal = ({JOURNAL_STREAM: stream}: NodeJS.ProcessEnv): boolean => {
+  if (stream === undefined) return false;
+  const {dev, ino} = fstatSync(2, {bigint: true});
+  return stream === `${dev}:${ino}`;
+};
+
+export const withPriority = (level: LogLevel, line: string): string => `<${priorities[level]}>${line}`;

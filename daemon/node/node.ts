@@ -5,7 +5,6 @@ import type {HostPort} from '../../shared/host-port.ts';
 import type {LoadedConfig} from '../config/load.ts';
 import {createMetrics} from '../http/metrics.ts';
 import type {LocalAddress} from '../mail/local-listener.ts';
-import {createCertificateInstaller} from './certificate-installer.ts';
 import {type Closers, createClosers} from './closers.ts';
 import {openCluster} from './cluster.ts';
 import {dataFolder} from './data-folder.ts';
@@ -17,7 +16,7 @@ import {openRecords} from './records.ts';
 import {createServices} from './services.ts';
 import {openStorage} from './storage.ts';
 import {certificateHosts} from './tls-files.ts';
-import {openTrust} from './trust.ts';
+import {createCertificateInstaller, openTrust} from './trust.ts';
 
 export interface RunningNode {
   nodeId: string;

@@ -2,16 +2,14 @@
 
 import type {Logger} from 'pino';
 import {createHoldEventListener} from '../cluster/hold-event-listener.ts';
-import {createPeerAuditLog} from '../cluster/peer-audit-log.ts';
-import {createPeerHoldQueue} from '../cluster/peer-hold-queue.ts';
+import {createPeerAuditLog, createPeerHoldQueue} from '../cluster/peer-queries.ts';
 import type {Peers} from '../cluster/peers.ts';
 import type {Metrics} from '../http/metrics.ts';
-import {publishConfigEvents} from '../services/events/config-events.ts';
-import {createEventBus} from '../services/events/event-bus.ts';
+import {createEventBus, publishConfigEvents} from '../services/events/event-bus.ts';
 import {createEvents} from '../services/events/events.ts';
 import type {AuditLog} from '../services/ports.ts';
 import {createAskAll} from '../services/quarantine/gather.ts';
-import type {HoldQueue} from '../services/quarantine/hold-queue-port.ts';
+import type {HoldQueue} from '../services/quarantine/stored-mail.ts';
 import type {Records} from './records.ts';
 
 interface PeerNeeds {

@@ -1,23 +1,24 @@
-// Listener for other nodes, and for those that are about to join.
-
+// Listeners for other nodes, for those that are about to join, and for metrics.
 import type {Logger} from 'pino';
 import {joinTokenIdIn} from '../cluster/join-token.ts';
 import type {PeerCredentials} from '../cluster/peer-client.ts';
 import {hostsIn, identityIn} from '../cluster/peer-identity.ts';
 import type {Peers} from '../cluster/peers.ts';
 import type {Config} from '../config/schema.ts';
+import type {Metrics} from '../http/metrics.ts';
+import {createMetricsApp} from '../http/metrics-app.ts';
 import {createPeerApi} from '../http/peer/peer-app.ts';
-import {routePeerCluster} from '../http/peer/routes-peer-cluster.ts';
-import {routePeerEvents} from '../http/peer/routes-peer-events.ts';
+import {routePeerAdmission, routePeerCluster, routePeerEvents, routePeerTrust} from '../http/peer/routes-peer-cluster.ts';
 import {routePeerHold} from '../http/peer/routes-peer-hold.ts';
-import {routePeerAdmission, routePeerTrust} from '../http/peer/routes-peer-join.ts';
 import type {NodeIdentity} from '../services/access/actor.ts';
-import {validityOf} from '../services/cluster/certificate-validity.ts';
-import {listenOf} from './addresses.ts';
-import {listenMutualTls} from './listen.ts';
+import {validityOf} from '../services/cluster/certificate-names.ts';
+import type {ReplicationParts} from './cluster.ts';
+import {listenOf} from './free-addresses.ts';
+import {type Listener, listenHttp, listenMutualTls} from './listen.ts';
 import type {Records} from './records.ts';
-import type {ReplicationParts} from './replication.ts';
 import type {Services} from './services.ts';
+import type {Storage} from './storage.ts';
+import type {CutOff} from './trust.ts';
 
 interface Needs {
   config: Config;
@@ -84,4 +85,41 @@ export const openPeerListener = async ({
   );
   nodeDirectory.onChange(listener.expel);
   return listener;
+};
+
+interface MetricsListenerNeeds extends Pick<Storage, 'store' | 'reserveFile'> {
+  config: Config;
+  records: Records;
+  services: Pick<Services, 'cluster'>;
+  metrics: Metrics;
+  cutOff: CutOff;
+  log: Logger;
+  /** PEM, by listener. */
+  certificates(): Record<string, string>;
+  phase(): 'starting' | 'open' | 'stopping';
+}
+
+export const openMetricsListener = async (needs: MetricsListenerNeeds): Promise<Listener> => {
+  const {config, services, store, reserveFile, records, metrics, cutOff, log} = needs;
+  const app = createMetricsApp({
+    metrics,
+    log,
+    source: {
+      clusterStatus: services.cluster.status,
+      held: async () => store.hold.counts(),
+      outboxDepth: async () => store.outbox.depth(),
+      clockSkews: records.peerStates.skews,
+      hasSpace: reserveFile.hasSpace,
+      certificates: needs.certificates,
+    },
+    unready: async () => [
+      ...(needs.phase() === 'open' ? [] : [`the node is ${needs.phase()}`]),
+      ...[records.membership.advice()].filter(advice => advice !== undefined),
+      ...[store.damage()].filter(text => text !== undefined).map(text => `the database is damaged: ${text}`),
+      ...(reserveFile.hasSpace() ? [] : ['the disk is nearly full: new mail is answered 452']),
+    ],
+    // Mail does not depend on the other nodes, so their state is only a remark.
+    remarks: () => [cutOff.advice()].filter(advice => advice !== undefined),
+  });
+  return listenHttp(listenOf(config.metrics.listen), app.callback());
 };

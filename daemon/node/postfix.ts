@@ -5,14 +5,12 @@ import type {Config} from '../config/schema.ts';
 import type {HoldBackend} from '../hold/hold-backend.ts';
 import type {OwnHoldQueue} from '../hold/hold-queue.ts';
 import {createPostfixHolder, type PostfixHolder} from '../hold/postfix/hold-mail.ts';
-import {createPostfixAdopt} from '../hold/postfix/postfix-adopt.ts';
 import {createPostfixBackend} from '../hold/postfix/postfix-backend.ts';
 import {createPostfixPrograms, PostfixRefusal} from '../hold/postfix/postfix-programs.ts';
-import {createPostfixReconcile} from '../hold/postfix/postfix-reconcile.ts';
+import {createPostfixAdopt, createPostfixReconcile, type PostfixReconciliation} from '../hold/postfix/postfix-reconcile.ts';
 import {createLifetime, hasLongQueueIds} from '../hold/postfix/postfix-settings.ts';
 import type {Metrics} from '../http/metrics.ts';
 import type {NodeStore} from '../services/node-store.ts';
-import {createPostfixPoll, type PostfixPoll} from './postfix-poll.ts';
 import type {Records} from './records.ts';
 
 export interface PostfixHold {
@@ -136,6 +134,62 @@ const createFailureLog = (log: Logger) => {
     worked(message: string) {
       if (lastText !== undefined) log.info(message);
       lastText = undefined;
+    },
+  };
+};
+
+interface PostfixPoll {
+  /** Polls, or waits for the current poll. Never rejects. */
+  run(): Promise<void>;
+  /** Aborts the current poll where possible, and waits for it. */
+  stop(): Promise<void>;
+}
+
+interface PostfixPollNeeds {
+  reconcile(signal: AbortSignal): Promise<PostfixReconciliation>;
+  onPolled(found: PostfixReconciliation): void;
+  onFailed(error: unknown): void;
+  now: () => number;
+}
+
+/** The part of the time that polling may take. */
+const maxShare = 0.2;
+
+const createPostfixPoll = ({reconcile, onPolled, onFailed, now}: PostfixPollNeeds): PostfixPoll => {
+  const stopping = new AbortController();
+  let underWay: Promise<void> | undefined;
+  let last = {at: 0, pauseMs: 0};
+
+  const poll = async (): Promise<void> => {
+    const startedAt = now();
+    // Only the reading of the queue counts: its results are written once.
+    let pollMs: number | undefined;
+    try {
+      const found = await reconcile(stopping.signal);
+      pollMs = found.pollMs;
+      onPolled(found);
+    } catch (error) {
+      onFailed(error);
+    }
+    const at = now();
+    last = {at, pauseMs: (pollMs ?? at - startedAt) / maxShare};
+  };
+
+  /** If the clock is set back, polling must not stop. */
+  const isPausing = (): boolean => now() >= last.at && now() < last.at + last.pauseMs;
+
+  return {
+    async run() {
+      if (stopping.signal.aborted || (!underWay && isPausing())) return;
+      underWay ??= poll().finally(() => {
+        underWay = undefined;
+      });
+      await underWay;
+    },
+
+    async stop() {
+      stopping.abort();
+      await underWay;
     },
   };
 };

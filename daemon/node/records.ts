@@ -2,11 +2,10 @@
 import type {Logger} from 'pino';
 import type {ReserveFile} from '../hold/reserve-file.ts';
 import {createConfiguration} from '../replication/configuration.ts';
-import {findDamagedRecords} from '../replication/record-check.ts';
+import {findDamagedRecords} from '../replication/rebuild.ts';
 import {restampFuture} from '../replication/restamp.ts';
 import {createKeyDirectory} from '../services/access/key-directory.ts';
-import {openMembership} from '../services/cluster/membership.ts';
-import {createNodeDirectory} from '../services/cluster/node-directory.ts';
+import {createNodeDirectory, openMembership} from '../services/cluster/membership.ts';
 import {openPeerStates} from '../services/cluster/peer-states.ts';
 import {createDomainDirectory} from '../services/domains/domain-directory.ts';
 import type {NodeStore} from '../services/node-store.ts';

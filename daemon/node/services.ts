@@ -4,27 +4,25 @@ import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
 import type {Metrics} from '../http/metrics.ts';
-import {createClusterRateLimits} from '../services/access/cluster-rate-limit.ts';
 import {createKeyFailures} from '../services/access/key-failures.ts';
 import {createKeys} from '../services/access/keys.ts';
+import {createClusterRateLimits} from '../services/access/rate-limit.ts';
 import {createAudit, createAuditLog} from '../services/audit/audit.ts';
 import {createCluster} from '../services/cluster/cluster.ts';
 import {createPeerActors} from '../services/cluster/peer-actors.ts';
-import {createBackendRules} from '../services/domains/backend-rules.ts';
 import {createDomainParts} from '../services/domains/domain-parts.ts';
-import {createDomains} from '../services/domains/domains.ts';
+import {createBackendRules, createDomains} from '../services/domains/domains.ts';
 import type {AwaitReplication, Store} from '../services/ports.ts';
 import {createQuarantine} from '../services/quarantine/quarantine.ts';
 import {createRetention} from '../services/quarantine/retention.ts';
-import {apiUrl, listenOf} from './addresses.ts';
 import type {Cluster} from './cluster.ts';
+import {apiUrl, listenOf} from './free-addresses.ts';
 import {openHold} from './hold.ts';
 import type {LiveSettings} from './live-settings.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
 import type {Records} from './records.ts';
 import type {Storage} from './storage.ts';
-import type {Trust} from './trust.ts';
-import {createTrustServices} from './trust-services.ts';
+import {createTrustServices, type Trust} from './trust.ts';
 
 /**
  * The listeners close first and have already waited. A delivery that takes longer is given up: its mail is held again at the next

@@ -6,14 +6,15 @@ import type {Config} from '../config/schema.ts';
 import {createReserveFile, type ReserveFile} from '../hold/reserve-file.ts';
 import {reconcile} from '../hold/spool/reconcile.ts';
 import {createSpool, type Spool} from '../hold/spool/spool.ts';
+import type {NodeIdentity} from '../services/access/actor.ts';
 import type {NodeStore} from '../services/node-store.ts';
+import type {Store, StoreTransaction} from '../services/ports.ts';
 import {acquireLock, isDiskFull} from '../store/sqlite/database.ts';
 import {openSqliteStore} from '../store/sqlite/store.ts';
 import {findLostCommits} from '../store/sqlite/wal-file.ts';
 import type {Closers} from './closers.ts';
 import {CommandError} from './command-error.ts';
 import type {DataFolder} from './data-folder.ts';
-import {readIdentity} from './identity.ts';
 
 export interface Storage {
   nodeId: string;
@@ -86,4 +87,19 @@ const requireSpool = async (folder: DataFolder, store: NodeStore): Promise<void>
     throw new CommandError(
       `${held} is not there, while the database counts ${count} held: mount or restore the spool, or make that folder to go on without them`,
     );
+};
+
+/** The identity of this node; a database without one does not belong to a node. */
+export const readIdentity = async ({state}: Pick<Store, 'state'>, filename: string): Promise<NodeIdentity> => {
+  const nodeId = await state.read('node_id');
+  const nodeNo = Number(await state.read('node_no'));
+  if (!nodeId || !Number.isSafeInteger(nodeNo) || nodeNo < 1)
+    throw new CommandError(`${filename} is not the database of a node; restore it from a backup`);
+  return {nodeId, nodeNo};
+};
+
+/** For a database that is new. */
+export const writeIdentity = async ({state}: StoreTransaction, {nodeId, nodeNo}: NodeIdentity): Promise<void> => {
+  await state.write('node_id', nodeId);
+  await state.write('node_no', String(nodeNo));
 };

@@ -1,13 +1,31 @@
 // Application of configuration changes: the only function that changes configuration, for the API of this node, peers, snapshots,
 // repairs and stamp corrections.
 
+import {createHash} from 'node:crypto';
+import {groupBy} from '../../shared/collections.ts';
 import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
-import type {NodeTransaction, RecordStore} from '../services/node-store.ts';
-import {type ConfigRecord, recordName, recordsByName, type StoredRecord} from '../services/records.ts';
-import {hexNumber, readSum, writeSum} from './config-hash.ts';
-import {childKinds, mergeStates, parentIdOf, uniqueKeyOf} from './config-merge.ts';
-import {parentOf, settle} from './liveness.ts';
-import {project} from './projection.ts';
+import type {Differences, IdRange, NodeTransaction, RecordReads, RecordStore} from '../services/node-store.ts';
+import {
+  type ConfigRecord,
+  type Kind,
+  type Readable,
+  type RecordKey,
+  recordName,
+  recordsByName,
+  type StoredRecord,
+} from '../services/records.ts';
+import {stampMs} from './clock.ts';
+import {
+  childKinds,
+  claimsIn,
+  conflictsIn,
+  isComplete,
+  knownValues,
+  mergeStates,
+  parentIdOf,
+  rulesOf,
+  uniqueKeyOf,
+} from './config-merge.ts';
 
 /** Part of a record's state: the fields that were written, or the deletion. Applying it twice changes nothing. */
 export type Change = ConfigRecord;
@@ -105,4 +123,114 @@ const concernsChildren = ({before, after}: ChangedRecord): boolean =>
 const moveSum = async (records: RecordStore, changed: ChangedRecord[], nowMs: number): Promise<void> => {
   const moved = changed.reduce((sum, {before, after}) => sum + hexNumber(after.digest) - hexNumber(before?.digest ?? ''), 0n);
   if (moved !== 0n) await writeSum(records, (await readSum(records)) + moved, nowMs);
+};
+
+/**
+ * Returns `records` with the right digests, and deletes those whose parents are deleted: secrets must be removed, wherever and
+ * whenever the record was made. `known` contains, by name, the records themselves, all records that ever had their names, and
+ * their parents with correct digests.
+ */
+export const settle = (records: StoredRecord[], known: ReadonlyMap<string, StoredRecord>): StoredRecord[] => {
+  const conflicts = conflictingNames([...known.values()]);
+  return records.map(record => {
+    const key = parentOf(record);
+    const parent = key && known.get(recordName(key));
+    const state = parent?.deleted ? mergeStates(record.kind, record, {fields: {}, deleted: parent.deleted}) : record;
+    const isLive =
+      state.deleted === null &&
+      isComplete(record.kind, record) &&
+      !conflicts.has(recordName(record)) &&
+      (key === undefined || (parent !== undefined && parent.digest !== ''));
+    const settled = {...record, ...state, digest: isLive ? digestOf(record) : ''};
+    return settled.deleted === record.deleted && settled.digest === record.digest ? record : settled;
+  });
+};
+
+export const parentOf = ({kind, parent_id}: Pick<StoredRecord, 'kind' | 'parent_id'>): RecordKey | undefined => {
+  const {parent} = rulesOf[kind];
+  return parent && parent_id !== null ? {kind: parent.kind, id: parent_id} : undefined;
+};
+
+/** The names of records that lost their unique keys to other records. */
+const conflictingNames = (records: StoredRecord[]): Set<string> => {
+  const named = records.filter(({unique_key}) => unique_key !== null);
+  const groups = groupBy(named, ({kind, unique_key}) => `${kind} ${unique_key}`);
+  return new Set(
+    [...groups.values()].flatMap(group => {
+      const conflicts = conflictsIn(claimsIn(group));
+      return group.filter(({id}) => conflicts.has(id)).map(recordName);
+    }),
+  );
+};
+
+/** Updates the readable tables after the records have changed. */
+const project = async (records: RecordStore, changed: ChangedRecord[]): Promise<void> => {
+  // Names are freed before they are taken, or the unique keys of the tables would fail.
+  const gone = changed.filter(
+    ({before, after}) => before && isLive(before) && (!isLive(after) || before.unique_key !== after.unique_key),
+  );
+  for (const [kind, some] of groupBy(gone, ({after}) => after.kind))
+    await records.hide(
+      kind,
+      some.map(({after}) => after.id),
+    );
+  const live = changed.map(({after}) => after).filter(isLive);
+  for (const [kind, some] of groupBy(live, record => record.kind)) await records.show(kind, some.map(toReadable));
+};
+
+/** Differences between the readable table of `kind` and its records, for ids in `range`. */
+export const compareShown = async (
+  reads: RecordReads,
+  {kind, ...range}: IdRange & {kind: Kind},
+  records: StoredRecord[],
+): Promise<Differences> => reads.compareShown(kind, range, records.filter(isLive).map(toReadable));
+
+/** Corrects the differences that were found. */
+export const repairShown = async (records: RecordStore, kind: Kind, {missing, wrong}: Differences): Promise<void> => {
+  await records.hide(
+    kind,
+    wrong.map(({id}) => id),
+  );
+  await records.restore(kind, missing);
+};
+
+const isLive = ({digest}: StoredRecord): boolean => digest !== '';
+
+/** Converts a live record, whose values are valid. */
+const toReadable = ({kind, id, fields}: StoredRecord): Readable => {
+  const values = {id, ...knownValues(kind, fields)};
+  return (kind === 'domain' ? {...values, updated_at: lastWriteOf(fields)} : values) as unknown as Readable;
+};
+
+const lastWriteOf = (fields: StoredRecord['fields']): string => {
+  const last = Object.values(fields)
+    .map(([, stamp]) => stamp)
+    .sort()
+    .at(-1);
+  return new Date(stampMs(last ?? '')).toISOString();
+};
+
+// Digests of records, and the hash of the whole configuration: the sum of all digests modulo 2^256, which does not depend on
+// their order.
+
+/** The digest covers values, not stamps: two nodes with the same values are configured alike. */
+export const digestOf = ({kind, id, fields}: ConfigRecord): string => {
+  const values = Object.keys(fields)
+    .sort()
+    .map(name => [name, fields[name]?.[0]]);
+  return createHash('sha256')
+    .update(JSON.stringify([kind, id, values]))
+    .digest('hex');
+};
+
+/** A damaged number reads as -1, which no sum can be, so the next rebuild replaces it. */
+export const hexNumber = (hex: string): bigint => {
+  if (hex === '') return 0n;
+  return /^[0-9a-f]+$/.test(hex) ? BigInt(`0x${hex}`) : -1n;
+};
+
+export const readSum = async (records: RecordReads): Promise<bigint> => hexNumber(await records.sum());
+
+export const writeSum = async (records: RecordStore, sum: bigint, nowMs: number): Promise<void> => {
+  await records.writeSum(BigInt.asUintN(256, sum).toString(16), nowMs);
 };

@@ -9,10 +9,9 @@ import type {NodeStore, NodeTransaction} from '../services/node-store.ts';
 import type {ConfigStore, ConfigTransaction} from '../services/ports.ts';
 import {idsPerNode, isKind, type Stamp, type StampedFields} from '../services/records.ts';
 import {apply, type Change} from './apply.ts';
-import {changedKeys} from './changed-record.ts';
 import {laterThan, mayWriteAt, observe, tick} from './clock.ts';
 import {deleteConflicts} from './name-conflict.ts';
-import {createNotifier} from './notifier.ts';
+import {changedKeys, createNotifier} from './notifier.ts';
 import {rebuild} from './rebuild.ts';
 import {stampsOf} from './remote-changes.ts';
 

@@ -1,9 +1,8 @@
 // Drift detection: two nodes applied the same events but their configurations differ, because something was lost in transit or on
 // a disk. They compare their records, report the differences, and each applies the records of the other.
-
 import type {ClusterDrift, DriftRecord} from '../../shared/cluster-drift.ts';
 import {Fault} from '../../shared/fault.ts';
-import type {NodeDirectory} from '../services/cluster/node-directory.ts';
+import type {NodeDirectory} from '../services/cluster/membership.ts';
 import type {Heartbeat} from '../services/cluster/peer-protocol.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {Refusals} from '../services/cluster/refusals.ts';
@@ -12,7 +11,6 @@ import type {Store} from '../services/ports.ts';
 import type {ConfigRecord, RecordKey} from '../services/records.ts';
 import {isComplete} from './config-merge.ts';
 import type {Configuration} from './configuration.ts';
-import type {RecordDifferences} from './record-differences.ts';
 
 export interface Drift {
   /** Compares a received heartbeat with the configuration of this node. */
@@ -182,4 +180,58 @@ const presenceOf = (record: ConfigRecord | undefined): DriftRecord['here'] => {
   if (!record) return 'absent';
   if (record.deleted !== null) return 'deleted';
   return isComplete(record.kind, record) ? 'live' : 'absent';
+};
+
+export interface RecordDifferences {
+  /** The records that differ between this node and the peer. */
+  find(peer: RemoteRecords): Promise<RecordKey[]>;
+  /** Fetches all differing records and applies those that the peer may change; resolves with what changed here. */
+  apply(peer: RemoteRecords, path: 'repair' | 'snapshot'): Promise<RecordKey[]>;
+}
+
+interface RecordDifferencesNeeds {
+  replication: Replication;
+  refusals: Pick<Refusals, 'ofPeer'>;
+}
+
+const recordsPerRequest = 250;
+
+export const createRecordDifferences = ({replication, refusals}: RecordDifferencesNeeds): RecordDifferences => {
+  const find: RecordDifferences['find'] = async peer => {
+    const own = await collectDigests(async after => replication.digestsPage(after));
+    const theirs = await collectDigests(async after => peer.digestsPage(after));
+    const keys = new Map([...own, ...theirs]);
+    return [...keys].filter(([name]) => own.get(name)?.digest !== theirs.get(name)?.digest).map(([, {kind, id}]) => ({kind, id}));
+  };
+
+  return {
+    find,
+    async apply(peer, path) {
+      const keys = await find(peer);
+      const applied: RecordKey[] = [];
+      const left: string[] = [];
+      for (let from = 0; from < keys.length; from += recordsPerRequest) {
+        const records = await peer.records(keys.slice(from, from + recordsPerRequest));
+        const {changed, leftOut} = await replication.merge(records, {node: peer, path});
+        applied.push(...changed.map(({after: {kind, id}}) => ({kind, id})));
+        if (leftOut !== '') left.push(leftOut);
+      }
+      refusals.ofPeer(peer.nodeNo, 'records', left.length === 0 ? undefined : left.join(', '));
+      return applied;
+    },
+  };
+};
+
+/** All pages of digests, by record name. */
+const collectDigests = async (
+  page: (after: RecordKey | undefined) => ReturnType<Replication['digestsPage']>,
+): Promise<Map<string, RecordKey & {digest: string}>> => {
+  const all = new Map<string, RecordKey & {digest: string}>();
+  let after: RecordKey | undefined;
+  do {
+    const {digests, next} = await page(after);
+    for (const [kind, id, digest] of digests) all.set(`${kind}/${id}`, {kind, id, digest});
+    after = next ?? undefined;
+  } while (after);
+  return all;
 };

@@ -6,7 +6,7 @@ import type {NodeIdentity} from '../services/access/actor.ts';
 import type {KeyDirectory} from '../services/access/key-directory.ts';
 import type {RateLimiter} from '../services/access/rate-limit.ts';
 import {licenseAt} from '../services/cluster/cluster.ts';
-import type {NodeDirectory} from '../services/cluster/node-directory.ts';
+import type {NodeDirectory} from '../services/cluster/membership.ts';
 import {vectorOf} from '../services/cluster/peer-protocol.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {Refusals} from '../services/cluster/refusals.ts';

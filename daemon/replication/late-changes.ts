@@ -1,10 +1,10 @@
 // Fetch of late changes. Every node sends its changes to all others. When a node cannot reach this one, this node fetches the
 // missing changes from that node or from any other node that has them.
 
-import type {NodeDirectory} from '../services/cluster/node-directory.ts';
+import type {NodeDirectory} from '../services/cluster/membership.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {RemoteRecords, Replication} from '../services/cluster/replication-ports.ts';
-import type {RecordDifferences} from './record-differences.ts';
+import type {RecordDifferences} from './drift.ts';
 
 export interface LateChanges {
   /**

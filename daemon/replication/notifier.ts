@@ -1,4 +1,6 @@
 // Notifier of configuration changes, in the order of the commits, for listeners that keep configuration in memory.
+
+import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
 import type {ChangedKey} from '../services/records.ts';
 
 type Listener = (changed: ChangedKey[]) => Promise<void>;
@@ -52,3 +54,10 @@ const pauseMs = (failures: number): number => Math.min(backoff.mostMs, backoff.f
 const distinct = (changed: ChangedKey[]): ChangedKey[] => [
   ...new Map(changed.map(one => [`${one.kind}/${one.id}/${one.parent_id}`, one])).values(),
 ];
+
+/** A record that moved to another parent is listed under its former parent as well. */
+export const changedKeys = (changed: ChangedRecord[]): ChangedKey[] =>
+  changed.flatMap(({before, after: {kind, id, parent_id}}) => {
+    const hasMoved = before && before.parent_id !== null && before.parent_id !== parent_id;
+    return [{kind, id, parent_id}, ...(hasMoved ? [{kind, id, parent_id: before.parent_id}] : [])];
+  });

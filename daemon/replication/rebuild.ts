@@ -1,12 +1,9 @@
 // Rebuild of all data derived from the records: digests, readable tables and the hash. It works in slices. A slice is checked
 // without the writer and is written only if it contains an error, so mail and callers wait for one slice at most.
-
 import type {NodeStore, NodeTransaction, RecordReads, RecordStore} from '../services/node-store.ts';
-import {type ChangedKey, type Kind, kinds, recordsByName} from '../services/records.ts';
-import {changedKeys} from './changed-record.ts';
-import {hexNumber, readSum, writeSum} from './config-hash.ts';
-import {parentOf, settle} from './liveness.ts';
-import {compareShown, repairShown} from './projection.ts';
+import {type ChangedKey, type Kind, kinds, type RecordDigest, type RecordKey, recordsByName} from '../services/records.ts';
+import {compareShown, digestOf, hexNumber, parentOf, readSum, repairShown, settle, writeSum} from './apply.ts';
+import {changedKeys} from './notifier.ts';
 
 interface Needs {
   store: NodeStore;
@@ -85,3 +82,34 @@ const sumOfDigests = async (records: RecordReads): Promise<bigint> => {
   }
   return BigInt.asUintN(256, sum);
 };
+
+const recordsPerPage = 500;
+
+/** Tombstones and incomplete records have no digest and are not checked. */
+export const findDamagedRecords = async (records: RecordReads): Promise<RecordKey[]> => {
+  const damaged: RecordKey[] = [];
+  for (let after: RecordKey | undefined; ; ) {
+    const page: RecordDigest[] = await records.digestsAfter(after, recordsPerPage);
+    const last = page.at(-1);
+    if (!last) return damaged;
+    const isWhole = await pageIsRight(records, after).catch(unreadable);
+    if (!isWhole) for (const key of page) if (!(await isRight(records, key).catch(unreadable))) damaged.push(keyOf(key));
+    after = last;
+  }
+};
+
+const pageIsRight = async (records: RecordReads, after: RecordKey | undefined): Promise<boolean> =>
+  (await records.after(after, recordsPerPage)).every(record => record.digest === '' || digestOf(record) === record.digest);
+
+const isRight = async (records: RecordReads, key: RecordKey): Promise<boolean> => {
+  const record = await records.find(key);
+  return record !== undefined && (record.digest === '' || digestOf(record) === record.digest);
+};
+
+/** For text that is not valid JSON. */
+const unreadable = (error: unknown): false => {
+  if (error instanceof SyntaxError) return false;
+  throw error;
+};
+
+const keyOf = ({kind, id}: RecordKey): RecordKey => ({kind, id});

@@ -1,15 +1,12 @@
 // Replication without the network: the events and records that this node sends, and those that it applies.
-
 import {Fault} from '../../shared/fault.ts';
-import type {ReplicationEvent} from '../services/cluster/peer-protocol.ts';
+import {type ReplicationEvent, vectorOf} from '../services/cluster/peer-protocol.ts';
 import type {Replication} from '../services/cluster/replication-ports.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {NodeStore, NodeTransaction, RecordReads} from '../services/node-store.ts';
-import {idsPerNode, kinds, makerOf} from '../services/records.ts';
+import {type ConfigRecord, idsPerNode, kinds, makerOf, type RecordKey} from '../services/records.ts';
 import {createApplyRemote} from './apply-remote.ts';
 import type {Configuration} from './configuration.ts';
-import {createSequenceRecovery, mostForgotten} from './sequence-recovery.ts';
-import {createServedRecords} from './served-records.ts';
 
 interface Needs {
   store: NodeStore;
@@ -121,4 +118,92 @@ const requireNewNodes = async (records: RecordReads, origin: number, events: Rep
       if (known && known[1] !== fields.created_at[1])
         throw new Fault('validation_failed', `an event of node number ${origin} speaks for another: ${kind} ${id}`);
     }
+};
+
+const recordsPerPage = 250;
+const digestsPerPage = 5000;
+
+interface ServedRecordsNeeds {
+  store: Pick<NodeStore, 'records'>;
+  applied: Replication['applied'];
+}
+
+const createServedRecords = ({
+  store: {records},
+  applied,
+}: ServedRecordsNeeds): Pick<Replication, 'recordsPage' | 'digestsPage' | 'records'> => ({
+  async recordsPage(after) {
+    // Read before the records: later changes are in the outboxes.
+    const vector = vectorOf(await applied());
+    const page = await records.after(after, recordsPerPage);
+    return {
+      applied: vector,
+      records: page.map(({kind, id, fields, deleted}) => ({kind, id, fields, deleted})),
+      next: page.length === recordsPerPage ? keyOf(page.at(-1)) : null,
+    };
+  },
+
+  async digestsPage(after) {
+    const page = await records.digestsAfter(after, digestsPerPage);
+    return {
+      digests: page.map(({kind, id, digest}) => [kind, id, digest]),
+      next: page.length === digestsPerPage ? keyOf(page.at(-1)) : null,
+    };
+  },
+
+  async records(keys) {
+    const found = await Promise.all(keys.map(async key => records.find(key)));
+    return found.flatMap((record): ConfigRecord[] => {
+      if (!record) return [];
+      const {kind, id, fields, deleted} = record;
+      return [{kind, id, fields, deleted}];
+    });
+  },
+});
+
+const keyOf = (record: RecordKey | undefined): RecordKey | null => (record ? {kind: record.kind, id: record.id} : null);
+
+const skippedIds = 100_000;
+/** More than a node can write between a backup and its restoration. */
+const mostForgotten = 10_000_000;
+
+interface SequenceRecoveryNeeds {
+  store: NodeStore;
+  /** The number of this node's newest event when the process began. */
+  begunAt: number;
+}
+
+const createSequenceRecovery = ({
+  store,
+  begunAt,
+}: SequenceRecoveryNeeds): Pick<Replication, 'recover' | 'checkFirstAcknowledgement' | 'skipIds'> => {
+  const requirePossible = async (seq: number): Promise<void> => {
+    const last = await store.outbox.last();
+    if (seq - last > mostForgotten)
+      throw new Fault('validation_failed', `a node claims to know event ${seq} of this one, which has come to ${last}`);
+  };
+
+  return {
+    async recover(seq) {
+      await requirePossible(seq);
+      await store.transaction(async tx => {
+        if (seq > (await tx.outbox.last())) await tx.outbox.renumber(seq);
+      });
+    },
+
+    async checkFirstAcknowledgement(seq) {
+      if (seq <= begunAt) return false;
+      await requirePossible(seq);
+      await store.transaction(async tx => {
+        if (seq > (await tx.outbox.floor())) await tx.outbox.renumber(Math.max(seq, await tx.outbox.last()));
+      });
+      return true;
+    },
+
+    async skipIds() {
+      await store.transaction(async tx => {
+        for (const kind of kinds) await tx.sequences.raise(kind, (await tx.sequences.last(kind)) + skippedIds);
+      });
+    },
+  };
 };

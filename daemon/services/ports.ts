@@ -9,7 +9,6 @@ import type {AccessScope} from '../../shared/scopes.ts';
 import type {Actor} from './access/actor.ts';
 import type {NewAuditEntry, StoredAuditEntry} from './audit/stored-entry.ts';
 import type {IssuedName, PeerReport, StoredJoinToken} from './cluster/stored-trust.ts';
-import type {HeldMailPage, HoldCursor} from './quarantine/hold-queue-port.ts';
 import type {Samples, Steps} from './quarantine/merged-list.ts';
 import type {
   Claim,
@@ -18,7 +17,9 @@ import type {
   Description,
   Ending,
   HeldCount,
+  HeldMailPage,
   HoldBackendName,
+  HoldCursor,
   NewHeldMail,
   PostfixMail,
   StoredHeldMail,

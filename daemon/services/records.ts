@@ -1,7 +1,7 @@
 // Records of the configuration that all nodes share: the replicated form and the readable form.
 import type {ApiKey} from '../../shared/api-key.ts';
-import type {DkimAlgorithm} from '../../shared/dkim-algorithm.ts';
 import type {Domain} from '../../shared/domain.ts';
+import type {DkimAlgorithm} from '../../shared/field-rules.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 

@@ -1,8 +1,7 @@
 // Checks of request bodies and parameters against their schemas.
-import type {z} from 'zod';
+import {z} from 'zod';
 import {Fault, type FaultCode, type FieldFault} from '../../shared/fault.ts';
 import {fieldFaults} from '../../shared/fields.ts';
-import {parseSafely} from './safe-parse.ts';
 
 /**
  * Parses a request body with `schema`. Throws a Fault `validation_failed` that lists every wrong field; `known` are wrong fields
@@ -37,3 +36,18 @@ const faultOf = (code: FaultCode, fields: FieldFault[]): Fault =>
       .slice(0, 1000),
     {fields},
   );
+
+/**
+ * Parses any `value` with `schema` and never throws. Zod's `safeParse` does throw for some JSON: it compares the `length` of every
+ * value that has one, and a `length` such as `{"toString": 1}` cannot be compared.
+ */
+export const parseSafely = <S extends z.ZodType>(schema: S, value: unknown): z.ZodSafeParseResult<z.output<S>> => {
+  try {
+    return schema.safeParse(value);
+  } catch (thrown) {
+    if (!(thrown instanceof TypeError) || thrown.message !== 'Cannot convert object to primitive value') throw thrown;
+    const message = 'has an object where a text or a list is expected';
+    const error = new z.ZodError([{code: 'custom', path: [], message, input: value}]);
+    return {success: false, error: error as z.ZodError<z.output<S>>};
+  }
+};

@@ -3,12 +3,23 @@
 // copies → record → folder, files, settings → postfix check → record with the hashes of the new files
 import {chmod, chown, mkdir, rm, rmdir} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
-import {backUp, bytesOf, createFile, hashOf, hashOfText, isThere, replaceFile} from './kept-files.ts';
 import {withKeys} from './node-config.ts';
 import type {Plan} from './plan.ts';
 import type {PostfixTool} from './postfix-tool.ts';
 import {SetupError} from './setup-error.ts';
-import {type EditedFile, recordPath, type Setting, type SetupRecord} from './setup-record.ts';
+import {
+  backUp,
+  bytesOf,
+  createFile,
+  type EditedFile,
+  hashOf,
+  hashOfText,
+  isThere,
+  recordPath,
+  replaceFile,
+  type Setting,
+  type SetupRecord,
+} from './setup-record.ts';
 
 interface Needs {
   postfix: PostfixTool;

@@ -2,10 +2,9 @@
 import {execFile} from 'node:child_process';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
-import {bytesOf, isThere} from './kept-files.ts';
-import {listEntries} from './postfix-list.ts';
-import type {PostfixService, PostfixTool} from './postfix-tool.ts';
-import {rspamdOptions} from './rspamd-options.ts';
+import {rspamdOptions} from './node-config.ts';
+import {listEntries, type PostfixService, type PostfixTool} from './postfix-tool.ts';
+import {bytesOf, isThere} from './setup-record.ts';
 
 export interface MailSystem {
   configDir: string;

@@ -3,13 +3,12 @@ import {lstat, realpath, stat} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import type {LoadedConfig} from '../config/load.ts';
 import {applyPlan} from './apply.ts';
-import {bytesOf} from './kept-files.ts';
 import {type Paths, surveyMailSystem} from './mail-system.ts';
 import {valueIn} from './node-config.ts';
 import {type Plan, planSetup} from './plan.ts';
 import {openPostfix} from './postfix-tool.ts';
 import {SetupError} from './setup-error.ts';
-import {readRecord, recordPath} from './setup-record.ts';
+import {bytesOf, readRecord, recordPath} from './setup-record.ts';
 import {appliedText, isNothing, type Named, printedText, undoneText} from './setup-text.ts';
 import {undoSetup} from './undo.ts';
 

@@ -1,5 +1,8 @@
 // Record of the changes by `mfd setup postfix --apply`, stored beside main.cf for --undo.
-import {readFile} from 'node:fs/promises';
+
+import {createHash} from 'node:crypto';
+import {constants} from 'node:fs';
+import {chmod, chown, copyFile, readFile, realpath, rename, stat, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {z} from 'zod';
 import {SetupError} from './setup-error.ts';
@@ -53,5 +56,56 @@ export const readRecord = async (configDir: string): Promise<SetupRecord | undef
     throw new SetupError(`${path} is damaged; restore what it is about from the copies *.before-mfd, and remove it`, {
       cause: error,
     });
+  }
+};
+
+export const hashOf = async (path: string): Promise<string | undefined> => {
+  const bytes = await bytesOf(path);
+  return bytes && hashOfText(bytes);
+};
+
+export const hashOfText = (text: string | Buffer): string => createHash('sha256').update(text).digest('hex');
+
+/** Undefined when there is no such file. */
+export const bytesOf = async (path: string): Promise<Buffer | undefined> =>
+  readFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+
+export const isThere = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
+
+/** Keeps owner and mode, and a symbolic link to the file. */
+export const replaceFile = async (path: string, content: Buffer | string): Promise<void> => {
+  const target = await realpath(path);
+  const {uid, gid, mode} = await stat(target);
+  const temporary = `${target}.mfd-new`;
+  await writeFile(temporary, content, {mode: 0o600});
+  await chown(temporary, uid, gid);
+  await chmod(temporary, mode & 0o7777);
+  await rename(temporary, target);
+};
+
+/** Replaces an existing file. */
+export const createFile = async (path: string, content: string, mode: number): Promise<void> => {
+  const temporary = `${path}.mfd-new`;
+  await writeFile(temporary, content, {mode: 0o600});
+  await chmod(temporary, mode);
+  await rename(temporary, path);
+};
+
+/** Copies to `PATH.SUFFIX`, or to `PATH.SUFFIX.1` and so on when that exists, so older copies stay. Returns the name. */
+export const backUp = async (path: string, suffix: string): Promise<string> => {
+  for (let n = 0; ; n += 1) {
+    const copy = `${path}.${suffix}${n === 0 ? '' : `.${n}`}`;
+    try {
+      await copyFile(path, copy, constants.COPYFILE_EXCL);
+      const {uid, gid, mode} = await stat(path);
+      await chown(copy, uid, gid);
+      await chmod(copy, mode & 0o7777);
+      return copy;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
   }
 };

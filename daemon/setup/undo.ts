@@ -1,12 +1,9 @@
 // Undo of a setup. Later changes by others stay; mfd's part is removed from them where it can be identified.
 import {readFile, rm, rmdir} from 'node:fs/promises';
 import {basename} from 'node:path';
-import {bytesOf, hashOf, replaceFile} from './kept-files.ts';
 import {valueIn, withoutKeys} from './node-config.ts';
-import {hasEntry, withoutEntry} from './postfix-list.ts';
-import type {Edits, PostfixTool} from './postfix-tool.ts';
-import {type EditedFile, recordPath, type Setting, type SetupRecord} from './setup-record.ts';
-
+import {type Edits, hasEntry, type PostfixTool, withoutEntry} from './postfix-tool.ts';
+import {bytesOf, type EditedFile, hashOf, recordPath, replaceFile, type Setting, type SetupRecord} from './setup-record.ts';
 /** Returns sentences about the undone changes and those that were left. */
 export const undoSetup = async (
   record: SetupRecord,

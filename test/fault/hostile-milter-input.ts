@@ -1,5 +1,5 @@
 // Input for a milter and a lookup table that a Postfix would never send.
-import {netstring} from '../../daemon/mail/socketmap/netstring.ts';
+import {netstring} from '../../daemon/mail/socketmap/socketmap-server.ts';
 import {frame, framesOf, offered, texts, uint32} from '../helpers/milter.ts';
 import type {Random} from './random.ts';
 

@@ -1,7 +1,7 @@
 // Packets that no Postfix would send to its milter, and lookups that it would not make: each gets an answer, or the connection
 // ends.
 import {connect, type NetConnectOpts} from 'node:net';
-import {createNetstringReader, netstring} from '../../daemon/mail/socketmap/netstring.ts';
+import {createNetstringReader, netstring} from '../../daemon/mail/socketmap/socketmap-server.ts';
 import {connectPeer} from '../helpers/milter.ts';
 import type {Fault} from './fault.ts';
 import {createTally, runHostile} from './hostile.ts';

@@ -1,5 +1,5 @@
 // Messages of a compromised cluster member: requests, events and answers in the right shape, altered in every way.
-import {domainDefaults} from '../../shared/domain-rules.ts';
+import {domainDefaults} from '../../shared/field-rules.ts';
 import {bend, written} from './bend.ts';
 import type {Random} from './random.ts';
 

@@ -1,7 +1,7 @@
 // Environment variables that control a test build, and that a normal build ignores.
 import test from 'ava';
 import {crashPoint, crashPoints} from '../../daemon/services/crash-point.ts';
-import {synchronous} from '../../daemon/store/sqlite/synchronous.ts';
+import {synchronous} from '../../daemon/store/sqlite/database.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {holdAll, type MailNode, startMailNode} from '../helpers/mail-node.ts';
 import {mfdTestBuildFile} from '../helpers/program.ts';

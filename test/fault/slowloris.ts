@@ -4,7 +4,7 @@ import {request as requestHttp} from 'node:http';
 import {Agent, request} from 'node:https';
 import {connect as connectSocket} from 'node:net';
 import {setTimeout as delay} from 'node:timers/promises';
-import {createNetstringReader, netstring} from '../../daemon/mail/socketmap/netstring.ts';
+import {createNetstringReader, netstring} from '../../daemon/mail/socketmap/socketmap-server.ts';
 import type {MailNode} from '../helpers/mail-node.ts';
 import {connectPeer} from '../helpers/milter.ts';
 import {nodeCredentials} from '../helpers/peer-call.ts';

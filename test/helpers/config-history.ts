@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type {Change} from '../../daemon/replication/apply.ts';
 import {formatStamp} from '../../daemon/replication/clock.ts';
 import type {Kind, StampedFields} from '../../daemon/services/records.ts';
-import {domainDefaults} from '../../shared/domain-rules.ts';
+import {domainDefaults} from '../../shared/field-rules.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 
 /** The stamp of the `n`-th write of the cluster. */

@@ -8,12 +8,12 @@ import pino from 'pino';
 import {z} from 'zod';
 import {answerErrors, reply} from '../../daemon/http/answer.ts';
 import {announceDeprecations} from '../../daemon/http/api/announce-deprecations.ts';
+import {setPaging} from '../../daemon/http/api/gathered-answer.ts';
 import {adminDescription, deprecatedOperations} from '../../daemon/http/api/openapi.ts';
 import {idParameter, type Operation, ok} from '../../daemon/http/api/operation.ts';
-import {setPaging} from '../../daemon/http/api/paging.ts';
-import type {RequestState} from '../../daemon/http/api/state.ts';
 import {createMetrics, type MetricsSource} from '../../daemon/http/metrics.ts';
-import {idOf, queryOf} from '../../daemon/http/parameters.ts';
+import type {RequestState} from '../../daemon/http/observe.ts';
+import {idOf, queryOf} from '../../daemon/http/request-input.ts';
 import type {Owner} from './daemon.ts';
 
 const mark = {since: '2027-01-01', sunset: '2027-07-01', page: 'https://mfd.test/old'};

@@ -3,12 +3,10 @@
 import {join} from 'node:path';
 import {buffer} from 'node:stream/consumers';
 import {createHoldQueue, type OwnHoldQueue} from '../../daemon/hold/hold-queue.ts';
-import {createSpoolHolder} from '../../daemon/hold/spool/hold-mail.ts';
 import {createSpool} from '../../daemon/hold/spool/spool.ts';
-import {createSpoolBackend} from '../../daemon/hold/spool/spool-backend.ts';
+import {createSpoolBackend, createSpoolHolder} from '../../daemon/hold/spool/spool-backend.ts';
 import type {Actor} from '../../daemon/services/access/actor.ts';
-import type {Judgement, Ownership} from '../../daemon/services/intake/mail.ts';
-import type {Deliver, MailHolder, RecipientResult, Trainer} from '../../daemon/services/intake/mail-ports.ts';
+import type {Deliver, Judgement, MailHolder, Ownership, RecipientResult, Trainer} from '../../daemon/services/intake/mail.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {Reason} from '../../shared/reason.ts';
 import {type MailParts, receivedMail} from './received-mail.ts';

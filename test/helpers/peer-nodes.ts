@@ -6,7 +6,7 @@ import {createAuthority, issueLeaf, type KeyAndCertificate} from '../../daemon/c
 import {createPeerClient, type PeerClient, type PeerCredentials} from '../../daemon/cluster/peer-client.ts';
 import {identityIn, identityUris} from '../../daemon/cluster/peer-identity.ts';
 import {createPeerApi} from '../../daemon/http/peer/peer-app.ts';
-import {routePeerEvents} from '../../daemon/http/peer/routes-peer-events.ts';
+import {routePeerEvents} from '../../daemon/http/peer/routes-peer-cluster.ts';
 import {routePeerHold} from '../../daemon/http/peer/routes-peer-hold.ts';
 import {type Listener, listenMutualTls} from '../../daemon/node/listen.ts';
 import type {KeyDirectory} from '../../daemon/services/access/key-directory.ts';

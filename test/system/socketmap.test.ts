@@ -1,7 +1,7 @@
 // The lookup tables of a node, queried like Postfix does, without a Postfix.
 import {connect} from 'node:net';
 import test, {type ExecutionContext} from 'ava';
-import {createNetstringReader, netstring} from '../../daemon/mail/socketmap/netstring.ts';
+import {createNetstringReader, netstring} from '../../daemon/mail/socketmap/socketmap-server.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {startDaemon} from '../helpers/daemon.ts';
 import {startMailNode} from '../helpers/mail-node.ts';

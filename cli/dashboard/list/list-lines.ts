@@ -6,9 +6,19 @@ import {fitText, wrapText} from '../shell/fit-text.ts';
 import type {Size} from '../shell/shell.ts';
 import {ageText} from '../shell/shell-lines.ts';
 import type {Style, Theme} from '../shell/theme.ts';
-import {type Banner, followed, type HeadPart, type List, type ListState, queryOf, shownRows} from './list.ts';
+import {
+  type Banner,
+  followed,
+  type HeadPart,
+  headerLine,
+  type List,
+  type ListState,
+  placeColumns,
+  queryOf,
+  rowLine,
+  shownRows,
+} from './list.ts';
 import {type ListPosition, within} from './list-window.ts';
-import {headerLine, placeColumns, rowLine} from './table-lines.ts';
 
 interface ListLayout {
   size: Size;

@@ -1,8 +1,9 @@
 // Log of the events since the dashboard was opened, whichever screen is shown, up to a limit.
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
-import {eventTypes} from '../../../shared/event-type.ts';
+import {type EventType, eventTypes} from '../../../shared/event-type.ts';
+import {senderText} from '../../output/cell-text.ts';
+import {hasWords, isOneOf, type ListQuery} from '../list/list-query.ts';
 import {createTailReducer, emptyTail, type Tail, type TailEvent} from '../list/tail.ts';
-import {eventRow, type LogRow} from './event-row.ts';
 import type {Live} from './live.ts';
 import {createStore, type Store} from './store.ts';
 
@@ -59,3 +60,87 @@ export const startEventLog = ({live, now, burstMs = 100}: EventLogNeeds): EventL
 
   return {...store, receivingSinceMs: () => receivingSinceMs, lostAtMs: () => lostAtMs};
 };
+
+export interface EventRow {
+  key: string;
+  /** Increases with each event. */
+  seq: number;
+  kind: 'event';
+  type: EventType;
+  at: string;
+  node: string;
+  /** The mail, domain or key; for a health event the old and the new health. */
+  id: string;
+  /** The subject of a held mail; for other types what happened. */
+  about: string;
+  sender: string;
+  /** The first recipient, and the number of others. */
+  recipient: string;
+  score: number | undefined;
+}
+
+/** No events were received between these times. */
+interface GapRow {
+  key: string;
+  seq: number;
+  kind: 'gap';
+  fromMs: number;
+  toMs: number;
+}
+
+export type LogRow = EventRow | GapRow;
+
+const longest = 300;
+
+const eventRow = (event: ClusterEvent, seq: number): EventRow => {
+  const {id, about, sender = '', recipient = '', score} = partsOf(event);
+  return {
+    key: String(seq),
+    seq,
+    kind: 'event',
+    type: event.type,
+    at: event.at,
+    node: event.node_id,
+    id,
+    about: cut(about),
+    sender: cut(sender),
+    recipient: cut(recipient),
+    score,
+  };
+};
+
+type Parts = Pick<EventRow, 'id' | 'about'> & Partial<Pick<EventRow, 'sender' | 'recipient' | 'score'>>;
+
+const partsOf = (event: ClusterEvent): Parts => {
+  switch (event.type) {
+    case 'held': {
+      const {queue_id: id, subject, sender, recipients, score} = event;
+      const [first = '', ...more] = recipients;
+      const recipient = more.length === 0 ? first : `${cut(first)} +${more.length}`;
+      return {id, about: subject, sender: senderText(sender), recipient, score};
+    }
+    case 'released':
+    case 'discarded': {
+      const {queue_id: id, acted_by_key_id: keyId} = event;
+      return {id, about: keyId === null ? 'by the node' : `by key ${keyId}`};
+    }
+    case 'domain':
+    case 'key':
+      return {id: event.name, about: event.change};
+    case 'health':
+      return {id: `${event.from} → ${event.to}`, about: ''};
+    default:
+      // A newer node may send types that this program does not know.
+      event satisfies never;
+      return {id: '', about: ''};
+  }
+};
+
+const cut = (text: string): string => (text.length > longest ? `${text.slice(0, longest)}…` : text);
+
+/** Gaps match every filter, as matching events may have been lost in them. */
+export const matchesEvent = (row: LogRow, {terms, words}: ListQuery): boolean =>
+  row.kind === 'gap' ||
+  (isOneOf(row.type, terms.type) &&
+    isOneOf(row.node, terms.node) &&
+    hasWords([row.type, row.node, row.id, row.about, row.sender, row.recipient], words));

@@ -1,6 +1,6 @@
 // Page of messages: the connection, present problems, and earlier messages.
 
-import type {Tone} from '../../output/tone.ts';
+import type {Tone} from '../../output/column.ts';
 import {clockText} from '../list/moment-cells.ts';
 import {wrapText} from './fit-text.ts';
 import type {Page} from './modal.ts';

@@ -1,5 +1,5 @@
 // Notices of present problems, shown in the message line of every screen while there is no message.
-import type {Tone} from '../../output/tone.ts';
+import type {Tone} from '../../output/column.ts';
 import {createValue, type Watched} from './store.ts';
 
 export interface Notice {

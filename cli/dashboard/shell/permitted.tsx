@@ -3,8 +3,7 @@ import type {Permission} from '../../../shared/scopes.ts';
 import {fitText, wrapText} from './fit-text.ts';
 import {useBindings} from './hooks.ts';
 import {Lines} from './lines.tsx';
-import {useShell} from './shell.ts';
-import {whyNot} from './why-not.ts';
+import {useShell, whyNot} from './shell.ts';
 
 interface PermittedProps {
   permission: Permission;

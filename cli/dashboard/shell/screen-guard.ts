@@ -1,6 +1,9 @@
 // Guard of the terminal: the alternate screen, and bracketed paste. However the dashboard ends, or when it is suspended, the terminal is
 // restored.
 import {writeSync} from 'node:fs';
+import {useStdout} from 'ink';
+import {useEffect, useLayoutEffect, useState} from 'react';
+import type {Size} from './shell.ts';
 
 /** Alternate screen, cleared, no line wrapping, no cursor, pastes between markers. */
 const enter = '\x1b[?1049h\x1b[2J\x1b[H\x1b[?7l\x1b[?25l\x1b[?2004h';
@@ -81,3 +84,48 @@ export const guardScreen = ({fd, stdin}: GuardNeeds): ScreenGuard => {
     },
   };
 };
+
+type Terminal = Pick<NodeJS.WriteStream, 'columns' | 'rows' | 'on' | 'off'>;
+
+/** One row less than the terminal has: the cursor rests on its last line. */
+export const useTerminalSize = (terminal: Terminal): Size => {
+  const [size, setSize] = useState(() => sizeOf(terminal));
+  useEffect(() => {
+    const onResize = () => setSize(sizeOf(terminal));
+    terminal.on('resize', onResize);
+    // The size may have changed before the listener was added.
+    onResize();
+    return () => {
+      terminal.off('resize', onResize);
+    };
+  }, [terminal]);
+  return size;
+};
+
+const sizeOf = ({columns, rows}: Terminal): Size => ({columns: columns || 80, rows: Math.max(1, (rows || 24) - 1)});
+
+const clear = '\x1b[2J\x1b[H';
+
+/** Clears the screen after a resize, as terminals rewrap the old lines in different ways. */
+export const useRedraw = ({columns, rows}: Size, {onResumed}: Pick<ScreenGuard, 'onResumed'>): void => {
+  const {write} = useStdout();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is the size that matters
+  useLayoutEffect(() => write(clear), [columns, rows, write]);
+  useEffect(() => onResumed(() => write(clear)), [onResumed, write]);
+};
+
+/** The stream with these members in place of its own. */
+export const withMembers = <T extends object>(stream: T, members: Readonly<Record<PropertyKey, unknown>>): T =>
+  new Proxy(stream, {
+    get: (target, name) => {
+      if (Object.hasOwn(members, name)) return members[name];
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+
+/**
+ * The terminal, with an unlimited height for ink. Ink clears the terminal and its scrollback, which belongs to the user, when the
+ * drawing is as high as the terminal; the shell itself respects the height.
+ */
+export const inkOutput = (stdout: NodeJS.WriteStream): NodeJS.WriteStream => withMembers(stdout, {rows: Number.MAX_SAFE_INTEGER});

@@ -1,8 +1,8 @@
 // Lines around a screen: the tabs, the connection, the message, and the keys.
 import {safeLine} from '../../../shared/safe-text.ts';
 import {durationText, plural} from '../../output/cell-text.ts';
+import type {Tone} from '../../output/column.ts';
 import {displayWidth} from '../../output/display-width.ts';
-import type {Tone} from '../../output/tone.ts';
 import type {DeferredState} from './deferred-actions.ts';
 import {fitText, wrapText} from './fit-text.ts';
 import type {ConnectionState, LiveState} from './live.ts';

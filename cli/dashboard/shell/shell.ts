@@ -1,8 +1,8 @@
 // Services of the shell for its screens.
 import {createContext, useContext} from 'react';
-import type {Permission} from '../../../shared/scopes.ts';
+import {type Permission, scopesWith} from '../../../shared/scopes.ts';
 import type {Connection} from '../../client/connection.ts';
-import type {Tone} from '../../output/tone.ts';
+import type {Tone} from '../../output/column.ts';
 import type {AppContext} from './app-context.ts';
 import type {DeferredAction} from './deferred-actions.ts';
 import type {Binding} from './keys.ts';
@@ -72,4 +72,14 @@ export const useShell = (): Shell => {
   const shell = useContext(ShellContext);
   if (shell === undefined) throw new Error('there is no shell around this component');
   return shell;
+};
+
+/** Why the permission is missing here, or undefined when it is not. */
+export const whyNot = (
+  {may, me, isReadOnly}: Pick<AppContext, 'may' | 'me' | 'isReadOnly'>,
+  permission: Permission,
+): string | undefined => {
+  if (may(permission)) return undefined;
+  if (me.permissions.includes(permission) && isReadOnly) return 'the dashboard was opened with --read-only: it changes nothing';
+  return `this ${me.scope} key may not do that; it takes a ${scopesWith(permission).join(' or ')} key (c chooses another context)`;
 };

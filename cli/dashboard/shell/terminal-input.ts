@@ -1,6 +1,7 @@
 // Input of the terminal, without pastes, which are removed before ink turns the rest into keys.
-import {withMembers} from './ink-stream.ts';
+
 import {createPasteReader, type TerminalEvent} from './paste-reader.ts';
+import {withMembers} from './screen-guard.ts';
 
 /** Input that bypasses the parser of ink. */
 type OtherInput = Exclude<TerminalEvent, {kind: 'keys'}>;

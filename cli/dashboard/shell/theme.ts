@@ -1,5 +1,5 @@
 // Styles of the dashboard. Colour is never the only sign: a glyph or a word says the same.
-import type {Tone} from '../../output/tone.ts';
+import type {Tone} from '../../output/column.ts';
 
 export type Style = Tone | 'title' | 'dim' | 'bold' | 'accent' | 'cursor' | 'picked';
 

@@ -1,7 +1,6 @@
 import {useInput} from 'ink';
 import {useCallback, useLayoutEffect, useMemo, useRef, useState} from 'react';
-import {createKeyQueue} from './key-queue.ts';
-import {type KeyName, keyNames} from './keys.ts';
+import {createKeyQueue, type KeyName, keyNames} from './keys.ts';
 import type {Paste} from './paste-reader.ts';
 import type {TerminalInput} from './terminal-input.ts';
 

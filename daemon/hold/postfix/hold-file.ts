@@ -1,6 +1,5 @@
 // Path of the queue file of a mail on hold. `postcat -q` would search all queues for the mail.
 import {join} from 'node:path';
-import {longIdTime} from './long-queue-id.ts';
 
 /** Values as `postconf -xh` prints them (postconf(5)). */
 export interface QueueLayout {
@@ -32,4 +31,16 @@ export const holdFile = ({queueDirectory, hashQueueNames, hashQueueDepth}: Queue
 const foldersOf = (queueId: string, depth: number): string[] => {
   const microseconds = longIdTime(queueId)?.microseconds.toString(16).toUpperCase().padStart(5, '0');
   return (microseconds ?? queueId).padEnd(depth, '_').slice(0, depth).split('');
+};
+
+const digits = '0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz';
+const longId =
+  /^([0-9B-DF-HJ-NP-TV-Zb-df-hj-np-tv-z]{6,7})([0-9B-DF-HJ-NP-TV-Zb-df-hj-np-tv-z]{4})z[0-9B-DF-HJ-NP-TV-Zb-df-hj-np-tv-y]+$/;
+
+const decode = (text = ''): number => [...text].reduce((sum, digit) => sum * digits.length + digits.indexOf(digit), 0);
+
+/** When the queue file was created: seconds since 1970, and microseconds. Undefined for a short id. */
+export const longIdTime = (queueId: string): {seconds: number; microseconds: number} | undefined => {
+  const found = longId.exec(queueId);
+  return found ? {seconds: decode(found[1]), microseconds: decode(found[2])} : undefined;
 };

@@ -5,8 +5,8 @@ import {Fault} from '../../../shared/fault.ts';
 import {createBatch} from '../../services/batch.ts';
 import type {StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
 import {type HoldBackend, LeftQueue} from '../hold-backend.ts';
-import {createSemaphore} from '../semaphore.ts';
-import {longIdTime} from './long-queue-id.ts';
+import {createSemaphore} from '../mail-locks.ts';
+import {longIdTime} from './hold-file.ts';
 import {readBody} from './postfix-body.ts';
 import {type PostfixPrograms, PostfixRefusal, type QueueVerb} from './postfix-programs.ts';
 

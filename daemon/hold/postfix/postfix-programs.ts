@@ -5,9 +5,7 @@ import {Fault} from '../../../shared/fault.ts';
 import {queueIdPattern} from '../../../shared/fields.ts';
 import {holdFile, layoutParameters, queueLayout} from './hold-file.ts';
 import {type QueuedMail, queuedMails} from './postqueue.ts';
-import {runAsHelper} from './run-as-helper.ts';
-import {CutOff, type ProgramResult, type Running, runProgram} from './run-program.ts';
-
+import {CutOff, type ProgramResult, type Running, runAsHelper, runProgram} from './run-program.ts';
 export type QueueVerb = 'release' | 'requeue' | 'discard';
 
 export interface PostfixPrograms {

@@ -1,9 +1,10 @@
 // Settlement of differences between the index and Postfix's hold queue: mails that have left it, are in it, or are in it again.
+
+import {chunksOf} from '../../../shared/collections.ts';
 import {type NewAuditEntry, nodeEntry} from '../../services/audit/stored-entry.ts';
-import {chunksOf} from '../../services/chunks.ts';
 import type {Store, StoreTransaction} from '../../services/ports.ts';
 import {isHeld, type PostfixMail} from '../../services/quarantine/stored-mail.ts';
-import {leftByHand} from '../hold-state.ts';
+import {leftByHand} from '../hold-writes.ts';
 import type {PostfixHolder} from './hold-mail.ts';
 import type {QueuedMail} from './postqueue.ts';
 

@@ -4,7 +4,7 @@ import {nodeEntry} from '../../services/audit/stored-entry.ts';
 import type {NodeStore} from '../../services/node-store.ts';
 import type {StoreTransaction} from '../../services/ports.ts';
 import {type HeldState, isHeld} from '../../services/quarantine/stored-mail.ts';
-import {spoolEntry} from '../held-facts.ts';
+import {spoolEntry} from '../held-index.ts';
 import type {Spool, SpooledMail} from './spool.ts';
 
 export interface Reconciliation {

@@ -1,11 +1,15 @@
 import {Fault} from '../../../shared/fault.ts';
+import type {HeldMail} from '../../../shared/held-mail.ts';
+import {createBatch} from '../../services/batch.ts';
 import {crashPoint} from '../../services/crash-point.ts';
-import type {Deliver, Route} from '../../services/intake/mail-ports.ts';
-import type {StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
-import {deliveryFailed} from '../delivery-failure.ts';
+import type {Deliver, MailHolder, ReceivedMail, Route} from '../../services/intake/mail.ts';
+import type {Store} from '../../services/ports.ts';
+import type {NewHeldMail, StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
+import {deliveryFailed} from '../action-run.ts';
 import {openHeldFile} from '../held-file.ts';
+import {factsOf, spoolEntry, toListEntry} from '../held-index.ts';
 import type {HoldBackend} from '../hold-backend.ts';
-import {createSemaphore} from '../semaphore.ts';
+import {createSemaphore} from '../mail-locks.ts';
 import type {Spool} from './spool.ts';
 
 export interface SpoolBackendNeeds {
@@ -20,7 +24,7 @@ export interface SpoolBackendNeeds {
 
 /** A bulk release must not take all the connections that a backend allows. */
 const usualMaxDeliveries = 16;
-/** Leaves time for a delivery before the caller is answered, see `../../services/quarantine/answer-limit.ts`. */
+/** Leaves time for a delivery before the caller is answered, see `../../services/quarantine/gather.ts`. */
 const usualPatienceMs = 6000;
 
 export const createSpoolBackend = (needs: SpoolBackendNeeds): HoldBackend => {
@@ -55,3 +59,37 @@ const tooManyDeliveries = (): Fault =>
   new Fault('unavailable', 'other mails are being delivered and take long; nothing was done, try again later', {
     retryAfterSeconds: 10,
   });
+
+export interface SpoolHolderNeeds {
+  nodeId: string;
+  store: Store;
+  spool: Spool;
+  traceHeader(mail: ReceivedMail): Buffer;
+  /** Called for every held mail once it is on stable storage. */
+  onHeld(mail: HeldMail, domainId: number): void;
+}
+
+export const createSpoolHolder = ({nodeId, store, spool, traceHeader, onHeld}: SpoolHolderNeeds): MailHolder => {
+  /** Mails that arrive together share a sync of the folder and a commit. */
+  const index = createBatch<NewHeldMail>(async mails => {
+    await spool.sync();
+    crashPoint('held-row.before');
+    await store.transaction(async tx => tx.hold.insert(mails));
+    crashPoint('held-row.after');
+  });
+
+  return {
+    async hold(mail, ownership, judgement) {
+      const facts = factsOf(mail, ownership, judgement);
+      const {sizeBytes, sha256} = await spool.place(facts, traceHeader(mail), mail.content);
+      const entry = spoolEntry(facts, sizeBytes, sha256);
+      try {
+        await index(entry);
+      } catch (error) {
+        await spool.remove(mail.queueId);
+        throw error;
+      }
+      onHeld(toListEntry(nodeId, entry), facts.domain_id);
+    },
+  };
+};

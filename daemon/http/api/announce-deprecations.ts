@@ -3,8 +3,8 @@
 import type {Middleware} from 'koa';
 import {matchedRoute} from '../matched-route.ts';
 import type {Metrics} from '../metrics.ts';
+import type {RequestState} from '../observe.ts';
 import type {Deprecation} from './operation.ts';
-import type {RequestState} from './state.ts';
 
 export interface DeprecatedOperation {
   operationId: string;

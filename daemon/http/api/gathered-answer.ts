@@ -1,8 +1,9 @@
 // Answers gathered from many nodes, some of which may be missing.
 import {Fault} from '../../../shared/fault.ts';
+import type {Page} from '../../../shared/hold-filter.ts';
 import type {Gathered} from '../../services/quarantine/gather.ts';
 import {nameUnreachable, reply} from '../answer.ts';
-import type {Ctx} from './state.ts';
+import type {Ctx} from '../observe.ts';
 
 /** Returns the gathered data; throws if it has to be complete and is not. */
 export const complete = <T>(gathered: Gathered<T>, isStrict: boolean): Gathered<T> => {
@@ -18,4 +19,18 @@ export const complete = <T>(gathered: Gathered<T>, isStrict: boolean): Gathered<
 export const replyGathered = (ctx: Ctx, data: unknown, unreachable: string[]): void => {
   nameUnreachable(ctx, unreachable);
   reply(ctx, data, unreachable.length > 0 ? 'Partial' : 'OK');
+};
+
+/** Sets X-Total-Count and Link (RFC 8288); the links keep the filters of the request. */
+export const setPaging = (ctx: Ctx, {limit, offset}: Page, total: number): void => {
+  const link = (relation: string, to: number) => {
+    const query = new URLSearchParams(ctx.querystring);
+    query.set('limit', String(limit));
+    query.set('offset', String(to));
+    return `<${ctx.path}?${query}>; rel="${relation}"`;
+  };
+  const links = [link('first', 0)];
+  if (offset > 0) links.push(link('prev', Math.max(0, offset - limit)));
+  if (offset + limit < total) links.push(link('next', offset + limit));
+  ctx.set({'X-Total-Count': String(total), Link: links.join(', ')});
 };

@@ -3,13 +3,10 @@ import type {RouterMiddleware} from '@koa/router';
 import type {Middleware as KoaMiddleware} from 'koa';
 import {Fault} from '../../../shared/fault.ts';
 import {type Permission, permissionsOf, scopesWith} from '../../../shared/scopes.ts';
-import type {ClusterRateLimits} from '../../services/access/cluster-rate-limit.ts';
 import {guessLimit, type KeyFailures} from '../../services/access/key-failures.ts';
 import type {Keys} from '../../services/access/keys.ts';
-import type {RateLimitState} from '../../services/access/rate-limit.ts';
-import {remoteAddressOf} from '../remote-address.ts';
-import type {RequestState} from './state.ts';
-
+import type {ClusterRateLimits, RateLimitState} from '../../services/access/rate-limit.ts';
+import {type RequestState, remoteAddressOf} from '../observe.ts';
 /** Counts requests whose key is refused. A client that has sent too many unknown keys gets 429 instead. */
 export const countKeyFailures =
   (failures: KeyFailures): KoaMiddleware<RequestState> =>

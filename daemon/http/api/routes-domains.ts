@@ -2,10 +2,9 @@ import type Router from '@koa/router';
 import type {DomainParts} from '../../services/domains/domain-parts.ts';
 import {type Domains, etagOf} from '../../services/domains/domains.ts';
 import {reply} from '../answer.ts';
-import {jsonBody} from '../json-body.ts';
-import {idOf, requireNoQuery} from '../parameters.ts';
+import type {Ctx, RequestState} from '../observe.ts';
+import {idOf, jsonBody, requireNoQuery} from '../request-input.ts';
 import {needs} from './guard.ts';
-import type {Ctx, RequestState} from './state.ts';
 
 export const routeDomains = (router: Router<RequestState>, domains: Domains, parts: DomainParts): void => {
   router.get('/domains', needs('domains:read'), async ctx => {

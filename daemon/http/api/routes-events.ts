@@ -4,10 +4,10 @@ import {eventsQuerySchema} from '../../../shared/cluster-event.ts';
 import {permissionFor} from '../../../shared/event-type.ts';
 import type {BusEvent} from '../../services/events/event-bus.ts';
 import {type Events, pingSeconds} from '../../services/events/events.ts';
-import {queryOf} from '../parameters.ts';
-import {createTextStream} from '../text-stream.ts';
+import {createTextStream} from '../answer.ts';
+import type {RequestState} from '../observe.ts';
+import {queryOf} from '../request-input.ts';
 import {needsOneOf} from './guard.ts';
-import type {RequestState} from './state.ts';
 
 export const routeEvents = (router: Router<RequestState>, events: Events): void => {
   router.get('/events', needsOneOf(Object.values(permissionFor)), async ctx => {

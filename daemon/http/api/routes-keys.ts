@@ -2,10 +2,9 @@ import type Router from '@koa/router';
 import {forceQuerySchema} from '../../../shared/hold-filter.ts';
 import type {Keys} from '../../services/access/keys.ts';
 import {nameUnreachable, reply} from '../answer.ts';
-import {jsonBody, optionalJsonBody} from '../json-body.ts';
-import {idOf, queryOf, requireNoQuery} from '../parameters.ts';
+import type {RequestState} from '../observe.ts';
+import {idOf, jsonBody, optionalJsonBody, queryOf, requireNoQuery} from '../request-input.ts';
 import {needs} from './guard.ts';
-import type {RequestState} from './state.ts';
 
 export const routeKeys = (router: Router<RequestState>, keys: Keys): void => {
   router.get('/auth/me', needs('me:read'), async ctx => {

@@ -4,12 +4,10 @@ import {holdListQuerySchema, holdSummaryQuerySchema} from '../../../shared/hold-
 import type {Quarantine} from '../../services/quarantine/quarantine.ts';
 import {validate} from '../../services/validate.ts';
 import {reply} from '../answer.ts';
-import {bulkJsonBody} from '../json-body.ts';
-import {mailOf, queryOf, requireNoQuery} from '../parameters.ts';
-import {complete, replyGathered} from './gathered-answer.ts';
+import type {RequestState} from '../observe.ts';
+import {bulkJsonBody, mailOf, queryOf, requireNoQuery} from '../request-input.ts';
+import {complete, replyGathered, setPaging} from './gathered-answer.ts';
 import {needs} from './guard.ts';
-import {setPaging} from './paging.ts';
-import type {RequestState} from './state.ts';
 
 export const routeQuarantine = (router: Router<RequestState>, quarantine: Quarantine): void => {
   router.get('/mail/quarantine', needs('quarantine:read'), async ctx => {

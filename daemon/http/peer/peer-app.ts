@@ -6,9 +6,9 @@ import Koa from 'koa';
 import type {Logger} from 'pino';
 import {Fault} from '../../../shared/fault.ts';
 import type {NodeIdentity} from '../../services/access/actor.ts';
-import {type ShownCertificate, validityOf} from '../../services/cluster/certificate-validity.ts';
+import {type ShownCertificate, validityOf} from '../../services/cluster/certificate-names.ts';
 import {answerErrors} from '../answer.ts';
-import {remoteAddressOf} from '../remote-address.ts';
+import {remoteAddressOf} from '../observe.ts';
 
 export interface PeerState {
   requestId: string;

@@ -1,7 +1,11 @@
-// Routes between nodes for heartbeats and changes.
+// Routes between nodes: heartbeats, changes, joining and events.
 
+import type {RouterMiddleware} from '@koa/router';
 import {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
+import {certificateRequestsSchema, joinRequestSchema} from '../../services/cluster/join-protocol.ts';
+import type {JoinTokens} from '../../services/cluster/join-tokens.ts';
+import type {Joining} from '../../services/cluster/joining.ts';
 import type {Membership} from '../../services/cluster/membership.ts';
 import {
   eventsRequestSchema,
@@ -11,10 +15,13 @@ import {
   removedSchema,
 } from '../../services/cluster/peer-protocol.ts';
 import type {HeartbeatExchange, Replication} from '../../services/cluster/replication-ports.ts';
+import type {BusEvent, EventBus} from '../../services/events/event-bus.ts';
+import type {holdEventSchema} from '../../services/quarantine/peer-hold-protocol.ts';
 import {validate, validateParameters} from '../../services/validate.ts';
-import {reply} from '../answer.ts';
-import {peerJsonBody} from '../json-body.ts';
-import type {PeerCtx, PeerRouter} from './peer-app.ts';
+import {createTextStream, reply, type TextStream} from '../answer.ts';
+import {remoteAddressOf} from '../observe.ts';
+import {peerJsonBody} from '../request-input.ts';
+import {type PeerCtx, type PeerRouter, type PeerState, shownCertificateOf} from './peer-app.ts';
 
 interface Needs {
   membership: Pick<Membership, 'removedBy'>;
@@ -71,3 +78,95 @@ const afterSchema = z.union([
 ]);
 
 const afterOf = (ctx: PeerCtx) => validateParameters(afterSchema, Object.fromEntries(new URLSearchParams(ctx.querystring)));
+
+interface AdmissionNeeds {
+  joining: Joining;
+  /** The id of the token that contained a verified client certificate. */
+  tokenIdIn(subjectAltName: string | undefined): string | undefined;
+}
+
+/** Open to every certificate of the authority, so the route itself checks that it belongs to a token. */
+export const routePeerAdmission =
+  ({joining, tokenIdIn}: AdmissionNeeds) =>
+  (router: PeerRouter): void => {
+    const tokenOf = (ctx: Pick<PeerCtx, 'req'>): string => {
+      const tokenId = tokenIdIn(shownCertificateOf(ctx).subjectAltName);
+      if (tokenId === undefined) throw new Fault('insufficient_scope', 'joining takes the certificate of a join token');
+      return tokenId;
+    };
+    // Checked before the body is read.
+    const requireToken: RouterMiddleware<PeerState> = async (ctx, next) => {
+      await joining.requireToken(tokenOf(ctx));
+      await next();
+    };
+
+    router.post('/join', requireToken, peerJsonBody, async ctx => {
+      const tokenId = tokenOf(ctx);
+      const bearer = {tokenId, remoteAddress: remoteAddressOf(ctx.req)};
+      reply(ctx, await joining.admit(bearer, validate(joinRequestSchema, ctx.state.body)));
+    });
+  };
+
+interface TrustNeeds {
+  joinTokens: JoinTokens;
+  joining: Joining;
+  /** The names and addresses in a verified client certificate. */
+  hostsIn(subjectAltName: string | undefined): string[];
+}
+
+export const routePeerTrust =
+  ({joinTokens, joining, hostsIn}: TrustNeeds) =>
+  (router: PeerRouter): void => {
+    router.post('/tokens', peerJsonBody, async ctx => {
+      reply(ctx, await joinTokens.createFor(ctx.state.peer, ctx.state.body));
+    });
+
+    router.post('/certificates', peerJsonBody, async ctx => {
+      const {subjectAltName, endMs} = shownCertificateOf(ctx);
+      const peer = {
+        ...ctx.state.peer,
+        given: hostsIn(subjectAltName),
+        endMs,
+        remoteAddress: remoteAddressOf(ctx.req),
+      };
+      reply(ctx, await joining.renew(peer, validate(certificateRequestsSchema, ctx.state.body)));
+    });
+  };
+
+/** Well below the time after which the other end takes the stream for dead. */
+const pingMs = 5000;
+
+export const routePeerEvents =
+  ({bus}: {bus: EventBus}) =>
+  (router: PeerRouter): void => {
+    /** One stream for each peer: a new request replaces the old stream, which the peer has lost. */
+    const open = new Map<number, TextStream>();
+
+    router.get('/hold-events', async ctx => {
+      const {nodeNo} = ctx.state.peer;
+      const stream = createTextStream();
+      open.get(nodeNo)?.end();
+      open.set(nodeNo, stream);
+      const unsubscribe = bus.subscribe(event => {
+        const line = toLine(event);
+        if (line) stream.send(`${JSON.stringify(line)}\n`);
+      }, stream.end);
+      const ping = setInterval(() => stream.send('\n'), pingMs).unref();
+      stream.onClose(() => {
+        unsubscribe();
+        clearInterval(ping);
+        if (open.get(nodeNo) === stream) open.delete(nodeNo);
+      });
+      ctx.status = 200;
+      ctx.set('Content-Type', 'application/x-ndjson');
+      ctx.body = stream.body;
+      stream.send('\n');
+    });
+  };
+
+/** Only hold events: every node publishes events of domains, keys and health itself. */
+const toLine = ({id, domainId, event}: BusEvent): z.input<typeof holdEventSchema> | undefined => {
+  if (domainId === undefined) return undefined;
+  if (event.type !== 'held' && event.type !== 'released' && event.type !== 'discarded') return undefined;
+  return {id, domain_id: domainId, event};
+};

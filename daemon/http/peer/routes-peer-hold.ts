@@ -6,7 +6,6 @@ import type {Permission} from '../../../shared/scopes.ts';
 import type {Actor, NodeIdentity} from '../../services/access/actor.ts';
 import type {PeerActors} from '../../services/cluster/peer-actors.ts';
 import type {AuditLog} from '../../services/ports.ts';
-import type {HoldQueue} from '../../services/quarantine/hold-queue-port.ts';
 import type {Steps} from '../../services/quarantine/merged-list.ts';
 import {
   auditRequests,
@@ -16,9 +15,10 @@ import {
   holdSummaryRequest,
   type RelayedActor,
 } from '../../services/quarantine/peer-hold-protocol.ts';
+import type {HoldQueue} from '../../services/quarantine/stored-mail.ts';
 import {validate} from '../../services/validate.ts';
 import {reply} from '../answer.ts';
-import {peerJsonBody} from '../json-body.ts';
+import {peerJsonBody} from '../request-input.ts';
 import type {PeerRouter} from './peer-app.ts';
 
 interface Needs {

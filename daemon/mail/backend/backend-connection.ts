@@ -4,7 +4,7 @@ import {connect as connectSocket, type Socket} from 'node:net';
 import type {Readable} from 'node:stream';
 import {type HostPort, isLoopback} from '../../../shared/host-port.ts';
 import {parseMailAddress} from '../../../shared/mail-address.ts';
-import type {Route, SmtpReply} from '../../services/intake/mail-ports.ts';
+import type {Route, SmtpReply} from '../../services/intake/mail.ts';
 import {isPositive} from '../smtp-reply.ts';
 import {type Answer, CommandConnection, isLost, type Lost} from './command-connection.ts';
 

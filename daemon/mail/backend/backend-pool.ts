@@ -1,7 +1,7 @@
 // Pool of connections to backends, which stay open between mails.
-
 import {formatHostPort, type HostPort} from '../../../shared/host-port.ts';
-import type {Route} from '../../services/intake/mail-ports.ts';
+import type {Route} from '../../services/intake/mail.ts';
+import type {MailLog} from '../mail-decision.ts';
 import {isPositive} from '../smtp-reply.ts';
 import {
   type BackendConnection,
@@ -12,7 +12,6 @@ import {
 } from './backend-connection.ts';
 import {type BackendTransaction, type ConnectionLender, createBackendTransaction} from './backend-transaction.ts';
 import {isLost, type Lost} from './command-connection.ts';
-import {createDeadServers} from './dead-servers.ts';
 import {createIdleConnections} from './idle-connections.ts';
 
 export interface BackendPoolNeeds {
@@ -136,3 +135,101 @@ export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
 const keyOf = (route: Route, server: HostPort): string => `${route.auth?.username ?? ''}@${formatHostPort(server)}`;
 
 const isConnection = (result: BackendConnection | Lost): result is BackendConnection => !('lost' in result);
+
+interface Needs {
+  log: Pick<MailLog, 'warn'>;
+  now: () => number;
+  maxRemembered?: number;
+}
+
+/** How long the same line about one server is not repeated. */
+const silenceMs = 60_000;
+
+export const createBackendFailures = ({log, now, maxRemembered = 1000}: Needs) => {
+  const loggedAt = new Map<string, number>();
+
+  return (server: HostPort, detail: string): void => {
+    const key = `${formatHostPort(server)} ${detail}`;
+    const last = loggedAt.get(key);
+    if (last !== undefined && now() - last < silenceMs) return;
+    // Deleted first, because a Map keeps the position of a key, and the newest must be last.
+    loggedAt.delete(key);
+    loggedAt.set(key, now());
+    const [oldest] = loggedAt.keys();
+    if (loggedAt.size > maxRemembered && oldest !== undefined) loggedAt.delete(oldest);
+    log.warn({server, detail}, 'backend could not be used');
+  };
+};
+
+// Servers that did not answer recently. Mail tries them last, and each is tried again in the background.
+//
+// failed → dead; an attempt fails → dead, the next pause is twice as long; an attempt or a mail succeeds → forgotten;
+// no mail asks for the server for ten minutes → forgotten
+
+export interface DeadServers {
+  /** Whether the server did not answer the last attempt. */
+  has(server: string): boolean;
+  /** Records that the server did not answer. `tryAgain` resolves with whether it answers, and never rejects. */
+  failed(server: string, tryAgain: () => Promise<boolean>): void;
+  /** Records that the server answered. */
+  worked(server: string): void;
+  /** Ends all background attempts. */
+  close(): void;
+}
+
+interface DeadServersNeeds {
+  /** Milliseconds of a monotonic clock. */
+  now: () => number;
+  pause?: {firstMs: number; mostMs: number};
+  /** A server that no mail asks for during this time is forgotten: its domain may be gone. */
+  wantedMs?: number;
+  maxRemembered?: number;
+}
+
+interface Note {
+  askedAtMs: number;
+  timer?: NodeJS.Timeout;
+}
+
+export const createDeadServers = ({
+  now,
+  pause = {firstMs: 1000, mostMs: 60_000},
+  wantedMs = 600_000,
+  maxRemembered = 1000,
+}: DeadServersNeeds): DeadServers => {
+  const notes = new Map<string, Note>();
+
+  const forget = (server: string): void => {
+    clearTimeout(notes.get(server)?.timer);
+    notes.delete(server);
+  };
+
+  const tryLater = (server: string, note: Note, afterMs: number, tryAgain: () => Promise<boolean>): void => {
+    const attempt = async (): Promise<void> => {
+      const isUsable = await tryAgain();
+      // A mail may have used the server meanwhile.
+      if (notes.get(server) !== note) return;
+      if (isUsable || now() - note.askedAtMs > wantedMs) forget(server);
+      else tryLater(server, note, Math.min(afterMs * 2, pause.mostMs), tryAgain);
+    };
+    note.timer = setTimeout(() => void attempt(), afterMs).unref();
+  };
+
+  return {
+    has(server) {
+      const note = notes.get(server);
+      if (note) note.askedAtMs = now();
+      return note !== undefined;
+    },
+    failed(server, tryAgain) {
+      if (notes.has(server) || notes.size >= maxRemembered) return;
+      const note: Note = {askedAtMs: now()};
+      notes.set(server, note);
+      tryLater(server, note, pause.firstMs, tryAgain);
+    },
+    worked: forget,
+    close() {
+      for (const server of [...notes.keys()]) forget(server);
+    },
+  };
+};

@@ -5,8 +5,7 @@
 
 import {Readable} from 'node:stream';
 import type {HostPort} from '../../../shared/host-port.ts';
-import type {MailContent} from '../../services/intake/mail.ts';
-import type {Route, SmtpReply} from '../../services/intake/mail-ports.ts';
+import type {MailContent, Route, SmtpReply} from '../../services/intake/mail.ts';
 import {isPositive, replies} from '../smtp-reply.ts';
 import type {BackendConnection, EnvelopeStart} from './backend-connection.ts';
 import {isLost, type Lost} from './command-connection.ts';

@@ -4,9 +4,8 @@
 
 import type {Readable} from 'node:stream';
 import SmtpConnection from 'nodemailer/lib/smtp-connection';
-import type {Route, SmtpReply} from '../../services/intake/mail-ports.ts';
-import {hasKeyword} from '../cluster-keyword.ts';
-import {parseReply} from '../smtp-reply.ts';
+import type {Route, SmtpReply} from '../../services/intake/mail.ts';
+import {hasKeyword, parseReply} from '../smtp-reply.ts';
 
 /**
  * The connection broke, or could not be opened. `command`: no byte of the mail was sent. `content`: only a part was sent, so the

@@ -1,8 +1,7 @@
 // Delivery of a released mail to its route.
 
 import type {Domain} from '../../../shared/domain.ts';
-import type {MailContent} from '../../services/intake/mail.ts';
-import type {Deliver, SmtpReply} from '../../services/intake/mail-ports.ts';
+import type {Deliver, MailContent, SmtpReply} from '../../services/intake/mail.ts';
 import {isPositive, outcomeOf} from '../smtp-reply.ts';
 import type {BackendPool} from './backend-pool.ts';
 

@@ -1,7 +1,7 @@
 // Check whether a server knows a recipient: sends RCPT as if a mail were to follow.
 
 import {formatHostPort} from '../../../shared/host-port.ts';
-import type {Route, SmtpReply} from '../../services/intake/mail-ports.ts';
+import type {Route, SmtpReply} from '../../services/intake/mail.ts';
 import {isPositive} from '../smtp-reply.ts';
 import type {BackendPool} from './backend-pool.ts';
 

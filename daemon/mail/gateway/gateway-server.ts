@@ -6,7 +6,7 @@ import type {Socket} from 'node:net';
 import {SMTPServer, type SMTPServerOptions, type SMTPServerSession} from 'smtp-server';
 import {SMTPConnection} from 'smtp-server/lib/smtp-connection.js';
 import {plainAddress} from '../../../shared/host-port.ts';
-import type {SmtpReply} from '../../services/intake/mail-ports.ts';
+import type {SmtpReply} from '../../services/intake/mail.ts';
 import {hasEnhancedCode, replies} from '../smtp-reply.ts';
 
 export interface GatewayHooks {

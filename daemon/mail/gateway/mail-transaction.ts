@@ -5,14 +5,11 @@
 
 import {crashPoint} from '../../services/crash-point.ts';
 import {isSameOwner} from '../../services/intake/intake.ts';
-import type {Client, Ownership, ReceivedMail} from '../../services/intake/mail.ts';
-import type {SmtpReply} from '../../services/intake/mail-ports.ts';
+import type {Client, Ownership, ReceivedMail, SmtpReply} from '../../services/intake/mail.ts';
 import type {EnvelopeStart} from '../backend/backend-connection.ts';
 import type {BackendPool} from '../backend/backend-pool.ts';
 import type {BackendTransaction} from '../backend/backend-transaction.ts';
-import type {IntakePort} from '../intake-port.ts';
-import {type Decision, decide, queuedAs, verdictOf} from '../mail-decision.ts';
-import {logDecision, type MailLog} from '../mail-log.ts';
+import {type Decision, decide, type IntakePort, logDecision, type MailLog, queuedAs, verdictOf} from '../mail-decision.ts';
 import type {MessageIntake} from '../message-intake.ts';
 import {isPositive, outcomeOf, passedOn, replies} from '../smtp-reply.ts';
 

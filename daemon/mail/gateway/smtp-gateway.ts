@@ -7,16 +7,13 @@ import type {SMTPServerAddress, SMTPServerDataStream, SMTPServerSession} from 's
 import type {HostPort} from '../../../shared/host-port.ts';
 import {parseMailAddress} from '../../../shared/mail-address.ts';
 import {crashPoint} from '../../services/crash-point.ts';
-import type {Client} from '../../services/intake/mail.ts';
-import type {SmtpReply} from '../../services/intake/mail-ports.ts';
+import type {Client, SmtpReply} from '../../services/intake/mail.ts';
 import type {EnvelopeStart} from '../backend/backend-connection.ts';
 import type {BackendPool} from '../backend/backend-pool.ts';
-import type {IntakePort} from '../intake-port.ts';
-import type {MailLog} from '../mail-log.ts';
+import type {IntakePort, MailLog} from '../mail-decision.ts';
 import {createMessageIntake} from '../message-intake.ts';
 import {isPositive, replies} from '../smtp-reply.ts';
-import {type ClientLimitNeeds, createClientLimits} from './client-limits.ts';
-import type {ClientNames} from './client-names.ts';
+import {type ClientLimitNeeds, type ClientNames, createClientLimits} from './clients.ts';
 import {GatewayServer} from './gateway-server.ts';
 import {createMailTransaction, type MailTransaction} from './mail-transaction.ts';
 

@@ -1,22 +1,22 @@
 // Milter session on a socket: reads commands, keeps content, judges mails, writes answers.
 import type {Socket} from 'node:net';
-import {drained} from '../drained.ts';
-import type {MessageIntake} from '../message-intake.ts';
+import {setTimeout as delay} from 'node:timers/promises';
+import {drained, type LocalAddress, listenLocal} from '../local-listener.ts';
+import {createMessageIntake, type MessageIntake} from '../message-intake.ts';
 import {createCommandReader, encodeReplies, MilterError} from './milter-codec.ts';
-import {type MilterContent, startMilterContent} from './milter-content.ts';
 import type {EnvelopeNeeds} from './milter-envelope.ts';
-import type {JudgedMail} from './milter-mail.ts';
+import {type JudgedMail, type MilterContent, startMilterContent} from './milter-mail.ts';
 import {createMilterSession, type SessionAction} from './milter-session.ts';
 import {answerMail, type VerdictNeeds} from './milter-verdict.ts';
 
-export interface ConnectionNeeds extends EnvelopeNeeds, VerdictNeeds {
+interface ConnectionNeeds extends EnvelopeNeeds, VerdictNeeds {
   intake: VerdictNeeds['intake'];
   messages: MessageIntake;
   /** A file name for the content of a mail, unique in its folder. */
   newContentName(): string;
 }
 
-export interface MilterConnection {
+interface MilterConnection {
   /** Ends the connection at once, or after the answer to the mail under way. */
   dismiss(): void;
   destroy(): void;
@@ -27,7 +27,7 @@ export interface MilterConnection {
 /** Reading pauses while commands are processed and more than this is buffered. */
 const readAheadBytes = 256 * 1024;
 
-export const serveMilterConnection = (socket: Socket, needs: ConnectionNeeds): MilterConnection => {
+const serveMilterConnection = (socket: Socket, needs: ConnectionNeeds): MilterConnection => {
   const commands = createCommandReader();
   const session = createMilterSession(needs);
   const tasks = createTasks(error => {
@@ -159,6 +159,75 @@ const createTasks = (onError: (error: unknown) => void) => {
     },
     async settled(): Promise<void> {
       while (underWay.size > 0) await Promise.all(underWay);
+    },
+  };
+};
+
+export interface MilterServerNeeds extends Omit<ConnectionNeeds, 'messages' | 'newContentName'> {
+  listen: LocalAddress;
+  /** Larger mail is refused. */
+  maxSize: number;
+  maxConnections: number;
+  /** For content that is too large for memory. Each file is removed once its mail is answered. */
+  tmpDir: string;
+  /** How long `stop` waits for mails under way. */
+  drainMs?: number;
+  /** How long a connection may be silent. */
+  idleMs?: number;
+}
+
+export interface MilterServer {
+  /** The address with the actual port if port 0 was requested. */
+  readonly address: LocalAddress;
+  /** Waits for mails under way, ends all other connections, and resolves when everything is closed. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Postfix keeps its connection while a client is silent (smtpd_timeout, 5 minutes) or slowly sends a mail, as the milter gets the
+ * content only when Postfix has all of it. When Postfix dies, the system closes the connection.
+ */
+const idleAfterMs = 2 * 3600 * 1000;
+const keepAliveMs = 60_000;
+/** For the clean-up after closed connections, such as files. */
+const cleanUpMs = 1000;
+
+/** Rejects with the error of the socket, such as EADDRINUSE, when it cannot listen. */
+export const startMilterServer = async (needs: MilterServerNeeds): Promise<MilterServer> => {
+  const {tmpDir, maxSize, maxConnections, drainMs = 7000, idleMs = idleAfterMs, log} = needs;
+  const connections = new Set<MilterConnection>();
+  const messages = createMessageIntake({tmpDir, maxSizeBytes: maxSize, isFormChecked: false});
+  let contents = 0;
+  const newContentName = () => {
+    contents += 1;
+    return `milter-${contents}`;
+  };
+  let isStopping = false;
+
+  const serve = (socket: Socket): void => {
+    if (isStopping || connections.size >= maxConnections) {
+      if (!isStopping) log.warn({max_connections: maxConnections}, 'milter connection refused: too many connections');
+      socket.destroy();
+      return;
+    }
+    socket.setKeepAlive(true, keepAliveMs);
+    socket.setTimeout(idleMs, () => socket.destroy());
+    const connection = serveMilterConnection(socket, {...needs, messages, newContentName});
+    connections.add(connection);
+    void connection.over.finally(() => connections.delete(connection));
+  };
+
+  const listener = await listenLocal(needs.listen, serve);
+  return {
+    address: listener.address,
+    async stop() {
+      isStopping = true;
+      const closed = listener.stop();
+      for (const connection of connections) connection.dismiss();
+      const over = async () => Promise.all([closed, ...[...connections].map(connection => connection.over)]);
+      await Promise.race([over(), delay(drainMs, undefined, {ref: false})]);
+      for (const connection of connections) connection.destroy();
+      await Promise.race([over(), delay(cleanUpMs, undefined, {ref: false})]);
     },
   };
 };

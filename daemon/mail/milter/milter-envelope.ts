@@ -4,9 +4,8 @@ import {isIP} from 'node:net';
 import {plainAddress} from '../../../shared/host-port.ts';
 import {owningDomain, parseMailAddress, withoutBrackets} from '../../../shared/mail-address.ts';
 import {isSameOwner} from '../../services/intake/intake.ts';
-import type {Client, Envelope, Ownership} from '../../services/intake/mail.ts';
-import type {SmtpReply} from '../../services/intake/mail-ports.ts';
-import type {MilterIntake} from '../intake-port.ts';
+import type {Client, Envelope, Ownership, SmtpReply} from '../../services/intake/mail.ts';
+import type {MilterIntake} from '../mail-decision.ts';
 import {replies} from '../smtp-reply.ts';
 import {type CommandOf, MilterError} from './milter-codec.ts';
 

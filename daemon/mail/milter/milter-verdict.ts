@@ -2,14 +2,11 @@
 import {Fault} from '../../../shared/fault.ts';
 import {queueIdPattern} from '../../../shared/fields.ts';
 import type {Judgement, Ownership, ReceivedMail} from '../../services/intake/mail.ts';
-import type {MilterIntake} from '../intake-port.ts';
-import {type Decision, decide, queuedAs, verdictOf} from '../mail-decision.ts';
-import {logDecision, type MailLog} from '../mail-log.ts';
+import {type Decision, decide, logDecision, type MailLog, type MilterIntake, queuedAs, verdictOf} from '../mail-decision.ts';
 import type {Taken} from '../message-intake.ts';
 import {isPositive, replies} from '../smtp-reply.ts';
 import type {MilterReply} from './milter-codec.ts';
-import {addScore, insertInFront, removeClaims} from './milter-headers.ts';
-import type {JudgedMail} from './milter-mail.ts';
+import {addScore, insertInFront, type JudgedMail, removeClaims} from './milter-mail.ts';
 
 export interface VerdictNeeds {
   intake: MilterIntake;

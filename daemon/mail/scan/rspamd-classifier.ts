@@ -1,5 +1,5 @@
 import {Agent} from 'node:http';
-import type {Classifier, TrainingResult} from '../../services/intake/mail-ports.ts';
+import type {Classifier, TrainingResult} from '../../services/intake/mail.ts';
 import {type Answer, commandUrl, envelopeHeaders, isConnectionFailure, passwordHeader, post} from './rspamd-http.ts';
 
 export interface RspamdClassifierOptions {

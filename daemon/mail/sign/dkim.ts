@@ -1,6 +1,6 @@
 import {Readable} from 'node:stream';
-import type {DkimAlgorithm} from '../../../shared/dkim-algorithm.ts';
 import {Fault} from '../../../shared/fault.ts';
+import type {DkimAlgorithm} from '../../../shared/field-rules.ts';
 import {createHeaderReader} from '../../services/intake/header-block.ts';
 import type {MailContent} from '../../services/intake/mail.ts';
 

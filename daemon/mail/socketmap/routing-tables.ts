@@ -4,7 +4,7 @@ import type {Domain} from '../../../shared/domain.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
 import {hasInstruction, owningDomain, parseMailAddress} from '../../../shared/mail-address.ts';
-import type {Route} from '../../services/intake/mail-ports.ts';
+import type {Route} from '../../services/intake/mail.ts';
 import type {RecipientCheck} from '../backend/recipient-check.ts';
 import type {TableAnswer} from './socketmap-server.ts';
 

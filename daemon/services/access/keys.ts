@@ -1,5 +1,4 @@
 // Management of API keys: identify, create, list, revoke, delete.
-
 import {
   type ApiKey,
   type CreateApiKey,
@@ -13,14 +12,11 @@ import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {isObject, moment} from '../../../shared/fields.ts';
 import {type AccessScope, permissionsOf} from '../../../shared/scopes.ts';
-import type {Store} from '../../services/ports.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
-import type {AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction} from '../ports.ts';
+import type {AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction, Store} from '../ports.ts';
 import type {StoredApiKey} from '../records.ts';
-import {parseSafely} from '../safe-parse.ts';
-import {validate} from '../validate.ts';
+import {parseSafely, validate} from '../validate.ts';
 import type {Actor} from './actor.ts';
-import {createAdmission} from './admission.ts';
 import {hashKey, type KeyDirectory} from './key-directory.ts';
 
 export interface Keys {
@@ -206,3 +202,25 @@ const byId = async (config: ConfigReads, id: number): Promise<StoredApiKey> => {
   if (!key) throw new Fault('not_found', `there is no API key ${id}`);
   return key;
 };
+
+// Admission of API keys: whether a key is active, and what it may access. Checked for each request, again on the node that carries
+// the request out, and repeatedly while an event stream is open.
+
+export interface Admission {
+  /** Throws a Fault `key_revoked` or `key_expired` for a key that is no longer active. */
+  requireActive(key: StoredApiKey): void;
+  accessOf(key: StoredApiKey): AccessScope;
+}
+
+export const createAdmission = ({domains, now}: {domains: DomainDirectory; now: () => number}): Admission => ({
+  requireActive({revoked_at, expires_at}) {
+    if (revoked_at !== null) throw new Fault('key_revoked', 'the API key has been revoked; ask for a new one');
+    if (expires_at !== null && Date.parse(expires_at) <= now())
+      throw new Fault('key_expired', `the API key expired at ${expires_at}; ask for a new one`);
+  },
+
+  accessOf({scope, domain_id}) {
+    if (scope !== 'domain-admin') return {kind: 'all'};
+    return domain_id !== null && domains.findById(domain_id) ? {kind: 'domain', domainId: domain_id} : {kind: 'none'};
+  },
+});

@@ -5,8 +5,9 @@
 // - A node allows at most its share of a key's limit before every other node has acknowledged these requests. The shares of all
 //   other nodes, which are all that a node may not know of, add up to half the limit.
 // Nodes that are not connected cannot know the counts of each other; then each allows the whole limit.
+
+import {setTimeout as delay} from 'node:timers/promises';
 import type {KeyCounts} from '../cluster/peer-protocol.ts';
-import {createSlidingCounts} from './sliding-counts.ts';
 
 export interface RateLimitState {
   isAllowed: boolean;
@@ -145,3 +146,92 @@ const countsIn = (minutes: Minutes, minute: number): Map<number, number> => {
   if (minutes.size > 2 && first !== undefined) minutes.delete(first);
   return counts;
 };
+
+const windowMs = 60_000;
+/** Events within one step leave the window together, a minute after the last of them. */
+const stepMs = 1000;
+
+interface SlidingCounts {
+  /** `ageMs`: how long ago the events happened, at least. */
+  add(id: number, count: number, ageMs?: number): void;
+  /** Events of the last minute; may include events that are up to a second older. */
+  countOf(id: number): number;
+  /** Milliseconds until the count decreases; 0 when the count is 0. */
+  msUntilLess(id: number): number;
+  /** Removes ids whose count is 0. */
+  prune(): void;
+}
+
+interface Part {
+  sinceMs: number;
+  latestMs: number;
+  count: number;
+}
+
+interface Sum {
+  total: number;
+  /** Ordered by `latestMs`. */
+  parts: Part[];
+}
+
+/** `monotonic`: milliseconds of a clock that never jumps. */
+const createSlidingCounts = (monotonic: () => number): SlidingCounts => {
+  const sums = new Map<number, Sum>();
+
+  const currentOf = (id: number): Sum | undefined => {
+    const sum = sums.get(id);
+    const endMs = monotonic() - windowMs;
+    while (sum?.parts[0] && sum.parts[0].latestMs <= endMs) sum.total -= sum.parts.shift()?.count ?? 0;
+    return sum;
+  };
+
+  return {
+    add(id, count, ageMs = 0) {
+      if (count <= 0 || ageMs >= windowMs) return;
+      const atMs = monotonic() - ageMs;
+      const sum = currentOf(id) ?? {total: 0, parts: []};
+      sums.set(id, sum);
+      sum.total += count;
+      const at = sum.parts.findLastIndex(({latestMs}) => latestMs <= atMs);
+      const part = sum.parts[at];
+      if (part && atMs - part.sinceMs < stepMs) {
+        part.latestMs = atMs;
+        part.count += count;
+      } else sum.parts.splice(at + 1, 0, {sinceMs: atMs, latestMs: atMs, count});
+    },
+    countOf: id => currentOf(id)?.total ?? 0,
+    msUntilLess(id) {
+      const first = currentOf(id)?.parts[0];
+      return first ? first.latestMs + windowMs - monotonic() : 0;
+    },
+    prune() {
+      for (const id of [...sums.keys()]) if (currentOf(id)?.parts.length === 0) sums.delete(id);
+    },
+  };
+};
+
+export interface ClusterRateLimits {
+  /** Like `RateLimiter.take`, but waits for up to a second while the decision awaits the other nodes. */
+  take(keyId: number, limit: number): Promise<RateLimitState>;
+}
+
+interface ClusterRateLimitNeeds {
+  limiter: Pick<RateLimiter, 'take'>;
+  /** Sends a heartbeat to each other node. Resolves when each has answered or failed. */
+  sendHeartbeats(): Promise<void>;
+}
+
+/** A heartbeat takes milliseconds, so a node that needs longer than this is probably down. */
+const maxWaitMs = 1000;
+
+export const createClusterRateLimits = ({limiter, sendHeartbeats}: ClusterRateLimitNeeds): ClusterRateLimits => ({
+  async take(keyId, limit) {
+    const deadlineMs = performance.now() + maxWaitMs;
+    for (;;) {
+      const state = limiter.take(keyId, limit);
+      const leftMs = deadlineMs - performance.now();
+      if (!state.awaitsPeers || leftMs <= 0) return state;
+      await Promise.race([sendHeartbeats(), delay(leftMs)]);
+    }
+  },
+});

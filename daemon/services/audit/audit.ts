@@ -1,7 +1,7 @@
 // Audit logs of all nodes, merged into one list. Each node stores the log of its own actions.
 
-import {ascending} from '../../../shared/ascending.ts';
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
+import {ascending} from '../../../shared/collections.ts';
 import type {AuditQuery, Page} from '../../../shared/hold-filter.ts';
 import type {Actor} from '../access/actor.ts';
 import type {AuditCursor, AuditLog, Store} from '../ports.ts';

@@ -6,7 +6,7 @@ import {Fault} from '../../../shared/fault.ts';
 import type {NodeIdentity} from '../access/actor.ts';
 import type {StoredNode} from '../records.ts';
 import {type CertificateRequests, type Certificates, certificatesSchema} from './join-protocol.ts';
-import type {NodeDirectory} from './node-directory.ts';
+import type {NodeDirectory} from './membership.ts';
 import type {PeerStates} from './peer-states.ts';
 
 export interface Authority {

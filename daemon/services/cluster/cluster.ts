@@ -3,7 +3,7 @@ import type {ClusterStatus, License, Peer} from '../../../shared/cluster-status.
 import {healthOf} from '../../../shared/health.ts';
 import type {Store} from '../../services/ports.ts';
 import type {StoredNode} from '../records.ts';
-import type {NodeDirectory} from './node-directory.ts';
+import type {NodeDirectory} from './membership.ts';
 import type {PeerStates} from './peer-states.ts';
 import type {Refusals} from './refusals.ts';
 

@@ -9,7 +9,7 @@ import {actorToRelay} from '../quarantine/peer-hold-protocol.ts';
 import {validate} from '../validate.ts';
 import type {Authorities, Authority} from './authority.ts';
 import {type CreatedToken, createdTokenSchema, passedOrderSchema, tokenOrderSchema} from './join-protocol.ts';
-import type {NodeDirectory} from './node-directory.ts';
+import type {NodeDirectory} from './membership.ts';
 import type {PeerActors} from './peer-actors.ts';
 
 export interface JoinTokens {

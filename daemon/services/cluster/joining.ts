@@ -1,17 +1,14 @@
 // Admission of nodes to the cluster, and renewal of their certificates.
-
 import {Fault} from '../../../shared/fault.ts';
-import type {Store} from '../../services/ports.ts';
+import {canonicalHost, isLoopback, parseHostPort} from '../../../shared/host-port.ts';
 import type {NodeIdentity} from '../access/actor.ts';
-import type {ConfigStore} from '../ports.ts';
+import type {ConfigStore, Store} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 import type {Authorities, Authority} from './authority.ts';
-import {type CertificateSubject, ownerOf, ownNames} from './certificate-names.ts';
-import type {ColocatedNodes} from './colocated-nodes.ts';
-import type {IssuedNames} from './issued-names.ts';
+import {type CertificateSubject, type IssuedNames, ownerOf, ownNames} from './certificate-names.ts';
 import type {CertificateRequests, Certificates, JoinAnswer, JoinRequest} from './join-protocol.ts';
 import {mayAdmit} from './join-tokens.ts';
-import type {NodeDirectory} from './node-directory.ts';
+import type {NodeDirectory} from './membership.ts';
 import type {StoredJoinToken} from './stored-trust.ts';
 
 export interface Joining {
@@ -187,4 +184,43 @@ const requireFreeId = (nodes: readonly StoredNode[], nodeId: string): void => {
       'conflict',
       `the cluster has a node ${nodeId} already; remove it first (mfctl cluster remove ${nodeId}), or choose another --node-id`,
     );
+};
+
+export interface ColocatedNodes {
+  /** Records the address from which a node has sent a request. */
+  noteAddress(nodeNo: number, remoteAddress: string | null): void;
+  /** Whether a request from `remoteAddress` comes from the machine of `node`. */
+  areColocated(node: Pick<StoredNode, 'id' | 'cluster_url'>, remoteAddress: string | null): boolean;
+}
+
+interface ColocatedNodesNeeds {
+  nodeNo: number;
+  /** The current addresses of this machine. */
+  ownAddresses(): string[];
+}
+
+/** Stands for all addresses of this machine. */
+const thisMachine = 'this machine';
+
+export const createColocatedNodes = ({nodeNo, ownAddresses}: ColocatedNodesNeeds): ColocatedNodes => {
+  const lastAddress = new Map<number, string>();
+  const machineOf = (address: string): string =>
+    isLoopback(address) || ownAddresses().map(canonicalHost).includes(canonicalHost(address))
+      ? thisMachine
+      : canonicalHost(address);
+
+  return {
+    noteAddress(no, remoteAddress) {
+      if (remoteAddress !== null) lastAddress.set(no, remoteAddress);
+    },
+    areColocated(node, remoteAddress) {
+      if (remoteAddress === null) return false;
+      // A node with a loopback URL can only be reached from this machine.
+      const host = parseHostPort((node.cluster_url ?? '').replace(/^https:\/\//, ''))?.host ?? '';
+      const isOnThisMachine = node.id === nodeNo || isLoopback(host);
+      const address = lastAddress.get(node.id);
+      const machine = isOnThisMachine ? thisMachine : address === undefined ? undefined : machineOf(address);
+      return machine === machineOf(remoteAddress);
+    },
+  };
 };

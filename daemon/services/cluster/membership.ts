@@ -1,8 +1,8 @@
 // Membership of this node in its cluster. A removed node no longer receives changes such as revoked keys, so it must not serve anybody.
 // Its number is never reused, so it cannot come back.
 import {Fault} from '../../../shared/fault.ts';
-import type {Store} from '../../services/ports.ts';
-import type {NodeDirectory} from './node-directory.ts';
+import type {ConfigStore, Store} from '../ports.ts';
+import type {StoredNode} from '../records.ts';
 
 export interface Membership {
   isRemoved(): boolean;
@@ -75,3 +75,57 @@ export const openMembership = async ({store, directory, nodeNo, now, withReserve
     },
   };
 };
+
+export interface NodeDirectory {
+  /** All nodes, including this one, in the order in which they joined. */
+  list(): readonly StoredNode[];
+  findByNo(nodeNo: number): StoredNode | undefined;
+  findById(nodeId: string): StoredNode | undefined;
+  /** Whether the node with this number was removed from the cluster. */
+  wasRemoved(nodeNo: number): boolean;
+  /** Calls `listener` when a node has joined, changed or left. */
+  onChange(listener: () => void): void;
+}
+
+export const createNodeDirectory = async (store: Store, configuration: ConfigStore): Promise<NodeDirectory> => {
+  let nodes = await store.config.listNodes();
+  let removed = new Set(await store.config.removedNodeNos());
+  const listeners: (() => void)[] = [];
+
+  configuration.onChange(async changed => {
+    if (!changed.some(({kind}) => kind === 'node')) return;
+    nodes = await store.config.listNodes();
+    removed = new Set(await store.config.removedNodeNos());
+    for (const listener of listeners) listener();
+  });
+
+  return {
+    list: () => nodes,
+    findByNo: nodeNo => nodes.find(({id}) => id === nodeNo),
+    findById: nodeId => nodes.find(({node_id}) => node_id === nodeId),
+    wasRemoved: nodeNo => removed.has(nodeNo),
+    onChange: listener => void listeners.push(listener),
+  };
+};
+
+export interface NodeAnnouncement {
+  /** Writes those addresses to the node record that have changed. */
+  announce(addresses: Partial<Pick<StoredNode, 'fqdn' | 'cluster_url' | 'api_url' | 'smtp_listen'>>): Promise<void>;
+}
+
+interface NodeAnnouncementNeeds {
+  configuration: ConfigStore;
+  nodeNo: number;
+}
+
+export const createNodeAnnouncement = ({configuration, nodeNo}: NodeAnnouncementNeeds): NodeAnnouncement => ({
+  async announce(addresses) {
+    await configuration.change(async tx => {
+      const known = await tx.config.findNode(nodeNo);
+      // A restart must not bring a removed node back.
+      if (!known) return;
+      const changed = Object.entries(addresses).filter(([name, value]) => known[name as keyof StoredNode] !== value);
+      if (changed.length > 0) await tx.update('node', nodeNo, Object.fromEntries(changed));
+    });
+  },
+});

@@ -4,8 +4,8 @@ import type {License, Peer} from '../../../shared/cluster-status.ts';
 import {type Health, healthOf, isHeardDespite} from '../../../shared/health.ts';
 import type {Store} from '../../services/ports.ts';
 import type {StoredNode} from '../records.ts';
-import {parseSafely} from '../safe-parse.ts';
-import type {NodeDirectory} from './node-directory.ts';
+import {parseSafely} from '../validate.ts';
+import type {NodeDirectory} from './membership.ts';
 import {type Heartbeat, heartbeatSchema} from './peer-protocol.ts';
 import {createPeerSilences} from './peer-silences.ts';
 

@@ -7,7 +7,7 @@ import type {Actor} from '../access/actor.ts';
 import type {AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction} from '../ports.ts';
 import {makerOf, type StoredApiKey, type StoredNode} from '../records.ts';
 import type {Authorities} from './authority.ts';
-import type {NodeDirectory} from './node-directory.ts';
+import type {NodeDirectory} from './membership.ts';
 
 export interface Removal {
   /** The node, with the API keys that were created on it. */

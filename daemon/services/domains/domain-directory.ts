@@ -1,7 +1,7 @@
 // Directory of all domains with their filters and DKIM keys in memory, because SMTP needs them for every recipient.
 
+import {groupBy} from '../../../shared/collections.ts';
 import type {Domain} from '../../../shared/domain.ts';
-import {groupBy} from '../../../shared/group-by.ts';
 import type {Store} from '../../services/ports.ts';
 import {createYield} from '../event-loop-yield.ts';
 import {compileFilters, type FilterSet} from '../intake/filters.ts';

@@ -1,15 +1,16 @@
 // Mail filters and DKIM keys of a domain. They are deleted with the domain.
 
+import {generateKeyPair as generate, type KeyObject} from 'node:crypto';
+import {promisify} from 'node:util';
 import {createDkimKeySchema, type DkimKey} from '../../../shared/dkim-key.ts';
 import {Fault} from '../../../shared/fault.ts';
+import type {DkimAlgorithm} from '../../../shared/field-rules.ts';
 import {maxFilters} from '../../../shared/filter-rules.ts';
 import {createMailFilterSchema, type MailFilter} from '../../../shared/mail-filter.ts';
-import type {Store} from '../../services/ports.ts';
 import type {Actor} from '../access/actor.ts';
-import type {ConfigStore, ConfigTransaction} from '../ports.ts';
+import type {ConfigStore, ConfigTransaction, Store} from '../ports.ts';
 import type {StoredDkimKey} from '../records.ts';
 import {validate} from '../validate.ts';
-import {dkimRecord, generateDkimKey} from './dkim-key-pair.ts';
 import type {Domains} from './domains.ts';
 
 /** Each method throws a Fault `not_found` for a domain outside the actor's access scope. */
@@ -123,3 +124,39 @@ const toDkimKey = ({id, domain_id, selector, algorithm, public_key, created_at}:
   dns_record: dkimRecord({algorithm, public_key}),
   created_at,
 });
+
+const generateKeyPair = promisify(generate);
+
+export interface DkimKeyPair {
+  /** PKCS #8. */
+  private_key_pem: string;
+  /** Base64, in the form of `p=` in the DNS record. */
+  public_key: string;
+}
+
+/** Generates a key pair. RSA takes a few hundred milliseconds, off the main thread. */
+export const generateDkimKey = async (algorithm: DkimAlgorithm): Promise<DkimKeyPair> => {
+  switch (algorithm) {
+    case 'rsa-2048': {
+      const {privateKey, publicKey} = await generateKeyPair('rsa', {modulusLength: 2048});
+      return {private_key_pem: pem(privateKey), public_key: spki(publicKey).toString('base64')};
+    }
+    case 'ed25519': {
+      const {privateKey, publicKey} = await generateKeyPair('ed25519');
+      // RFC 8463 section 4.2 publishes only the 32 bytes of the key, which are the end of the SubjectPublicKeyInfo.
+      return {private_key_pem: pem(privateKey), public_key: spki(publicKey).subarray(-32).toString('base64')};
+    }
+    default:
+      return algorithm satisfies never;
+  }
+};
+
+const pem = (key: KeyObject): string => key.export({type: 'pkcs8', format: 'pem'}).toString();
+
+const spki = (key: KeyObject): Buffer => key.export({type: 'spki', format: 'der'});
+
+const keyTypes: Record<DkimAlgorithm, string> = {'rsa-2048': 'rsa', ed25519: 'ed25519'};
+
+/** The TXT record of a public key as one string (RFC 6376 section 3.6.1). DNS requires strings of at most 255 characters. */
+export const dkimRecord = (key: {algorithm: DkimAlgorithm; public_key: string}): string =>
+  `v=DKIM1; k=${keyTypes[key.algorithm]}; p=${key.public_key}`;

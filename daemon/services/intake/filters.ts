@@ -1,8 +1,8 @@
 // Mail filters of a domain, applied to one mail.
 import {addressParser} from 'postal-mime';
+import {groupBy} from '../../../shared/collections.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {compileGlob, type GlobText, globText} from '../../../shared/glob.ts';
-import {groupBy} from '../../../shared/group-by.ts';
 import {comparableAddress} from '../../../shared/mail-address.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
 import type {EventLoopYield} from '../event-loop-yield.ts';

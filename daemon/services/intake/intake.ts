@@ -1,12 +1,10 @@
 // Intake of mail, for all listeners: the owner, the score and the resulting action of each mail.
-
 import type {Domain} from '../../../shared/domain.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {parseHostPort} from '../../../shared/host-port.ts';
+import {domainOf, hasInstruction, owningDomain, parseMailAddress, withoutBrackets} from '../../../shared/mail-address.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
-import type {Client, Judgement, Ownership, ReceivedMail, Score} from './mail.ts';
-import {createClaim, type MailClaim} from './mail-claim.ts';
-import type {MailHolder, Route, Scorer, SmtpReply} from './mail-ports.ts';
+import type {Client, Judgement, MailHolder, Ownership, ReceivedMail, Route, Score, Scorer, SmtpReply} from './mail.ts';
 
 /** A mail has one owner, so recipients with different owners need separate mails. */
 export const isSameOwner = (one: Ownership, other: Ownership): boolean =>
@@ -107,3 +105,31 @@ const refusal = (code: number, text: string): SmtpReply => ({code, text});
 
 const noSmarthost = refusal(550, '5.7.1 No outbound relay is configured here');
 const noServer = refusal(451, '4.4.4 No server for this domain');
+
+/** `foreign`: no domain of this cluster owns the mail. `refused`: a domain owns the mail, but it is not accepted. */
+type Claim = {kind: 'owned'; ownership: Ownership} | {kind: 'foreign'; reply: SmtpReply} | {kind: 'refused'; reply: SmtpReply};
+
+/** `recipient` is an address or an SMTP path as received. Even one that cannot be parsed may have an owner. */
+export type MailClaim = (client: Pick<Client, 'isTrusted'>, sender: string, recipient: string) => Claim;
+
+export const createClaim =
+  (domains: {findByName(name: string): Domain | undefined}): MailClaim =>
+  (client, sender, recipient) => {
+    const from = domains.findByName(domainOf(sender) ?? '');
+    const mayBeOutbound = client.isTrusted && from !== undefined && from.direction !== 'inbound';
+    const to = domains.findByName(owningDomain(recipient) ?? '');
+    const isInbound = to !== undefined && to.direction !== 'outbound';
+    if (!mayBeOutbound && !isInbound) return {kind: 'foreign', reply: relayingDenied};
+
+    // Backends trust this gateway and would follow routing instructions from it, so only trusted clients may send them.
+    if (!client.isTrusted && hasInstruction(recipient)) return {kind: 'refused', reply: noSourceRouting};
+    if (!parseMailAddress(withoutBrackets(recipient))) return {kind: 'refused', reply: badRecipient};
+    if (mayBeOutbound && from.active) return {kind: 'owned', ownership: {direction: 'outbound', domain: from}};
+    if (isInbound && to.active) return {kind: 'owned', ownership: {direction: 'inbound', domain: to}};
+    return {kind: 'refused', reply: inactive};
+  };
+
+const relayingDenied: SmtpReply = {code: 550, text: '5.7.1 Relaying denied'};
+const noSourceRouting: SmtpReply = {code: 550, text: '5.1.3 Routing in the local part of an address is not allowed'};
+const badRecipient: SmtpReply = {code: 501, text: '5.1.3 Bad recipient address syntax'};
+const inactive: SmtpReply = {code: 450, text: '4.7.1 Mail of this domain is not taken at present'};

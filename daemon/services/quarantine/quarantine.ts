@@ -1,6 +1,5 @@
 // Quarantine of the whole cluster: merges the lists of all hold queues, and routes actions to the node that owns the mail.
-
-import {ascending} from '../../../shared/ascending.ts';
+import {ascending, groupBy} from '../../../shared/collections.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {
   ActionOutcome,
@@ -13,11 +12,9 @@ import type {
 } from '../../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
 import type {Actor} from '../access/actor.ts';
-import {type AnswerLimit, answerMs, startAnswerLimit} from './answer-limit.ts';
-import {actOnEach} from './bulk-actions.ts';
-import type {AskAll, Gathered} from './gather.ts';
-import type {HeldMailPage, HoldCursor, HoldQueue} from './hold-queue-port.ts';
+import {type AnswerLimit, type AskAll, answerMs, type Gathered, startAnswerLimit} from './gather.ts';
 import {readMerged, type Steps} from './merged-list.ts';
+import type {HeldMailPage, HoldCursor, HoldQueue} from './stored-mail.ts';
 
 export interface Quarantine {
   list(actor: Actor, filter: HoldFilter, page: Page): Promise<Gathered<HeldMailPage>>;
@@ -136,3 +133,60 @@ const byDomain = (a: SummaryGroup, b: SummaryGroup): number =>
 
 const newestFirst = (a: HoldCursor, b: HoldCursor): number =>
   ascending(b.arrived_at, a.arrived_at) || ascending(a.node_id, b.node_id) || ascending(a.queue_id, b.queue_id);
+
+interface BulkActionsNeeds {
+  /** The result of the action on one mail; never rejects. */
+  act(mail: MailReference): Promise<BulkResult>;
+  /** Whether there is time left to start more. */
+  mayStart(): boolean;
+  isAway(nodeId: string): boolean;
+  /** By node id. */
+  actsAtOnce: ReadonlyMap<string, number>;
+}
+
+/** Results in the order of `mails`. */
+const actOnEach = async (
+  mails: readonly MailReference[],
+  {act, mayStart, isAway, actsAtOnce}: BulkActionsNeeds,
+): Promise<BulkResult[]> => {
+  const results: BulkResult[] = [];
+  const silent = new Set(mails.map(({node_id}) => node_id).filter(isAway));
+  const resultUnlessSilent = async (mail: MailReference): Promise<BulkResult> => {
+    if (!mayStart()) return notStarted(mail);
+    if (silent.has(mail.node_id)) return notAsked(mail);
+    const result = await act(mail);
+    // Without this, a thousand mails of a node that hangs would take a thousand deadlines.
+    if ('error' in result && isSilence(result.error)) silent.add(mail.node_id);
+    return result;
+  };
+  const ofOneOwner = async (nodeId: string, waiting: [number, MailReference][]) => {
+    const worker = async () => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) results[next[0]] = await resultUnlessSilent(next[1]);
+    };
+    await Promise.all(Array.from({length: actsAtOnce.get(nodeId) ?? 1}, worker));
+  };
+  // Owners are asked in parallel, so that a slow one does not delay the others.
+  const byOwner = groupBy(mails.entries(), ([, {node_id}]) => node_id);
+  await Promise.all([...byOwner].map(async ([nodeId, some]) => ofOneOwner(nodeId, some)));
+  return results;
+};
+
+const isSilence = ({code}: {code: string}): boolean => code === 'node_unreachable' || code === 'outcome_unknown';
+
+const notAsked = ({node_id, queue_id}: MailReference): BulkResult => ({
+  node_id,
+  queue_id,
+  error: {
+    code: 'node_unreachable',
+    detail: `node ${node_id} does not answer and was not asked for this mail; nothing was done, try again later`,
+  },
+});
+
+const notStarted = ({node_id, queue_id}: MailReference): BulkResult => ({
+  node_id,
+  queue_id,
+  error: {
+    code: 'unavailable',
+    detail: 'other mails of this request took too long; nothing was done, repeat the request for this one',
+  },
+});

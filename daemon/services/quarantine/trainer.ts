@@ -1,8 +1,7 @@
 // Trainer of the classifier: passes on users' decisions about held mail. A failing classifier does not affect these actions.
 
-import type {MailContent} from '../intake/mail.ts';
-import type {Classifier, Trainer, TrainingClass, TrainingResult} from '../intake/mail-ports.ts';
-import type {MailBody} from './hold-queue-port.ts';
+import type {Classifier, MailContent, Trainer, TrainingClass, TrainingResult} from '../intake/mail.ts';
+import type {MailBody} from './stored-mail.ts';
 
 interface Needs {
   /** Undefined while training is not configured. */

@@ -1,9 +1,20 @@
 // Database connections. Only this file names the SQL driver.
+
 import knex, {type Knex} from 'knex';
+import {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
 import {migrate, OtherSchema} from './migrations.ts';
 import {query, releaseWriter, type SqliteConnection, setWriter} from './query.ts';
-import {synchronous} from './synchronous.ts';
+
+// Value of `PRAGMA synchronous`: FULL, except in builds for fault tests, which weaken it to check that the tests notice a power
+// cut; see TEST_BUILD in bin/build.mjs.
+
+declare const TEST_BUILD: boolean;
+
+const wantedSchema = z.enum(['FULL', 'NORMAL']).default('FULL');
+
+export const synchronous: 'FULL' | 'NORMAL' =
+  typeof TEST_BUILD !== 'undefined' && TEST_BUILD ? wantedSchema.parse(process.env.FAULT_SYNCHRONOUS) : 'FULL';
 
 /** A database or a transaction: store functions accept both. */
 export type Db = Knex;

@@ -1,7 +1,11 @@
 // Rows of held mail, and their conversion to records.
 import type {SymbolScore} from '../../../shared/held-mail.ts';
+import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {comparableAddress, domainOf} from '../../../shared/mail-address.ts';
-import type {NewHeldMail, StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
+import type {AccessScope} from '../../../shared/scopes.ts';
+import type {HeldCount, NewHeldMail, StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
+import type {Db} from './database.ts';
+import {query} from './query.ts';
 
 /** `is_held` is true while the mail is in the queue; the `folded_…` columns are compared with filters. */
 export type HeldMailRow = Omit<StoredHeldMail, 'recipients' | 'symbol_scores' | 'is_utf8' | 'is_eight_bit'> & {
@@ -58,3 +62,59 @@ export const rowToHeldMail = (row: HeldMailRow): StoredHeldMail => ({
   acted_at: row.acted_at,
   acted_by_key_id: row.acted_by_key_id === null ? null : Number(row.acted_by_key_id),
 });
+
+type Counted = Pick<HeldCount, 'domain_id' | 'domain' | 'reason' | 'size_bytes'>;
+
+export const adjustCounts = async (tx: Db, mail: Counted, sign: 1 | -1): Promise<void> =>
+  adjustSums(tx, [{...mail, count: sign, size_bytes: sign * mail.size_bytes}]);
+
+const adding = `
+INSERT INTO held_count (domain_id, domain, reason, count, size_bytes)
+SELECT ${['domain_id', 'domain', 'reason', 'count', 'size_bytes'].map(name => `value->>'$.${name}'`).join(', ')} FROM json_each(?) WHERE true
+ON CONFLICT (domain_id, domain, reason)
+DO UPDATE SET count = held_count.count + excluded.count, size_bytes = held_count.size_bytes + excluded.size_bytes`;
+
+/** Applies many changes at once: most mails share their domain and reason with others. */
+export const adjustSums = async (tx: Db, changes: readonly HeldCount[]): Promise<void> => {
+  await query(tx, adding, [JSON.stringify(sumsOf(changes))]);
+};
+
+const sumsOf = (changes: readonly HeldCount[]): HeldCount[] => {
+  const sums = new Map<string, HeldCount>();
+  for (const {domain_id, domain, reason, count, size_bytes} of changes) {
+    const pair = JSON.stringify([domain_id, domain, reason]);
+    const sum = sums.get(pair) ?? {domain_id, domain, reason, count: 0, size_bytes: 0};
+    sums.set(pair, {...sum, count: sum.count + count, size_bytes: sum.size_bytes + size_bytes});
+  }
+  return [...sums.values()];
+};
+
+/** Recomputes the totals after rows were changed without them. */
+export const rebuildHeldCounts = async (tx: Db): Promise<void> => {
+  await tx('held_count').delete();
+  await tx.raw(`INSERT INTO held_count (domain_id, domain, reason, count, size_bytes)
+    SELECT domain_id, domain, reason, count(*), sum(size_bytes) FROM held_mail WHERE is_held GROUP BY domain_id, domain, reason`);
+};
+
+/** Whether the totals can answer the filter without reading the mails. */
+export const isCounted = (filter: HoldFilter): boolean =>
+  Object.entries(filter).every(
+    ([name, value]) => value === undefined || name === 'domain' || name === 'reason' || name === 'node',
+  );
+
+export const readCounts = async (db: Db): Promise<HeldCount[]> =>
+  db<HeldCount>('held_count').where('count', '>', 0).orderBy(['domain', 'reason', 'domain_id']);
+
+/** A query for the sum of the totals. */
+export const totalOf = ({domain, reason}: HoldFilter, scope: AccessScope): {sql: string; bindings: (string | number)[]} => {
+  const wanted = Object.entries({
+    domain,
+    reason,
+    domain_id: scope.kind === 'domain' ? scope.domainId : scope.kind === 'none' ? -1 : undefined,
+  });
+  const conditions = wanted.flatMap(([column, value]) => (value === undefined ? [] : [{sql: ` AND ${column} = ?`, value}]));
+  return {
+    sql: `SELECT coalesce(sum(count), 0) AS total FROM held_count WHERE count > 0${conditions.map(({sql}) => sql).join('')}`,
+    bindings: conditions.map(({value}) => value),
+  };
+};

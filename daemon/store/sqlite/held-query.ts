@@ -1,12 +1,11 @@
 // Queries of the hold queue.
-
 import type {HeldMail, SymbolScore} from '../../../shared/held-mail.ts';
+import type {HoldFilter} from '../../../shared/hold-filter.ts';
+import type {AccessScope} from '../../../shared/scopes.ts';
 import type {HeldGroup, HeldQuery} from '../../services/ports.ts';
-import type {HoldCursor} from '../../services/quarantine/hold-queue-port.ts';
-import {shownScore} from '../../services/quarantine/stored-mail.ts';
+import {type HoldCursor, shownScore} from '../../services/quarantine/stored-mail.ts';
 import type {Database, Db} from './database.ts';
-import {isCounted, totalOf} from './held-count.ts';
-import {type Condition, type HeldSearch, heldCondition, isSubjectAlone, searchOf} from './held-search.ts';
+import {foldSubject, isCounted, totalOf} from './held-mail.ts';
 import {query} from './query.ts';
 
 /** `nodeId` is the node of all mails in this database. */
@@ -95,3 +94,96 @@ const countOf = async (read: Db, {sql, bindings}: Condition): Promise<number> =>
   const [row] = await query<{count: number}>(read, `SELECT (${sql}) AS count`, bindings);
   return row?.count ?? 0;
 };
+
+interface HeldSearch {
+  filter: HoldFilter;
+  scope: AccessScope;
+  /** Queue ids that include all matches, as a JSON array; only if few mails have the subject or the recipient. */
+  ids?: string;
+  /** Number of mails with the subject, if the index of subjects can answer that. */
+  withSubject?: number;
+}
+
+interface Condition {
+  sql: string;
+  bindings: (string | number)[];
+}
+
+const searchOf = async (read: Db, filter: HoldFilter, scope: AccessScope): Promise<HeldSearch> => {
+  const folded = filter.subject === undefined ? undefined : foldSubject(filter.subject);
+  const subject = isIndexed(folded) ? await findFew(read, subjectSql, [phraseOf(folded), folded]) : undefined;
+  const recipient = filter.recipient === undefined ? undefined : await findFew(read, recipientSql, [filter.recipient]);
+  const ids = subject?.ids ?? recipient?.ids;
+  return {filter, scope, ...(ids && {ids}), ...(subject && {withSubject: subject.count})};
+};
+
+interface Found {
+  count: number;
+  /** Null when there are more than a few. */
+  ids: string | null;
+}
+
+const findFew = async (read: Db, sql: string, values: string[]): Promise<Found | undefined> => {
+  const [found] = await query<Found>(read, sql, values);
+  return found;
+};
+
+/** With more matches than this, walking the list finds enough of them quickly. */
+const few = 1500;
+
+/** Subjects that are not in the index yet are compared one by one. */
+const subjectSql = `
+  WITH found AS MATERIALIZED (
+    SELECT rowid AS id FROM held_trigram WHERE held_trigram MATCH ?
+    UNION ALL SELECT id FROM held_subject WHERE id > (SELECT upto FROM held_trigram_end) AND instr(folded_subject, ?)
+  )
+  SELECT count(*) AS count, iif(
+    count(*) <= ${few}, (SELECT json_group_array(queue_id) FROM held_subject WHERE id IN (SELECT id FROM found)), NULL
+  ) AS ids FROM found`;
+
+const recipientSql = `
+  WITH found AS MATERIALIZED (SELECT queue_id FROM held_recipient WHERE recipient = ? LIMIT ${few + 1})
+  SELECT count(*) AS count, iif(count(*) <= ${few}, json_group_array(queue_id), NULL) AS ids FROM found`;
+
+/** False for a text of fewer than three characters, and for one that FTS5 would cut off. */
+const isIndexed = (folded: string | undefined): folded is string =>
+  folded !== undefined && [...folded].length >= 3 && !folded.includes('\0');
+
+const phraseOf = (folded: string): string => `"${folded.replaceAll('"', '""')}"`;
+
+/** Whether the subject is the only condition. */
+const isSubjectAlone = ({filter, scope}: HeldSearch): boolean =>
+  scope.kind === 'all' &&
+  Object.entries(filter).every(([name, value]) => value === undefined || name === 'subject' || name === 'node');
+
+/**
+ * `is_held` is written literally, never bound: SQLite uses a partial index only if the query contains its condition. When the
+ * rows are walked in the order of the list until there are enough, the mails of a recipient are not collected first, as they may
+ * be many.
+ */
+const heldCondition = ({filter, scope, ids}: HeldSearch, isWalked = false): Condition => {
+  const parts = ['is_held'];
+  const bindings: Condition['bindings'] = [];
+  const add = (sql: string, value: string | number | undefined) => {
+    if (value === undefined) return;
+    parts.push(sql);
+    bindings.push(value);
+  };
+  if (scope.kind !== 'all') add('domain_id = ?', scope.kind === 'domain' ? scope.domainId : -1);
+  add('domain = ?', filter.domain);
+  add('reason = ?', filter.reason);
+  add(filter.sender === '' || filter.sender?.includes('@') ? 'folded_sender = ?' : 'sender_domain = ?', filter.sender);
+  add('arrived_at >= ?', filter.since);
+  add('arrived_at < ?', filter.until);
+  add('score >= ?', filter.min_score);
+  add('score <= ?', filter.max_score);
+  add(isWalked && ids === undefined ? ofRecipientWalked : ofRecipient, filter.recipient);
+  add('held_mail.queue_id IN (SELECT value FROM json_each(?))', ids);
+  // A lower bound that all mails meet: without one, SQLite walks an index without the subject and reads every row.
+  if (filter.subject !== undefined && filter.since === undefined) add('arrived_at >= ?', '');
+  add('instr(folded_subject, ?)', filter.subject === undefined ? undefined : foldSubject(filter.subject));
+  return {sql: parts.join(' AND '), bindings};
+};
+
+const ofRecipient = 'held_mail.queue_id IN (SELECT queue_id FROM held_recipient WHERE recipient = ?)';
+const ofRecipientWalked = '(SELECT true FROM held_recipient AS r WHERE r.recipient = ? AND r.queue_id = held_mail.queue_id)';

@@ -1,5 +1,6 @@
-// State of this node that is not replicated: identity, clock, sequences, running sums.
+// State of this node that is not replicated: identity, clock, sequences, running sums, and the latest use of each key.
 import type {SequenceReads, SequenceStore} from '../../services/node-store.ts';
+import type {KeyUseReads, KeyUseStore} from '../../services/ports.ts';
 import type {Db} from './database.ts';
 import {query} from './query.ts';
 
@@ -45,4 +46,17 @@ export const sequenceStore = (tx: Db): SequenceStore => ({
   async raise(sequence, reached) {
     if (reached > (await lastInSequence(tx, sequence))) await writeState(tx, `sequence:${sequence}`, String(reached));
   },
+});
+
+const recording = `
+INSERT INTO key_use (key_id, last_used_at) SELECT value->>'$.key_id', value->>'$.last_used_at' FROM json_each(?) WHERE true
+ON CONFLICT (key_id) DO UPDATE SET last_used_at = excluded.last_used_at WHERE key_use.last_used_at < excluded.last_used_at`;
+
+export const keyUseReads = (db: Db): KeyUseReads => ({
+  list: async () => query(db, 'SELECT key_id, last_used_at FROM key_use'),
+});
+
+export const keyUseStore = (tx: Db): KeyUseStore => ({
+  ...keyUseReads(tx),
+  record: async uses => void (await query(tx, recording, [JSON.stringify(uses)])),
 });

@@ -1,5 +1,5 @@
 // Outbox: one row per change for the peers, numbered without gaps after `outbox_floor`.
-import type {OutboxEntry, OutboxReads, OutboxStore} from '../../services/node-store.ts';
+import type {AppliedReads, AppliedStore, OutboxEntry, OutboxReads, OutboxStore} from '../../services/node-store.ts';
 import type {Db} from './database.ts';
 import {lastInSequence, nextInSequence, readState, writeState} from './local-state.ts';
 import {query} from './query.ts';
@@ -72,3 +72,26 @@ export const outboxStore = (tx: Db): OutboxStore => {
     },
   };
 };
+
+interface AppliedRow {
+  /** Number of the node that made the events. */
+  origin: number;
+  seq: number;
+}
+
+const noting = `
+INSERT INTO applied (origin, seq) VALUES (?, ?)
+ON CONFLICT (origin) DO UPDATE SET seq = excluded.seq WHERE applied.seq < excluded.seq`;
+
+export const appliedReads = (db: Db): AppliedReads => ({
+  of: async origin => (await query<AppliedRow>(db, 'SELECT seq FROM applied WHERE origin = ?', [origin]))[0]?.seq ?? 0,
+  async all() {
+    const rows = await query<AppliedRow>(db, 'SELECT origin, seq FROM applied');
+    return new Map(rows.map(({origin, seq}) => [origin, seq]));
+  },
+});
+
+export const appliedStore = (tx: Db): AppliedStore => ({
+  ...appliedReads(tx),
+  note: async (origin, seq) => void (await query(tx, noting, [origin, seq])),
+});

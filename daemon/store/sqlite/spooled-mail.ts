@@ -2,8 +2,7 @@
 import type {SpoolRowReads, SpoolRows} from '../../services/node-store.ts';
 import {heldStates} from '../../services/quarantine/stored-mail.ts';
 import type {Db} from './database.ts';
-import {rebuildHeldCounts} from './held-count.ts';
-import type {HeldMailRow} from './held-mail.ts';
+import {type HeldMailRow, rebuildHeldCounts} from './held-mail.ts';
 import {query} from './query.ts';
 
 const isOdd = `is_held <> (state IN ('held', 'releasing', 'discarding')) OR NOT (json_valid(recipients) AND json_valid(symbols))

@@ -1,17 +1,14 @@
 // Implementation of the store ports with SQLite: one database file for one node.
 import type {NodeStore, NodeTransaction} from '../../services/node-store.ts';
 import type {AuditReads} from '../../services/ports.ts';
-import {appliedReads, appliedStore} from './applied.ts';
 import {appendAudit, listAudit, positionInAudit, sampleAudit} from './audit.ts';
-import {configReads} from './config-reads.ts';
-import {recordReads, recordStore} from './config-record.ts';
+import {configReads, recordReads, recordStore} from './config-record.ts';
 import {type Database, type Db, openDatabase} from './database.ts';
 import {createHeldQuery} from './held-query.ts';
 import {holdReads, holdStore, postfixRowReads, postfixRows} from './hold-store.ts';
 import {findDamage} from './integrity.ts';
-import {keyUseReads, keyUseStore} from './key-use.ts';
-import {readState, sequenceReads, sequenceStore, writeState} from './local-state.ts';
-import {outboxReads, outboxStore} from './outbox.ts';
+import {keyUseReads, keyUseStore, readState, sequenceReads, sequenceStore, writeState} from './local-state.ts';
+import {appliedReads, appliedStore, outboxReads, outboxStore} from './outbox.ts';
 import {spoolRowReads, spoolRows} from './spooled-mail.ts';
 import {trustReads, trustStore} from './trust.ts';
 

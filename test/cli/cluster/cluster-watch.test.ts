@@ -1,5 +1,5 @@
 import test from 'ava';
-import {createClusterChanges} from '../../../cli/cluster/cluster-changes.ts';
+import {createClusterChanges} from '../../../cli/cluster/cluster-watch.ts';
 import type {Peer} from '../../../shared/cluster-status.ts';
 import {clusterStatus, peer} from '../../helpers/cli/sample-records.ts';
 import {type Reply, startApi} from '../../helpers/cli/scripted-api.ts';

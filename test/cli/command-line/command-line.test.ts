@@ -1,5 +1,5 @@
 import test from 'ava';
-import {quoted, withOffset} from '../../../cli/command-line/quoting.ts';
+import {quoted, withOffset} from '../../../cli/command-line/typed-words.ts';
 
 test('the next page is what was typed with another offset', t => {
   t.is(withOffset(['quarantine', 'list', '--limit', '5'], 5), 'mfctl quarantine list --limit 5 --offset 5');

@@ -1,6 +1,5 @@
 import test from 'ava';
-import {exactMoment, momentAfter, pastMoment} from '../../../cli/command-line/moment.ts';
-import {parseDuration} from '../../../cli/command-line/time-text.ts';
+import {exactMoment, momentAfter, parseDuration, pastMoment} from '../../../cli/command-line/moment.ts';
 
 test('a duration is a sum of weeks, days, hours, minutes and seconds', t => {
   t.is(parseDuration('2h'), 7_200_000);

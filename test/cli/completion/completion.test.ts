@@ -1,7 +1,6 @@
 import test from 'ava';
 import {takesValue} from '../../../cli/command-line/typed-words.ts';
-import {kindOfArgument, kindOfOption} from '../../../cli/completion/complete.ts';
-import {unquoted} from '../../../cli/completion/shell-words.ts';
+import {kindOfArgument, kindOfOption, unquoted} from '../../../cli/completion/complete.ts';
 import {createAuthority, issueLeaf} from '../../../daemon/cluster/certificates.ts';
 import {safeLine} from '../../../shared/safe-text.ts';
 import {allCommands, mfctlCommands} from '../../helpers/cli/command-tree.ts';

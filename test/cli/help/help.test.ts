@@ -1,7 +1,7 @@
 import {readdir} from 'node:fs/promises';
 import test from 'ava';
 import type {Command} from 'commander';
-import {commandGroups} from '../../../cli/help/help-groups.ts';
+import {commandGroups} from '../../../cli/help/help.ts';
 import {helpTopics} from '../../../cli/help/help-topics.ts';
 import {outputFormats} from '../../../cli/output/output-format.ts';
 import {createCommands} from '../../../cli/program.ts';

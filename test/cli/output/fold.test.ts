@@ -1,6 +1,5 @@
 import test from 'ava';
-import {displayWidth} from '../../../cli/output/display-width.ts';
-import {fold} from '../../../cli/output/fold.ts';
+import {displayWidth, fold} from '../../../cli/output/display-width.ts';
 import {safeLine} from '../../../shared/safe-text.ts';
 import {hostileTexts} from '../../helpers/cli/hostile-text.ts';
 

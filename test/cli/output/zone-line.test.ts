@@ -1,5 +1,5 @@
 import test from 'ava';
-import {zoneLine} from '../../../cli/output/zone-line.ts';
+import {zoneLine} from '../../../cli/output/cell-text.ts';
 
 test('a long record is cut into strings that join to the same text', t => {
   const dns_record = `v=DKIM1; k=rsa; p=${'A'.repeat(400)}`;

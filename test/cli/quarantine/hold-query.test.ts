@@ -1,6 +1,5 @@
 import test from 'ava';
-import {parametersOf} from '../../../cli/quarantine/hold-query.ts';
-import {queryOf} from '../../../cli/quarantine/query-flags.ts';
+import {parametersOf, queryOf} from '../../../cli/quarantine/hold-query.ts';
 import {parseQuery} from '../../../cli/quarantine/query-line.ts';
 
 const now = Date.parse('2026-03-01T12:00:00.000Z');

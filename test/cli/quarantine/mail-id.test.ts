@@ -1,6 +1,6 @@
 import test from 'ava';
 import {CliError} from '../../../cli/errors.ts';
-import {mailId, parseMailId, parseMailIds} from '../../../cli/quarantine/mail-id.ts';
+import {mailId, parseMailId, parseMailIds} from '../../../cli/quarantine/held-mail-columns.ts';
 
 test('a mail id is a node and a queue id', t => {
   const mail = parseMailId('mx-1.example/5fJk2LmQ0a');

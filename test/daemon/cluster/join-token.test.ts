@@ -1,9 +1,14 @@
 import {randomBytes} from 'node:crypto';
 import test from 'ava';
 import fc from 'fast-check';
-import {createClusterAuthority} from '../../../daemon/cluster/authority.ts';
 import {createAuthority} from '../../../daemon/cluster/certificates.ts';
-import {decodeJoinToken, encodeJoinToken, joinTokenIdIn, joinUri} from '../../../daemon/cluster/join-token.ts';
+import {
+  createClusterAuthority,
+  decodeJoinToken,
+  encodeJoinToken,
+  joinTokenIdIn,
+  joinUri,
+} from '../../../daemon/cluster/join-token.ts';
 import {Fault} from '../../../shared/fault.ts';
 
 const sample = {

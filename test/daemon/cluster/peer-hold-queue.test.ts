@@ -1,14 +1,13 @@
 import {buffer} from 'node:stream/consumers';
 import {setTimeout as wait} from 'node:timers/promises';
 import test, {type ExecutionContext} from 'ava';
-import {createPeerAuditLog} from '../../../daemon/cluster/peer-audit-log.ts';
 import {createPeerClient, type PeerClient} from '../../../daemon/cluster/peer-client.ts';
-import {createPeerHoldQueue} from '../../../daemon/cluster/peer-hold-queue.ts';
+import {createPeerAuditLog, createPeerHoldQueue} from '../../../daemon/cluster/peer-queries.ts';
 import type {Actor} from '../../../daemon/services/access/actor.ts';
 import {createAudit} from '../../../daemon/services/audit/audit.ts';
 import {createAskAll} from '../../../daemon/services/quarantine/gather.ts';
-import type {HoldQueue} from '../../../daemon/services/quarantine/hold-queue-port.ts';
 import {createQuarantine} from '../../../daemon/services/quarantine/quarantine.ts';
+import type {HoldQueue} from '../../../daemon/services/quarantine/stored-mail.ts';
 import {Fault, type FaultCode} from '../../../shared/fault.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {operator} from '../../helpers/hold-queue.ts';

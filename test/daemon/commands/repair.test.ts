@@ -3,7 +3,7 @@ import {copyFile, readdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {repair} from '../../../daemon/commands/repair.ts';
-import {readIdentity} from '../../../daemon/node/identity.ts';
+import {readIdentity} from '../../../daemon/node/storage.ts';
 import {makeNode, mfdFile, nodeFolder, run} from '../../helpers/node.ts';
 import {openTestStore, type TestStore} from '../../helpers/store.ts';
 

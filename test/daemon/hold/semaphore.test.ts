@@ -1,5 +1,5 @@
 import test from 'ava';
-import {createSemaphore} from '../../../daemon/hold/semaphore.ts';
+import {createSemaphore} from '../../../daemon/hold/mail-locks.ts';
 import {useFakeClock} from '../../helpers/fake-clock.ts';
 
 test.serial('work that waits for its turn for too long is not begun, and takes nobody else his turn', async t => {

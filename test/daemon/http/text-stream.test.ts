@@ -3,7 +3,7 @@ import {createServer, type IncomingMessage, request} from 'node:http';
 import {pipeline} from 'node:stream';
 import {text} from 'node:stream/consumers';
 import test, {type ExecutionContext} from 'ava';
-import {createTextStream, type TextStream} from '../../../daemon/http/text-stream.ts';
+import {createTextStream, type TextStream} from '../../../daemon/http/answer.ts';
 import {listening} from '../../helpers/listening.ts';
 
 /** One answer over real HTTP, and its reader. */

@@ -1,6 +1,6 @@
 import {X509Certificate} from 'node:crypto';
 import test from 'ava';
-import {clusterKeyword, hasKeyword} from '../../../daemon/mail/cluster-keyword.ts';
+import {clusterKeyword, hasKeyword} from '../../../daemon/mail/smtp-reply.ts';
 import {selfSigned} from '../../helpers/certificate.ts';
 
 test('a cluster has one keyword, which is valid in EHLO and says nothing of the fingerprint', async t => {

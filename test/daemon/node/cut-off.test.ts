@@ -1,6 +1,6 @@
 import test from 'ava';
 import pino from 'pino';
-import {createCutOff} from '../../../daemon/node/cut-off.ts';
+import {createCutOff} from '../../../daemon/node/trust.ts';
 
 const hourMs = 3_600_000;
 

@@ -10,7 +10,7 @@ import {identityIn, identityUris} from '../../../daemon/cluster/peer-identity.ts
 import {reply} from '../../../daemon/http/answer.ts';
 import {createPeerApi} from '../../../daemon/http/peer/peer-app.ts';
 import {listenMutualTls} from '../../../daemon/node/listen.ts';
-import {validityOf} from '../../../daemon/services/cluster/certificate-validity.ts';
+import {validityOf} from '../../../daemon/services/cluster/certificate-names.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {useMovedClock} from '../../helpers/moved-clock.ts';
 

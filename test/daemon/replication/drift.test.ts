@@ -1,9 +1,8 @@
 import test, {type ExecutionContext} from 'ava';
 import {createConfiguration} from '../../../daemon/replication/configuration.ts';
-import {createDrift} from '../../../daemon/replication/drift.ts';
-import {createRecordDifferences} from '../../../daemon/replication/record-differences.ts';
+import {createDrift, createRecordDifferences} from '../../../daemon/replication/drift.ts';
 import {createReplication} from '../../../daemon/replication/replication.ts';
-import {createNodeDirectory} from '../../../daemon/services/cluster/node-directory.ts';
+import {createNodeDirectory} from '../../../daemon/services/cluster/membership.ts';
 import type {Heartbeat} from '../../../daemon/services/cluster/peer-protocol.ts';
 import {openPeerStates} from '../../../daemon/services/cluster/peer-states.ts';
 import {createRefusals} from '../../../daemon/services/cluster/refusals.ts';

@@ -4,7 +4,7 @@ import {createHeartbeatExchange} from '../../../daemon/replication/heartbeat-exc
 import {createReplication} from '../../../daemon/replication/replication.ts';
 import {createKeyDirectory} from '../../../daemon/services/access/key-directory.ts';
 import {createRateLimiter} from '../../../daemon/services/access/rate-limit.ts';
-import {createNodeDirectory} from '../../../daemon/services/cluster/node-directory.ts';
+import {createNodeDirectory} from '../../../daemon/services/cluster/membership.ts';
 import {openPeerStates} from '../../../daemon/services/cluster/peer-states.ts';
 import {createRefusals} from '../../../daemon/services/cluster/refusals.ts';
 import {newFields} from '../../helpers/config-history.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {listEntries, subjectOf, withEntry, withEntryReplaced, withoutEntry} from '../../../daemon/setup/postfix-list.ts';
+import {listEntries, subjectOf, withEntry, withEntryReplaced, withoutEntry} from '../../../daemon/setup/postfix-tool.ts';
 
 test('entries are parted by commas and spaces, but not within braces', t => {
   t.deepEqual(listEntries(`inet:a:1,{ unix:b, default_action=accept }  \${{$c} <level {2} ? {$d} : {}},\t$e`), [

@@ -1,6 +1,6 @@
 import type {ConfigStore} from '../../../daemon/services/ports.ts';
 import type {ChangedKey, FieldsOf} from '../../../daemon/services/records.ts';
-import {domainDefaults} from '../../../shared/domain-rules.ts';
+import {domainDefaults} from '../../../shared/field-rules.ts';
 import {testStores} from '../../helpers/store-makes.ts';
 
 const created_at = '2026-03-01T00:00:00.000Z';

@@ -3,7 +3,7 @@ import type {ApiKey} from '../../../shared/api-key.ts';
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
 import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
 import type {Domain} from '../../../shared/domain.ts';
-import {domainDefaults} from '../../../shared/domain-rules.ts';
+import {domainDefaults} from '../../../shared/field-rules.ts';
 import type {ActionOutcome, HeldMail, HeldMailDetail} from '../../../shared/held-mail.ts';
 
 export const domain: Domain = {

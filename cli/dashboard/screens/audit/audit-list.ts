@@ -1,25 +1,23 @@
 // List of audit entries, and the page of one entry.
 import type {AuditEntry} from '../../../../shared/audit-entry.ts';
-import {fromText} from '../../../audit/audit-from.ts';
+import {fromText} from '../../../audit/audit.ts';
 import {countText} from '../../../output/cell-text.ts';
-import type {List} from '../../list/list.ts';
+import type {List, TuiColumn} from '../../list/list.ts';
 import {clockText, dayText} from '../../list/moment-cells.ts';
-import type {TuiColumn} from '../../list/table-lines.ts';
-import {detailLines} from '../../shell/detail-lines.ts';
+import {detailLines} from '../../shell/fit-text.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Loaded} from '../../shell/source.ts';
 import type {Theme} from '../../shell/theme.ts';
-import {auditFault} from './audit-query.ts';
 import {
   type AuditPage,
   type AuditRow,
   type AuditState,
+  auditFault,
   auditLimit,
   type auditTerms,
   hasOlder,
   matchesAudit,
 } from './audit-state.ts';
-
 export const auditList = (state: AuditState, loaded: Pick<Loaded<AuditPage>, 'failure' | 'loadedAtMs'>): List<AuditRow> => {
   const {tail, total, unreachable} = state;
   const {failure, loadedAtMs} = loaded;

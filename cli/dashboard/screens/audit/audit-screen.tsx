@@ -8,9 +8,17 @@ import {useKeptReducer, useWatched} from '../../shell/hooks.ts';
 import {Permitted} from '../../shell/permitted.tsx';
 import {useShell} from '../../shell/shell.ts';
 import {auditList, auditPage} from './audit-list.ts';
-import {type AuditParameters, auditParameters, isNarrowedHere} from './audit-query.ts';
-import {type AuditPage, type AuditRow, auditReducer, emptyAudit, hasOlder, knownCount} from './audit-state.ts';
-
+import {
+  type AuditPage,
+  type AuditParameters,
+  type AuditRow,
+  auditParameters,
+  auditReducer,
+  emptyAudit,
+  hasOlder,
+  isNarrowedHere,
+  knownCount,
+} from './audit-state.ts';
 export const AuditScreen = (): ReactElement => <Permitted permission="audit:read" what="the audit" screen={Audit} />;
 
 /** Pages are small at first, as most users read only the newest entries. */

@@ -1,6 +1,6 @@
 // Changes and alarms of nodes in words: a change is reported once, an alarm stays as long as its cause.
 import type {ClusterStatus, Peer} from '../../../../shared/cluster-status.ts';
-import type {Drift} from '../../../cluster/drift.ts';
+import type {Drift} from '../../../cluster/cluster-drift.ts';
 import {
   clockComparison,
   clockProblem,
@@ -10,7 +10,7 @@ import {
   unreachableFrom,
 } from '../../../cluster/node-condition.ts';
 import {durationText, durationWords} from '../../../output/cell-text.ts';
-import type {Tone} from '../../../output/tone.ts';
+import type {Tone} from '../../../output/column.ts';
 import type {Notice} from '../../shell/notices.ts';
 import type {HealthChange} from './history.ts';
 

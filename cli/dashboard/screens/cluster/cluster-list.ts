@@ -2,7 +2,7 @@
 import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
 import type {Peer} from '../../../../shared/cluster-status.ts';
 import {healthStates} from '../../../../shared/health.ts';
-import {type Drift, shortHash} from '../../../cluster/drift.ts';
+import {type Drift, shortHash} from '../../../cluster/cluster-drift.ts';
 import {plural, sizeText} from '../../../output/cell-text.ts';
 import type {HeadPart, List} from '../../list/list.ts';
 import {sideBySide} from '../../list/list-lines.ts';
@@ -12,12 +12,11 @@ import type {Size} from '../../shell/shell.ts';
 import type {Loaded} from '../../shell/source.ts';
 import type {Style, Theme} from '../../shell/theme.ts';
 import {driftText, healthTone} from './alarms.ts';
-import type {Arrivals} from './arrivals.ts';
 import type {HeldNow, MetricsReading} from './cluster-sources.ts';
-import {recordText} from './drift-page.ts';
-import {arrivalsLine, barLines, heldLine, verdictLines} from './figures.ts';
+import {type Arrivals, arrivalsLine, barLines, heldLine, verdictLines} from './figures.ts';
 import type {History} from './history.ts';
 import {driftStyle, type NodeFacts, nodeColumns} from './node-columns.ts';
+import {recordText} from './node-page.ts';
 
 export interface ClusterFacts {
   /** Undefined until they have been read. */

@@ -1,15 +1,15 @@
 import {type ReactElement, useEffect} from 'react';
 import type {Peer} from '../../../../shared/cluster-status.ts';
-import {driftOf} from '../../../cluster/drift.ts';
+import {driftOf} from '../../../cluster/cluster-drift.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
 import {useWatched} from '../../shell/hooks.ts';
 import type {Binding} from '../../shell/keys.ts';
 import {guarded, type Shell, useShell} from '../../shell/shell.ts';
 import {noSource} from '../../shell/source.ts';
-import {agedStatus} from './aged-status.ts';
 import {askForToken, askToRemove} from './cluster-actions.ts';
 import {clusterList} from './cluster-list.ts';
 import {
+  agedStatus,
   arrivalsSource,
   certificatesSource,
   driftSource,
@@ -19,10 +19,8 @@ import {
   readDrift,
   statusSource,
 } from './cluster-sources.ts';
-import {driftPage} from './drift-page.ts';
 import type {NodeFacts} from './node-columns.ts';
-import {nodePage} from './node-page.ts';
-
+import {driftPage, nodePage} from './node-page.ts';
 export const ClusterScreen = (): ReactElement => {
   const shell = useShell();
   const {app, nowMs} = shell;

@@ -4,13 +4,12 @@ import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import type {Summary} from '../../../../shared/held-mail.ts';
 import {checkedMetricsUrl, fetchMetrics} from '../../../client/metrics.ts';
+import {inspectServer} from '../../../client/server-certificate.ts';
 import {asCliError} from '../../../errors.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import {noSource, type Source} from '../../shell/source.ts';
-import {type Arrivals, createArrivals} from './arrivals.ts';
-import {type CertificateEnd, readCertificateEnd} from './certificate-end.ts';
+import {type Arrivals, createArrivals, type NodeMetrics, parseMetrics} from './figures.ts';
 import {createHistory, type History} from './history.ts';
-import {type NodeMetrics, parseMetrics} from './metrics-text.ts';
 
 export const statusSource = (app: AppContext): Source<ClusterStatus> =>
   app.may('cluster:read')
@@ -128,4 +127,42 @@ export const historyOf = (app: AppContext): History => keptIn(app, 'cluster.hist
 const keptIn = <T>({kept}: AppContext, name: string, make: () => T): T => {
   if (!kept.has(name)) kept.set(name, make());
   return kept.get(name) as T;
+};
+
+export interface CertificateEnd {
+  /** Undefined when it could not be read. */
+  endsAtMs: number | undefined;
+  /** Why it could not be read, or is not trusted. */
+  problem: string | undefined;
+}
+
+const deadlineMs = 4000;
+
+/** Never rejects. `ca` is PEM; undefined trusts what Node trusts. */
+export const readCertificateEnd = async (apiUrl: string, ca: string | undefined): Promise<CertificateEnd> => {
+  const url = URL.canParse(apiUrl) ? new URL(apiUrl) : undefined;
+  if (url?.protocol !== 'https:') return unread('its address is no https address');
+  try {
+    const {leaf, distrust} = await inspectServer(url, ca, deadlineMs);
+    // The end of an expired certificate says why it is not trusted.
+    return {endsAtMs: Date.parse(leaf.validTo), problem: distrust === 'CERT_HAS_EXPIRED' ? undefined : distrust};
+  } catch (error) {
+    const {cause, detail} = asCliError(error);
+    const {code = detail} = (cause ?? {}) as NodeJS.ErrnoException;
+    return unread(code === 'ETIMEDOUT' ? 'no answer in time' : code);
+  }
+};
+
+const unread = (problem: string): CertificateEnd => ({endsAtMs: undefined, problem});
+
+/** A status that was read `ageMs` ago, with its ages increased by that. */
+export const agedStatus = (status: ClusterStatus, ageMs: number): ClusterStatus => {
+  const seconds = Math.floor(ageMs / 1000);
+  const generatedAt = new Date(Date.parse(status.generated_at) + seconds * 1000);
+  if (seconds <= 0 || Number.isNaN(generatedAt.getTime())) return status;
+  return {
+    ...status,
+    generated_at: generatedAt.toISOString(),
+    peers: status.peers.map(peer => ({...peer, config_hash_age_s: peer.config_hash_age_s + seconds})),
+  };
 };

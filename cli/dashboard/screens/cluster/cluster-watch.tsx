@@ -1,13 +1,11 @@
 // Watch over the cluster on every screen: a node that stops answering is reported at once, and the history has no gaps.
 import {useEffect, useRef} from 'react';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
-import {driftOf} from '../../../cluster/drift.ts';
+import {driftOf} from '../../../cluster/cluster-drift.ts';
 import {useValues, useWatched} from '../../shell/hooks.ts';
 import {useShell} from '../../shell/shell.ts';
-import {agedStatus} from './aged-status.ts';
 import {alarmsOf, changesBetween, changeText} from './alarms.ts';
-import {heldSource, historyOf, metricsSource, statusSource} from './cluster-sources.ts';
-
+import {agedStatus, heldSource, historyOf, metricsSource, statusSource} from './cluster-sources.ts';
 export const ClusterWatch = (): null => {
   const {app, nowMs, say} = useShell();
   const before = useRef<ClusterStatus>(undefined);

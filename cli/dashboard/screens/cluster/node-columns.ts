@@ -1,11 +1,11 @@
 import type {ClusterStatus, License, Peer} from '../../../../shared/cluster-status.ts';
-import {type Drift, shortHash} from '../../../cluster/drift.ts';
+import {type Drift, shortHash} from '../../../cluster/cluster-drift.ts';
 import {conditionTone} from '../../../cluster/node-condition.ts';
 import {countText, durationText} from '../../../output/cell-text.ts';
-import type {TuiColumn} from '../../list/table-lines.ts';
+import type {TuiColumn} from '../../list/list.ts';
 import type {Style} from '../../shell/theme.ts';
 import {healthMark, healthTone, seenSecondsAgo} from './alarms.ts';
-import type {CertificateEnd} from './certificate-end.ts';
+import type {CertificateEnd} from './cluster-sources.ts';
 
 export interface NodeFacts {
   status: ClusterStatus;

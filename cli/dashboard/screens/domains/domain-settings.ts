@@ -8,7 +8,7 @@ import {
   maxBackends,
   maxTenantChars,
   scoreRange,
-} from '../../../../shared/domain-rules.ts';
+} from '../../../../shared/field-rules.ts';
 import {parseHostPort} from '../../../../shared/host-port.ts';
 import {type SettingName, type Settings, settingNames} from '../../../domain/domain-entry.ts';
 import type {FormField, FormValues} from '../../shell/modal.ts';

@@ -1,20 +1,25 @@
+// View of one domain: its settings, its parts, and the sources of both.
 import type {ReactElement} from 'react';
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
-import {zoneLine} from '../../../output/zone-line.ts';
+import type {Domain} from '../../../../shared/domain.ts';
+import {safeLine} from '../../../../shared/safe-text.ts';
+import {timeText, zoneLine} from '../../../output/cell-text.ts';
+import {displayWidth} from '../../../output/display-width.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
+import type {AppContext} from '../../shell/app-context.ts';
 import {copyToClipboard} from '../../shell/clipboard.ts';
-import {fitText} from '../../shell/fit-text.ts';
+import {fitText, wrapText} from '../../shell/fit-text.ts';
 import {useBindings, useWatched} from '../../shell/hooks.ts';
 import type {Binding} from '../../shell/keys.ts';
 import {Lines} from '../../shell/lines.tsx';
-import {type Shell, useShell} from '../../shell/shell.ts';
+import {type Shell, type Size, useShell} from '../../shell/shell.ts';
+import type {Source} from '../../shell/source.ts';
+import type {Theme} from '../../shell/theme.ts';
 import {askToDelete, type DomainServices} from './domain-actions.ts';
 import {domainParts, filterPage, type Part, type WholeDomain} from './domain-parts.ts';
-import {heldSource, wholeDomainSource} from './domain-sources.ts';
-import type {DomainsEvent} from './domains-state.ts';
+import type {DomainsEvent} from './domains-list.ts';
 import {editDomain, setActive} from './edit-domain.ts';
 import {askToDeleteKey, askToRemoveFilter, openNewDkimKey, openNewFilter} from './part-actions.ts';
-import {recordLines} from './record-lines.ts';
 
 interface DomainViewProps {
   id: number;
@@ -133,3 +138,70 @@ const copyBindings = ({app, say}: Shell, key: DkimKey): Binding[] => {
     {keys: ['v'], label: 'copy value', help: 'copy the value alone', run: () => copy(key.dns_record, 'the value')},
   ];
 };
+
+/** A string holds 255 bytes at most, resolvers join them, and parentheses continue the record on the next line (RFC 1035, 5.1). */
+export const zoneBlock = ({dns_name, dns_record}: Pick<DkimKey, 'dns_name' | 'dns_record'>, width: number): string[] => {
+  const available = Math.max(1, Math.min(255, width - 4));
+  const strings: string[] = [''];
+  for (const char of safeLine(dns_record)) {
+    const escaped = /["\\]/.test(char) ? `\\${char}` : char;
+    const last = strings.at(-1) ?? '';
+    if (displayWidth(last + escaped) > available) strings.push(escaped);
+    else strings[strings.length - 1] = last + escaped;
+  }
+  return [`${safeLine(dns_name)}. IN TXT (`, ...strings.map(text => `  "${text}"`), ')'];
+};
+
+/** Without indentation, so that the copied text is the record alone. */
+export const recordLines = (key: DkimKey, domain: string, {size, theme}: {size: Size; theme: Theme}): string[] => {
+  const {columns: width, rows} = size;
+  const record = zoneBlock(key, width);
+  const isCut = record.some(line => displayWidth(line) > width);
+  const hint = (text: string): string[] => wrapText(text, width).map(line => theme(line, 'dim'));
+  return [
+    theme(
+      fitText(`DKIM key ${key.selector} of ${domain} · ${key.algorithm} · made ${timeText(key.created_at) ?? ''}`, width),
+      'bold',
+    ),
+    ...hint('Publish this in the zone; then switch DKIM on (e in the domain), and mail is signed with it.'),
+    '',
+    ...record.map(line => fitText(line, width).trimEnd()),
+    '',
+    ...(isCut ? [theme(fitText('The window is too narrow for all of it: y copies it whole.', width), 'warn')] : []),
+    ...hint('y copies it as one line of a zone file, v the value alone, for a form that asks for one.'),
+  ].slice(0, rows);
+};
+
+export const domainsSource = ({client, source}: AppContext): Source<Domain[]> =>
+  source('domains', {load: async () => (await client.domains.list()).data, refreshOn: ['domain']});
+
+const wholeDomainSource = ({client, source}: AppContext, id: number): Source<WholeDomain> =>
+  source(`domain ${id}`, {
+    load: async () => {
+      const [domain, filters, keys] = await Promise.all([
+        client.domains.get(id),
+        client.domains.filters(id),
+        client.domains.dkimKeys(id),
+      ]);
+      return {domain: domain.data, filters: filters.data, keys: keys.data};
+    },
+    refreshOn: ['domain'],
+  });
+
+interface HeldCounts {
+  byDomain: ReadonlyMap<string, number>;
+  unreachable: readonly string[];
+}
+
+export const heldSource = ({client, source, may}: AppContext): Source<HeldCounts | undefined> =>
+  source('held by domain', {
+    load: async () => {
+      if (!may('quarantine:read')) return undefined;
+      const {data, unreachableNodes} = await client.quarantine.summary();
+      const byDomain = new Map<string, number>();
+      for (const {domain, count} of data.groups) byDomain.set(domain, (byDomain.get(domain) ?? 0) + count);
+      return {byDomain, unreachable: unreachableNodes};
+    },
+    refreshOn: [],
+    everyMs: 10_000,
+  });

@@ -1,12 +1,10 @@
 // List of domains; on a wide screen, with the settings of the one under the cursor beside it.
-import {ascending} from '../../../../shared/ascending.ts';
+import {ascending} from '../../../../shared/collections.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import {briefTimeText, countText, firstOf, timeText} from '../../../output/cell-text.ts';
-import type {Banner, List, Order} from '../../list/list.ts';
+import type {Banner, List, Order, TuiColumn} from '../../list/list.ts';
 import {hasWords} from '../../list/list-query.ts';
-import type {TuiColumn} from '../../list/table-lines.ts';
-import {type DetailPair, detailLines} from '../../shell/detail-lines.ts';
-import {fitText} from '../../shell/fit-text.ts';
+import {type DetailPair, detailLines, fitText} from '../../shell/fit-text.ts';
 import type {Loaded} from '../../shell/source.ts';
 import type {Theme} from '../../shell/theme.ts';
 
@@ -113,3 +111,32 @@ const domainColumns: TuiColumn<DomainRow>[] = [
   {title: 'HELD', cell: row => (row.held === undefined ? null : countText(row.held)), width: 7, align: 'right'},
   {title: 'UPDATED', cell: row => briefTimeText(row.updated_at), width: 12, dropRank: 1},
 ];
+
+export type DomainsView =
+  | {kind: 'list'}
+  | {kind: 'domain'; id: number; name: string}
+  | {kind: 'record'; id: number; name: string; selector: string};
+
+export type DomainsEvent =
+  | {kind: 'opened'; id: number; name: string}
+  | {kind: 'record-opened'; selector: string}
+  | {kind: 'back'}
+  /** The domain was deleted. */
+  | {kind: 'gone'; id: number};
+
+export const initialView: DomainsView = {kind: 'list'};
+
+export const domainsReducer = (view: DomainsView, event: DomainsEvent): DomainsView => {
+  switch (event.kind) {
+    case 'opened':
+      return {kind: 'domain', id: event.id, name: event.name};
+    case 'record-opened':
+      return view.kind === 'list' ? view : {...view, kind: 'record', selector: event.selector};
+    case 'back':
+      return view.kind === 'record' ? {kind: 'domain', id: view.id, name: view.name} : initialView;
+    case 'gone':
+      return view.kind !== 'list' && view.id === event.id ? initialView : view;
+    default:
+      return event satisfies never;
+  }
+};

@@ -8,10 +8,8 @@ import type {Binding} from '../../shell/keys.ts';
 import {Permitted} from '../../shell/permitted.tsx';
 import {type ScreenCommand, type Shell, useShell} from '../../shell/shell.ts';
 import {askToDelete, type DomainServices, openNewDomain} from './domain-actions.ts';
-import {domainsSource, heldSource} from './domain-sources.ts';
-import {DomainView, RecordView} from './domain-view.tsx';
-import {domainRows, domainsList} from './domains-list.ts';
-import {domainsReducer, initialView} from './domains-state.ts';
+import {DomainView, domainsSource, heldSource, RecordView} from './domain-view.tsx';
+import {domainRows, domainsList, domainsReducer, initialView} from './domains-list.ts';
 import {editDomain, setActive} from './edit-domain.ts';
 
 export const DomainsScreen = (): ReactElement => <Permitted permission="domains:read" what="domains" screen={Domains} />;

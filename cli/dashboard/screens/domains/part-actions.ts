@@ -1,8 +1,8 @@
 // Mail filters and DKIM keys of a domain: made by a form, removed after a question.
-import {dkimAlgorithms} from '../../../../shared/dkim-algorithm.ts';
+
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
-import {maxSelectorChars, selectorShape} from '../../../../shared/dkim-selector.ts';
 import type {Domain} from '../../../../shared/domain.ts';
+import {dkimAlgorithms, maxSelectorChars, selectorShape} from '../../../../shared/field-rules.ts';
 import {
   filterActions,
   filterMatches,

@@ -1,17 +1,20 @@
 // List of events.
 import {eventTypes, permissionFor} from '../../../../shared/event-type.ts';
-import {plural} from '../../../output/cell-text.ts';
-import type {Tone} from '../../../output/tone.ts';
-import type {Banner, List} from '../../list/list.ts';
+import type {HeldMailDetail} from '../../../../shared/held-mail.ts';
+import type {Client} from '../../../client/client.ts';
+import {asCliError} from '../../../errors.ts';
+import {plural, senderText, sizeText, timeText} from '../../../output/cell-text.ts';
+import type {Tone} from '../../../output/column.ts';
+import type {Banner, List, TuiColumn} from '../../list/list.ts';
 import type {ListQuery} from '../../list/list-query.ts';
 import {clockText, dayText} from '../../list/moment-cells.ts';
-import type {TuiColumn} from '../../list/table-lines.ts';
 import type {Tail} from '../../list/tail.ts';
 import type {AppContext} from '../../shell/app-context.ts';
-import {eventLimit} from '../../shell/event-log.ts';
-import {type EventRow, type LogRow, matchesEvent} from '../../shell/event-row.ts';
+import {type EventRow, eventLimit, type LogRow, matchesEvent} from '../../shell/event-log.ts';
+import {type DetailPair, detailLines} from '../../shell/fit-text.ts';
 import type {LiveState} from '../../shell/live.ts';
-import type {Style} from '../../shell/theme.ts';
+import type {Page} from '../../shell/modal.ts';
+import type {Style, Theme} from '../../shell/theme.ts';
 
 const typeMarks: Record<EventRow['type'], string> = {
   held: '■',
@@ -129,4 +132,58 @@ const wideColumns: TuiColumn<LogRow>[] = [
   {title: 'FROM', cell: ofEvent(({sender}) => sender), width: 14, grow: 2},
   {title: 'TO', cell: ofEvent(({recipient}) => recipient), width: 14, grow: 2, dropRank: 1},
   {title: 'SCORE', cell: ofEvent(({score}) => score), width: 7, align: 'right', dropRank: 3},
+];
+
+const isOfMail = ({type}: EventRow): boolean => type === 'held' || type === 'released' || type === 'discarded';
+
+/** Never rejects: a mail that is no longer held is reported as such. */
+export const eventPage = async (client: Pick<Client, 'quarantine'>, row: EventRow, theme: Theme): Promise<Page> => {
+  const pairs = isOfMail(row) ? [...eventPairs(row), ...(await mailPairs(client, row))] : eventPairs(row);
+  return {kind: 'page', title: `Event: ${row.type}`, lines: width => detailLines(pairs, width, theme)};
+};
+
+const eventPairs = (row: EventRow): DetailPair[] => {
+  const base: DetailPair[] = [
+    ['Time', timeText(row.at)],
+    ['Type', row.type],
+    ['Node', row.node],
+  ];
+  switch (row.type) {
+    case 'held':
+      return [...base, ['Queue id', row.id], ['Subject', row.about], ['From', row.sender], ['To', row.recipient]];
+    case 'released':
+    case 'discarded':
+      return [...base, ['Queue id', row.id], ['Done', row.about]];
+    case 'domain':
+      return [...base, ['Domain', row.id], ['Change', row.about]];
+    case 'key':
+      return [...base, ['Key', row.id], ['Change', row.about]];
+    case 'health':
+      return [...base, ['Health', row.id]];
+    default:
+      return row.type satisfies never;
+  }
+};
+
+const mailPairs = async (client: Pick<Client, 'quarantine'>, {node, id}: EventRow): Promise<DetailPair[]> => {
+  try {
+    const {data} = await client.quarantine.get({node_id: node, queue_id: id});
+    return [['', ''], ['Now', 'held: the screen quarantine can release or discard it', 'warn'], ...detailPairs(data)];
+  } catch (error) {
+    const {code, detail} = asCliError(error);
+    if (code === 'not_found' || code === 'conflict') return [['Now', 'not held any more: released, discarded or expired']];
+    return [['Now', `not known: ${detail}`, 'warn']];
+  }
+};
+
+const detailPairs = (mail: HeldMailDetail): DetailPair[] => [
+  ['Domain', mail.domain],
+  ['Direction', mail.direction],
+  ['Recipients', mail.recipients.join(', ')],
+  ['Sender', senderText(mail.sender)],
+  ['Reason', mail.reason],
+  ['Score', mail.score],
+  ['Symbols', mail.symbol_scores.map(({name, score}) => `${name} ${score}`).join(', ')],
+  ['Size', sizeText(mail.size_bytes)],
+  ['Client', `${mail.client_ip} (${mail.helo})`],
 ];

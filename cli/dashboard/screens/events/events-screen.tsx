@@ -4,12 +4,10 @@ import {queryOf} from '../../list/list.ts';
 import type {ListQuery} from '../../list/list-query.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
 import {pauseBinding} from '../../list/tail.ts';
-import type {EventRow} from '../../shell/event-row.ts';
+import type {EventRow} from '../../shell/event-log.ts';
 import {useWatched} from '../../shell/hooks.ts';
 import {useShell} from '../../shell/shell.ts';
-import {eventPage} from './event-page.ts';
-import {eventsList} from './events-list.ts';
-
+import {eventPage, eventsList} from './events-list.ts';
 export const EventsScreen = (): ReactElement => {
   const shell = useShell();
   const {app} = shell;

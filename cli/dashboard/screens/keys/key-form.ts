@@ -1,6 +1,6 @@
 import type {CreatedApiKey} from '../../../../shared/api-key.ts';
 import {scopes} from '../../../../shared/scopes.ts';
-import {isoMoment, momentAt, parseDuration} from '../../../command-line/time-text.ts';
+import {isoMoment, momentAt, parseDuration} from '../../../command-line/moment.ts';
 import {countText, timeText} from '../../../output/cell-text.ts';
 import {askByForm} from '../../shell/asking.ts';
 import type {FormField, FormValues} from '../../shell/modal.ts';

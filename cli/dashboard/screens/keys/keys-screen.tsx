@@ -3,12 +3,9 @@ import {ListScreen, useListState} from '../../list/list-screen.tsx';
 import {useWatched} from '../../shell/hooks.ts';
 import {Permitted} from '../../shell/permitted.tsx';
 import {useShell} from '../../shell/shell.ts';
-import {askToDelete, askToRevoke} from './key-actions.ts';
+import {askToDelete, askToRevoke, askToRotate} from './key-actions.ts';
 import {askForKey} from './key-form.ts';
-import {keyPage} from './key-page.ts';
-import {keysList} from './keys-list.ts';
-import {askToRotate} from './rotate-key.ts';
-
+import {keyPage, keysList} from './keys-list.ts';
 export const KeysScreen = (): ReactElement => <Permitted permission="keys:read" what="keys" screen={Keys} />;
 
 const Keys = (): ReactElement => {

@@ -7,8 +7,7 @@ import {printQuery} from '../../../quarantine/query-line.ts';
 import {fitText} from '../../shell/fit-text.ts';
 import {ageText, progressBar} from '../../shell/shell-lines.ts';
 import type {Style, Theme} from '../../shell/theme.ts';
-import {type ListState, rowCount} from './list-state.ts';
-import {isByTime, maxSorted, orderLabels} from './mail-order.ts';
+import {isByTime, type ListState, maxSorted, orderLabels, rowCount} from './list-state.ts';
 import type {ScreenState} from './screen-state.ts';
 
 export interface BarFacts {

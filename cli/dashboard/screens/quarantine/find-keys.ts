@@ -3,10 +3,9 @@ import {usageError} from '../../../errors.ts';
 import {type HoldQuery, queryWords} from '../../../quarantine/hold-query.ts';
 import {parseQuery, printQuery, queryFault} from '../../../quarantine/query-line.ts';
 import {guarded, type Shell} from '../../shell/shell.ts';
-import {type MailOrder, mailOrders, orderLabels} from './mail-order.ts';
-import type {QuarantineContext} from './quarantine-context.ts';
-import {completeQuery} from './query-completion.ts';
-import {saveView, viewPicker} from './saved-views.ts';
+import {type MailOrder, mailOrders, orderLabels} from './list-state.ts';
+import {completeQuery, type QuarantineContext} from './quarantine-context.ts';
+import {saveView, viewPicker} from './view-store.ts';
 
 export const ask = ({list, screen}: QuarantineContext, query: HoldQuery, order: MailOrder): void => {
   screen.dispatch({type: 'range-left'});

@@ -4,12 +4,14 @@ import type {BulkResult, HoldAction, MailReference} from '../../../../shared/hel
 import type {Client} from '../../../client/client.ts';
 import type {CliError} from '../../../errors.ts';
 import {countText, plural} from '../../../output/cell-text.ts';
-import {pastTense} from '../../../quarantine/action-report.ts';
-import {actOn} from '../../../quarantine/bulk-action.ts';
-import {mailId} from '../../../quarantine/mail-id.ts';
+import {actOn, pastTense} from '../../../quarantine/bulk-action.ts';
+import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import type {ActionReport} from '../../shell/deferred-actions.ts';
+import {fitText} from '../../shell/fit-text.ts';
+import {createValue, type Watched} from '../../shell/store.ts';
+import type {PickedMail} from './screen-state.ts';
 
-export interface ActionFailure {
+interface ActionFailure {
   id: string;
   code: string;
   detail: string;
@@ -91,4 +93,80 @@ export const resultText = (action: HoldAction, result: ActionResult, seeAlso = '
     untried > 0 && `${countText(untried)} not processed`,
   ];
   return counts.filter(Boolean).join(', ') + (ended ? `: ${ended.detail}` : '');
+};
+
+interface ActQuestion {
+  action: HoldAction;
+  mails: readonly PickedMail[];
+  /** The filter in words, when the selection is all its matches. */
+  whole: string | undefined;
+  silentNodes: readonly string[];
+  width: number;
+}
+
+const maxNamed = 3;
+
+/** The number of mails, the action, examples, and warnings. */
+export const questionLines = ({action, mails, whole, silentNodes, width}: ActQuestion): string[] => {
+  const many = plural(mails.length, 'mail');
+  const isOne = mails.length === 1;
+  const of = whole === undefined ? '' : `, all that matched when it was selected: ${whole}`;
+  const what =
+    action === 'release'
+      ? `Release ${many}: deliver ${isOne ? 'it' : 'them'} to the mail server of ${isOne ? 'its' : 'their'} domain${of}`
+      : `Discard ${many}: delete ${isOne ? 'it' : 'them'} for good, undelivered${of}`;
+  const more = mails.length - maxNamed;
+  const unreachable = mails.filter(({node_id}) => silentNodes.includes(node_id)).length;
+  return [
+    what,
+    ...(unreachable > 0
+      ? [`! ${countText(unreachable)} of them on ${silentNodes.join(', ')}, which did not answer: expect them to fail`]
+      : []),
+    ...(whole !== undefined && silentNodes.length > 0
+      ? [`! what ${silentNodes.join(', ')} may hold is not among them: no answer`]
+      : []),
+    ...mails.slice(0, maxNamed).map(mail => fitText(mailText(mail), Math.max(10, width - 2)).trimEnd()),
+    ...(more > 0 ? [`  … and ${countText(more)} more`] : []),
+  ];
+};
+
+const mailText = ({from, to, subject}: PickedMail): string => `  ${from} → ${to}  ${subject || '(no subject)'}`;
+
+interface FailedAction {
+  /** The result of the action, and the reason when it ended early. */
+  text: string;
+  /** Mails whose action failed; oldest first. */
+  failures: readonly ActionFailure[];
+}
+
+export interface Acting {
+  /** By id. */
+  actions: ReadonlyMap<string, HoldAction>;
+  /** The last action that failed, at least in part; later successes do not remove it. */
+  failed: FailedAction | undefined;
+}
+
+export interface ActingMails extends Watched<Acting> {
+  begin(action: HoldAction, mails: readonly MailReference[]): void;
+  end(mails: readonly MailReference[]): void;
+  fail(failed: FailedAction): void;
+}
+
+const maxFailures = 10_000;
+
+export const createActingMails = (): ActingMails => {
+  const {get, subscribe, set} = createValue<Acting>({actions: new Map(), failed: undefined});
+  const change = (part: Partial<Acting>): void => set({...get(), ...part});
+  return {
+    get,
+    subscribe,
+    begin: (action, mails) =>
+      change({actions: new Map([...get().actions, ...mails.map(mail => [mailId(mail), action] as const)])}),
+    end: mails => {
+      const actions = new Map(get().actions);
+      for (const mail of mails) actions.delete(mailId(mail));
+      change({actions});
+    },
+    fail: ({text, failures}) => change({failed: {text, failures: failures.slice(-maxFailures)}}),
+  };
 };

@@ -1,14 +1,16 @@
 // List of held mail: reads the rows that are shown, and reads them again after events, while the screen is shown.
+
+import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {Client} from '../../../client/client.ts';
-import {mailId} from '../../../quarantine/mail-id.ts';
+import {briefTimeText, firstOf, senderText, sizeText, timeText} from '../../../output/cell-text.ts';
+import type {Tone} from '../../../output/column.ts';
+import {mailId} from '../../../quarantine/held-mail-columns.ts';
+import type {TuiColumn} from '../../list/list.ts';
 import type {Live} from '../../shell/live.ts';
 import {createStore, type Store} from '../../shell/store.ts';
-import {findCursor, readWindow} from './list-reads.ts';
-import {afterEvent, initialList, type ListEvent, type ListState} from './list-state.ts';
-import {isByTime} from './mail-order.ts';
-import {createReadLoop} from './read-loop.ts';
+import {afterEvent, initialList, isByTime, type ListEvent, type ListState} from './list-state.ts';
+import {createReadLoop, findCursor, missingRows, readWindow, rowsAroundCursor} from './read-loop.ts';
 import {createSortedList} from './sorted-list.ts';
-import {missingRows, rowsAroundCursor} from './wanted-rows.ts';
 
 export interface MailList extends Store<ListState, ListEvent> {
   /** Reads the rows on the screen again. */
@@ -78,4 +80,49 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
       };
     },
   };
+};
+
+/** Narrower screens show short timestamps. */
+const wideFrom = 130;
+/** Subject and sender get their width before further columns appear. */
+const easyFrom = 100;
+
+export const mailColumns = (width: number, thresholds: Thresholds): TuiColumn<HeldMail>[] => [
+  width >= wideFrom
+    ? {title: 'ARRIVED', cell: mail => timeText(mail.arrived_at), width: 20}
+    : {title: 'ARRIVED', cell: mail => briefTimeText(mail.arrived_at), width: 12},
+  {title: 'SCORE', cell: scoreText, width: 6, align: 'right', style: mail => toneOfScore(mail, thresholds)},
+  {title: 'REASON', cell: mail => mail.reason, width: 8, dropRank: 5},
+  {title: 'FROM', cell: mail => senderText(mail.sender), width: width >= easyFrom ? 20 : 12, grow: 3, dropRank: 7},
+  {title: 'TO', cell: mail => firstOf(mail.recipients), width: width >= easyFrom ? 18 : 12, grow: 2, dropRank: 6},
+  {title: 'SUBJECT', cell: mail => mail.subject, width: width >= easyFrom ? 36 : 14, grow: 5},
+  {title: 'SIZE', cell: mail => sizeText(mail.size_bytes), width: 10, align: 'right', dropRank: 4},
+  {title: 'NODE', cell: mail => mail.node_id, width: 12, dropRank: 3},
+  {title: 'SYMBOLS', cell: mail => mail.symbols.join(' '), width: 30, grow: 2, dropRank: 1},
+];
+
+const scoreText = ({score}: HeldMail): string => String(Math.round(score * 100) / 100);
+
+interface Range {
+  quarantine: number;
+  reject: number;
+}
+
+/** By domain, as far as they are known. */
+export type Thresholds = ReadonlyMap<string, Range>;
+
+/** The defaults of a domain. */
+const defaults: Range = {quarantine: 6, reject: 15};
+
+/** By the distance to rejection: bad in the last third between the thresholds, warn in the second. */
+export const toneOfScore = (
+  {recipients, score}: Pick<HeldMail, 'recipients' | 'score'>,
+  thresholds: Thresholds,
+): Tone | undefined => {
+  const address = recipients[0] ?? '';
+  const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase();
+  const {quarantine, reject} = thresholds.get(domain) ?? defaults;
+  const part = (score - quarantine) / Math.max(0.001, reject - quarantine);
+  if (part >= 2 / 3) return 'bad';
+  return part >= 1 / 3 ? 'warn' : undefined;
 };

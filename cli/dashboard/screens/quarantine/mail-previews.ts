@@ -4,7 +4,7 @@ import type {ActionOutcome, HeldMailDetail, MailReference} from '../../../../sha
 import type {Client} from '../../../client/client.ts';
 import {asCliError, type CliError} from '../../../errors.ts';
 import {timeText} from '../../../output/cell-text.ts';
-import {mailId} from '../../../quarantine/mail-id.ts';
+import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import type {MailContents} from '../../../quarantine/mail-reader.ts';
 import type {Live} from '../../shell/live.ts';
 import {createValue, type Watched} from '../../shell/store.ts';

@@ -2,12 +2,12 @@
 // looks like a line of the dashboard.
 import type {HeldMail, HeldMailDetail} from '../../../../shared/held-mail.ts';
 import {plural, senderText, sizeText, timeText} from '../../../output/cell-text.ts';
-import {mailId} from '../../../quarantine/mail-id.ts';
+import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import type {MailContents} from '../../../quarantine/mail-reader.ts';
 import {fitText, wrapText} from '../../shell/fit-text.ts';
 import type {Theme} from '../../shell/theme.ts';
+import {type Thresholds, toneOfScore} from './mail-list.ts';
 import type {Preview} from './mail-previews.ts';
-import {type Thresholds, toneOfScore} from './score-tone.ts';
 
 interface PreviewLayout {
   width: number;

@@ -1,12 +1,13 @@
 // State and sources of the quarantine screen, kept while another screen is shown.
+
+import {reasons} from '../../../../shared/reason.ts';
+import {filterNames} from '../../../quarantine/query-line.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import type {Source} from '../../shell/source.ts';
 import {createStore, type Store} from '../../shell/store.ts';
-import {type ActingMails, createActingMails} from './acting-mails.ts';
-import {createMailList, type MailList} from './mail-list.ts';
+import {type ActingMails, createActingMails} from './held-mail-actions.ts';
+import {createMailList, type MailList, type Thresholds} from './mail-list.ts';
 import {createMailPreviews, type MailPreviews} from './mail-previews.ts';
-import type {KnownNames} from './query-completion.ts';
-import type {Thresholds} from './score-tone.ts';
 import {afterScreenEvent, initialScreen, type ScreenEvent, type ScreenState} from './screen-state.ts';
 import {createViewStore, type ViewStore} from './view-store.ts';
 
@@ -58,4 +59,43 @@ const loadNames = async ({client, may, me}: AppContext): Promise<QuarantineNames
       domains.map(({name: domain, quarantine_threshold: quarantine, reject_threshold: reject}) => [domain, {quarantine, reject}]),
     ),
   };
+};
+
+/** Known names of the cluster. */
+export interface KnownNames {
+  domains: readonly string[];
+  nodes: readonly string[];
+}
+
+const offered = ['domain:', 'from:', 'to:', 'subject:', 'since:', 'until:', 'score>=', 'score<', 'reason:', 'node:'];
+const durations = ['1h', '2h', '6h', '1d', '2d', '1w'];
+const most = 50;
+
+/** Completions of the last part of the line; each is a whole line. */
+export const completeQuery = (text: string, known: KnownNames): string[] => {
+  const [, before = '', last = ''] = /^(.*?)(\S*)$/s.exec(text) ?? [];
+  const [, name, value] = /^([A-Za-z_]+):(.*)$/s.exec(last) ?? [];
+  const found =
+    name === undefined || value === undefined
+      ? offered.filter(start => start.startsWith(last.toLowerCase()))
+      : valuesOf(name.toLowerCase(), known)
+          .filter(each => each.startsWith(value.toLowerCase()) && each !== value)
+          .map(each => `${name}:${each}`);
+  return found.slice(0, most).map(each => before + each);
+};
+
+const valuesOf = (name: string, {domains, nodes}: KnownNames): readonly string[] => {
+  switch (filterNames[name]) {
+    case 'domain':
+      return domains;
+    case 'node':
+      return nodes;
+    case 'reason':
+      return reasons;
+    case 'since':
+    case 'until':
+      return durations;
+    default:
+      return [];
+  }
 };

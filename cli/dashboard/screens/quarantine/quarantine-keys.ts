@@ -4,15 +4,11 @@ import {isEmptyQuery} from '../../../quarantine/hold-query.ts';
 import {moved, movingKeys} from '../../list/list-window.ts';
 import type {Binding, KeyName} from '../../shell/keys.ts';
 import type {ScreenCommand, Shell} from '../../shell/shell.ts';
-import {askToAct} from './act-keys.ts';
+import {askToAct, openFailures, openIds, openSave} from './act-keys.ts';
 import {ask, openFilter, openOrders, openViews, saveCurrentView, setFilter, setOrder} from './find-keys.ts';
-import {mailUnderCursor, rowCount} from './list-state.ts';
-import {openFailures, openIds, openSave} from './mail-keys.ts';
-import {mailOrders} from './mail-order.ts';
-import type {QuarantineContext} from './quarantine-context.ts';
-import type {Layout} from './quarantine-layout.ts';
-import {lastScroll} from './quarantine-view.ts';
-import {completeQuery} from './query-completion.ts';
+import {mailOrders, mailUnderCursor, rowCount} from './list-state.ts';
+import {completeQuery, type QuarantineContext} from './quarantine-context.ts';
+import {type Layout, lastScroll} from './quarantine-view.ts';
 import {markRange, selectAll} from './select-keys.ts';
 
 interface KeyFacts {

@@ -1,16 +1,15 @@
 import {type ReactElement, useEffect, useLayoutEffect, useMemo, useSyncExternalStore} from 'react';
-import {mailId} from '../../../quarantine/mail-id.ts';
+import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import {useBindings, useWatched} from '../../shell/hooks.ts';
 import {Lines} from '../../shell/lines.tsx';
 import {useShell} from '../../shell/shell.ts';
 import {mailUnderCursor} from './list-state.ts';
+import type {Thresholds} from './mail-list.ts';
 import {goneText} from './mail-previews.ts';
 import {previewLines} from './preview-lines.ts';
 import {quarantineContext} from './quarantine-context.ts';
 import {quarantineBindings, quarantineCommands} from './quarantine-keys.ts';
-import {layoutOf} from './quarantine-layout.ts';
-import {quarantineLines} from './quarantine-view.ts';
-import type {Thresholds} from './score-tone.ts';
+import {layoutOf, quarantineLines} from './quarantine-view.ts';
 
 const noThresholds: Thresholds = new Map();
 

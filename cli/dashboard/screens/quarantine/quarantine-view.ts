@@ -1,21 +1,18 @@
 // Lines of the quarantine screen. The cost depends on the size of the screen, never on the number of mails.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import {displayWidth} from '../../../output/display-width.ts';
+import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import {isEmptyQuery} from '../../../quarantine/hold-query.ts';
-import {mailId} from '../../../quarantine/mail-id.ts';
-import type {List} from '../../list/list.ts';
+import type {List, TuiColumn} from '../../list/list.ts';
 import {sideBySide, tableLines} from '../../list/list-lines.ts';
-import type {TuiColumn} from '../../list/table-lines.ts';
 import {fitText, wrapText} from '../../shell/fit-text.ts';
 import type {Size} from '../../shell/shell.ts';
 import type {Theme} from '../../shell/theme.ts';
-import type {Acting} from './acting-mails.ts';
 import {type BarFacts, filterLine, noticesLine} from './bar-lines.ts';
-import {type ListState, mailAt, mailUnderCursor, rowCount} from './list-state.ts';
-import {mailColumns} from './mail-columns.ts';
-import {isByTime} from './mail-order.ts';
-import {type Layout, layoutOf} from './quarantine-layout.ts';
-import type {Thresholds} from './score-tone.ts';
+import type {Acting} from './held-mail-actions.ts';
+import {isByTime, type ListState, mailAt, mailUnderCursor, rowCount} from './list-state.ts';
+import {mailColumns, type Thresholds} from './mail-list.ts';
+import type {PreviewMode} from './screen-state.ts';
 import {sortedRange} from './select-keys.ts';
 
 export interface QuarantineView extends Omit<BarFacts, 'width'> {
@@ -123,3 +120,40 @@ const previewPane = ({preview, screen, theme, list}: QuarantineView, {columns, r
 };
 
 export const lastScroll = (lines: number, rows: number): number => (lines <= rows ? 0 : lines - rows + 1);
+
+export interface Layout {
+  kind: 'list' | 'beside' | 'below' | 'full';
+  /** The table without its header. */
+  list: Size;
+  preview: Size;
+}
+
+/** The bar and the notices. */
+const barRows = 2;
+const headerRows = 1;
+const besideFrom = 120;
+const separatorWidth = 3;
+
+export const layoutOf = (size: Size, mode: PreviewMode): Layout => {
+  const {columns, rows} = size;
+  const below = Math.max(0, rows - barRows);
+  const nothing: Size = {columns: 0, rows: 0};
+  const whole: Size = {columns, rows: Math.max(1, below - headerRows)};
+  // A question needs the space more than the preview.
+  if (mode === 'off' || below < 8) return {kind: 'list', list: whole, preview: nothing};
+  if (mode === 'full') return {kind: 'full', list: whole, preview: {columns, rows: below}};
+  if (columns >= besideFrom) {
+    const width = Math.floor((columns - separatorWidth) * 0.55);
+    return {
+      kind: 'beside',
+      list: {columns: width, rows: whole.rows},
+      preview: {columns: columns - separatorWidth - width, rows: below},
+    };
+  }
+  const listRows = Math.max(3, Math.floor((below - headerRows - 1) * 0.4));
+  return {
+    kind: 'below',
+    list: {columns, rows: listRows},
+    preview: {columns, rows: below - headerRows - listRows - 1},
+  };
+};

@@ -1,7 +1,7 @@
 // State of the quarantine screen besides the list: the selection, the preview, the history of filters.
 import type {HeldMail, MailReference} from '../../../../shared/held-mail.ts';
 import {senderText} from '../../../output/cell-text.ts';
-import {mailId} from '../../../quarantine/mail-id.ts';
+import {mailId} from '../../../quarantine/held-mail-columns.ts';
 
 /** The members of a mail that actions and messages need, as many mails may be selected. */
 export interface PickedMail extends MailReference {

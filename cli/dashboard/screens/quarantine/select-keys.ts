@@ -1,12 +1,11 @@
 // Selection beyond the screen: a range, or all matches.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import {plural} from '../../../output/cell-text.ts';
+import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
 import {parametersOf, type QueryParameters, queryWords} from '../../../quarantine/hold-query.ts';
-import {mailId} from '../../../quarantine/mail-id.ts';
 import type {Shell} from '../../shell/shell.ts';
-import {type ListState, mailUnderCursor} from './list-state.ts';
-import {isByTime} from './mail-order.ts';
+import {isByTime, type ListState, mailUnderCursor} from './list-state.ts';
 import type {QuarantineContext} from './quarantine-context.ts';
 import {maxPicked, type PickedMail, pickedMail} from './screen-state.ts';
 

@@ -1,11 +1,9 @@
 // Whole list of held mail, read for the orders that the API does not have.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
+import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
-import {mailId} from '../../../quarantine/mail-id.ts';
-import {parametersNow, type ReadableList, readPage} from './list-reads.ts';
-import {type Reading, rowCount} from './list-state.ts';
-import {maxSorted} from './mail-order.ts';
-import {pageSize} from './wanted-rows.ts';
+import {maxSorted, type Reading, rowCount} from './list-state.ts';
+import {pageSize, parametersNow, type ReadableList, readPage} from './read-loop.ts';
 
 interface SortedList {
   /** True until that list has been read, or is being read. */

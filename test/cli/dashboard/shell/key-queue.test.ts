@@ -1,6 +1,5 @@
 import test from 'ava';
-import {createKeyQueue} from '../../../../cli/dashboard/shell/key-queue.ts';
-import {keyNames} from '../../../../cli/dashboard/shell/keys.ts';
+import {createKeyQueue, keyNames} from '../../../../cli/dashboard/shell/keys.ts';
 
 test('a key waits until the one before has taken effect', t => {
   const handled: string[] = [];

@@ -1,5 +1,5 @@
 import test from 'ava';
-import {longIdTime} from '../../../../daemon/hold/postfix/long-queue-id.ts';
+import {longIdTime} from '../../../../daemon/hold/postfix/hold-file.ts';
 
 test('a long queue id tells when it was given, a short one does not', t => {
   t.is(longIdTime('4jXCly3lkXzJc6h')?.seconds, 1_795_314_766);

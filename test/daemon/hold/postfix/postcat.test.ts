@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {mailsIn} from '../../../../daemon/hold/postfix/postcat.ts';
+import {mailsIn} from '../../../../daemon/hold/postfix/postfix-body.ts';
 
 /** The output of Postfix 3.7 for one mail. */
 const said = (id: string, {header = 'Subject: hello\n', client = '192.0.2.1', helo = 'client.test', queue = 'hold'} = {}) =>

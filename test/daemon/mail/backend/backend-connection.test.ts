@@ -7,7 +7,7 @@ import {
   connectBackend,
   defaultBackendTimeouts,
 } from '../../../../daemon/mail/backend/backend-connection.ts';
-import type {Route} from '../../../../daemon/services/intake/mail-ports.ts';
+import type {Route} from '../../../../daemon/services/intake/mail.ts';
 import type {HostPort} from '../../../../shared/host-port.ts';
 import {selfSigned} from '../../../helpers/certificate.ts';
 import {pause} from '../../../helpers/pause.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import {createBackendFailures} from '../../../../daemon/mail/backend/backend-failures.ts';
+import {createBackendFailures} from '../../../../daemon/mail/backend/backend-pool.ts';
 
 test('what is wrong with a server is said once a minute, and something else at once', t => {
   const lines: string[] = [];

@@ -1,5 +1,5 @@
 import test, {type ExecutionContext} from 'ava';
-import {createDeadServers} from '../../../../daemon/mail/backend/dead-servers.ts';
+import {createDeadServers} from '../../../../daemon/mail/backend/backend-pool.ts';
 import {useFakeClock} from '../../../helpers/fake-clock.ts';
 
 const server = 'mx1.example:25';

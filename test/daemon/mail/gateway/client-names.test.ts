@@ -1,5 +1,5 @@
 import test from 'ava';
-import {createClientNames} from '../../../../daemon/mail/gateway/client-names.ts';
+import {createClientNames} from '../../../../daemon/mail/gateway/clients.ts';
 import type {Owner} from '../../../helpers/daemon.ts';
 import {startDnsZone, type Zone} from '../../../helpers/dns-zone.ts';
 

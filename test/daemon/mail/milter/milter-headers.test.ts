@@ -1,6 +1,6 @@
 import test from 'ava';
 import type {MilterReply} from '../../../../daemon/mail/milter/milter-codec.ts';
-import {addScore, insertInFront, removeClaims} from '../../../../daemon/mail/milter/milter-headers.ts';
+import {addScore, insertInFront, removeClaims} from '../../../../daemon/mail/milter/milter-mail.ts';
 import {judgement} from '../../../helpers/gateway.ts';
 import {headersOf} from '../../../helpers/received-mail.ts';
 

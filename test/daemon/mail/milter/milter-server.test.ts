@@ -6,7 +6,7 @@ import {join} from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
 import test, {type ExecutionContext} from 'ava';
 import {testString} from '../../../../daemon/mail/content-check.ts';
-import type {MilterServerNeeds} from '../../../../daemon/mail/milter/milter-server.ts';
+import type {MilterServerNeeds} from '../../../../daemon/mail/milter/milter-connection.ts';
 import type {Judgement} from '../../../../daemon/services/intake/mail.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import {eventually} from '../../../helpers/eventually.ts';

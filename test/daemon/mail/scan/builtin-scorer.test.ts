@@ -1,12 +1,12 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {createBuiltinScorer} from '../../../../daemon/mail/scan/builtin-scorer.ts';
 import {
+  createBuiltinScorer,
   parseSpamdResult,
   parseSpamScore,
   parseSpamStatus,
   upstreamVerdict,
-} from '../../../../daemon/mail/scan/upstream-verdict.ts';
+} from '../../../../daemon/mail/scan/builtin-scorer.ts';
 import {headersOf, receivedMail, sample} from '../../../helpers/received-mail.ts';
 
 const scorer = createBuiltinScorer();

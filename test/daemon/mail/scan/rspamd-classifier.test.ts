@@ -1,7 +1,7 @@
 import {createServer, type IncomingHttpHeaders, type RequestListener} from 'node:http';
 import test, {type ExecutionContext} from 'ava';
 import {createRspamdClassifier, type RspamdClassifierOptions} from '../../../../daemon/mail/scan/rspamd-classifier.ts';
-import type {Classifier, TrainingClass} from '../../../../daemon/services/intake/mail-ports.ts';
+import type {Classifier, TrainingClass} from '../../../../daemon/services/intake/mail.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import {listening} from '../../../helpers/listening.ts';
 import {closedPort} from '../../../helpers/ports.ts';

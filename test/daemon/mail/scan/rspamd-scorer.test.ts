@@ -1,8 +1,7 @@
 import {createServer, type IncomingMessage, type RequestListener} from 'node:http';
 import {Readable} from 'node:stream';
 import test, {type ExecutionContext} from 'ava';
-import {scoreOfAnswer} from '../../../../daemon/mail/scan/rspamd-answer.ts';
-import {createRspamdScorer, type RspamdOptions} from '../../../../daemon/mail/scan/rspamd-scorer.ts';
+import {createRspamdScorer, type RspamdOptions, scoreOfAnswer} from '../../../../daemon/mail/scan/rspamd-scorer.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import {eventually} from '../../../helpers/eventually.ts';
 import {listening} from '../../../helpers/listening.ts';

@@ -4,9 +4,9 @@ import test from 'ava';
 import {dkimVerify} from 'mailauth/lib/dkim/verify.js';
 import {createDkimSigner, type SigningKey} from '../../../../daemon/mail/sign/dkim.ts';
 import {traceHeader} from '../../../../daemon/mail/trace-header.ts';
-import {dkimRecord, generateDkimKey} from '../../../../daemon/services/domains/dkim-key-pair.ts';
-import {type DkimAlgorithm, dkimAlgorithms} from '../../../../shared/dkim-algorithm.ts';
+import {dkimRecord, generateDkimKey} from '../../../../daemon/services/domains/domain-parts.ts';
 import {Fault} from '../../../../shared/fault.ts';
+import {type DkimAlgorithm, dkimAlgorithms} from '../../../../shared/field-rules.ts';
 import {contentOf, headersOf, receivedMail, sample} from '../../../helpers/received-mail.ts';
 
 const signer = createDkimSigner();

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {createNetstringReader, MalformedNetstring, netstring} from '../../../../daemon/mail/socketmap/netstring.ts';
+import {createNetstringReader, MalformedNetstring, netstring} from '../../../../daemon/mail/socketmap/socketmap-server.ts';
 
 const text = (bytes: string) => Buffer.from(bytes, 'latin1');
 

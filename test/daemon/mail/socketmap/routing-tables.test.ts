@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type {RecipientAnswer} from '../../../../daemon/mail/backend/recipient-check.ts';
 import {createRoutingTables, tableNames} from '../../../../daemon/mail/socketmap/routing-tables.ts';
 import type {Domain} from '../../../../shared/domain.ts';
-import {domainDefaults} from '../../../../shared/domain-rules.ts';
+import {domainDefaults} from '../../../../shared/field-rules.ts';
 import {parseHostPort} from '../../../../shared/host-port.ts';
 
 const domain = (name: string, more: Partial<Domain> = {}): Domain => ({

@@ -3,8 +3,13 @@ import {connect as connectSocket, type Socket} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import {createNetstringReader, netstring} from '../../../../daemon/mail/socketmap/netstring.ts';
-import {type SocketmapNeeds, startSocketmapServer, type TableAnswer} from '../../../../daemon/mail/socketmap/socketmap-server.ts';
+import {
+  createNetstringReader,
+  netstring,
+  type SocketmapNeeds,
+  startSocketmapServer,
+  type TableAnswer,
+} from '../../../../daemon/mail/socketmap/socketmap-server.ts';
 
 interface Client {
   socket: Socket;

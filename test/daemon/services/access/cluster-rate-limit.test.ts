@@ -1,6 +1,5 @@
 import test from 'ava';
-import {createClusterRateLimits} from '../../../../daemon/services/access/cluster-rate-limit.ts';
-import {createRateLimiter} from '../../../../daemon/services/access/rate-limit.ts';
+import {createClusterRateLimits, createRateLimiter} from '../../../../daemon/services/access/rate-limit.ts';
 
 /** A node with a peer that gets all counts when `answer` is called: at every `sendHeartbeats`, unless it is silent. */
 const withPeer = (isSilent = false) => {

@@ -1,6 +1,6 @@
 import test, {type ExecutionContext} from 'ava';
 import {createConfiguration} from '../../../../daemon/replication/configuration.ts';
-import {createNodeDirectory} from '../../../../daemon/services/cluster/node-directory.ts';
+import {createNodeDirectory} from '../../../../daemon/services/cluster/membership.ts';
 import type {Heartbeat} from '../../../../daemon/services/cluster/peer-protocol.ts';
 import {type HealthChange, openPeerStates} from '../../../../daemon/services/cluster/peer-states.ts';
 import {testStore} from '../../../helpers/store.ts';

@@ -6,7 +6,7 @@ import type {Drift} from '../../../../daemon/replication/drift.ts';
 import {createHeartbeatExchange} from '../../../../daemon/replication/heartbeat-exchange.ts';
 import {createKeyDirectory} from '../../../../daemon/services/access/key-directory.ts';
 import {createRateLimiter} from '../../../../daemon/services/access/rate-limit.ts';
-import {createNodeDirectory} from '../../../../daemon/services/cluster/node-directory.ts';
+import {createNodeDirectory} from '../../../../daemon/services/cluster/membership.ts';
 import {openPeerStates} from '../../../../daemon/services/cluster/peer-states.ts';
 import {createRefusals} from '../../../../daemon/services/cluster/refusals.ts';
 import {addDomain, createReplica, everything, sender} from '../../../helpers/replica.ts';

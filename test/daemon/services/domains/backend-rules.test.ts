@@ -1,6 +1,6 @@
 import test from 'ava';
 import {createNetworkSet} from '../../../../daemon/mail/networks.ts';
-import {createBackendRules} from '../../../../daemon/services/domains/backend-rules.ts';
+import {createBackendRules} from '../../../../daemon/services/domains/domains.ts';
 import type {StoredNode} from '../../../../daemon/services/records.ts';
 
 const node = (id: number, fields: Partial<StoredNode>): StoredNode => ({

@@ -1,6 +1,6 @@
 import {createPublicKey} from 'node:crypto';
 import test from 'ava';
-import {dkimRecord, generateDkimKey} from '../../../../daemon/services/domains/dkim-key-pair.ts';
+import {dkimRecord, generateDkimKey} from '../../../../daemon/services/domains/domain-parts.ts';
 
 test('an RSA record holds the public half of the private key', async t => {
   const pair = await generateDkimKey('rsa-2048');

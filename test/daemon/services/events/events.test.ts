@@ -2,8 +2,7 @@
 
 import test, {type ExecutionContext} from 'ava';
 import type {Actor} from '../../../../daemon/services/access/actor.ts';
-import {publishConfigEvents} from '../../../../daemon/services/events/config-events.ts';
-import {createEventBus} from '../../../../daemon/services/events/event-bus.ts';
+import {createEventBus, publishConfigEvents} from '../../../../daemon/services/events/event-bus.ts';
 import {createEvents} from '../../../../daemon/services/events/events.ts';
 import {type EventType, eventTypes} from '../../../../shared/event-type.ts';
 import {Fault} from '../../../../shared/fault.ts';

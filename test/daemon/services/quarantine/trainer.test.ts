@@ -1,6 +1,6 @@
 import {Readable} from 'node:stream';
 import test from 'ava';
-import type {Classifier, TrainingClass, TrainingResult} from '../../../../daemon/services/intake/mail-ports.ts';
+import type {Classifier, TrainingClass, TrainingResult} from '../../../../daemon/services/intake/mail.ts';
 import {createTrainer} from '../../../../daemon/services/quarantine/trainer.ts';
 
 const mail = {queueId: 'Q1w2E3', sender: 'ada@example.net', recipients: ['ben@example.com']};

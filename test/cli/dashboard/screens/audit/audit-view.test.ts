@@ -2,14 +2,16 @@ import test from 'ava';
 import {initialList, shownRows} from '../../../../../cli/dashboard/list/list.ts';
 import {parseListFilter} from '../../../../../cli/dashboard/list/list-query.ts';
 import {auditList, auditPage} from '../../../../../cli/dashboard/screens/audit/audit-list.ts';
-import {auditFault, auditParameters, isNarrowedHere} from '../../../../../cli/dashboard/screens/audit/audit-query.ts';
 import {
   type AuditEvent,
   type AuditState,
+  auditFault,
+  auditParameters,
   auditReducer,
   auditTerms,
   emptyAudit,
   hasOlder,
+  isNarrowedHere,
   knownCount,
 } from '../../../../../cli/dashboard/screens/audit/audit-state.ts';
 import type {Size} from '../../../../../cli/dashboard/shell/shell.ts';

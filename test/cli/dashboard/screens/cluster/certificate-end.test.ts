@@ -1,6 +1,6 @@
 import {createServer} from 'node:https';
 import test, {type ExecutionContext} from 'ava';
-import {readCertificateEnd} from '../../../../../cli/dashboard/screens/cluster/certificate-end.ts';
+import {readCertificateEnd} from '../../../../../cli/dashboard/screens/cluster/cluster-sources.ts';
 import {formatHostPort} from '../../../../../shared/host-port.ts';
 import {selfSigned} from '../../../../helpers/certificate.ts';
 import {listening} from '../../../../helpers/listening.ts';

@@ -1,14 +1,12 @@
 import test from 'ava';
 import type {Request} from '../../../../../cli/client/transport.ts';
-import {driftOf} from '../../../../../cli/cluster/drift.ts';
+import {driftOf} from '../../../../../cli/cluster/cluster-drift.ts';
 import {cutOffText} from '../../../../../cli/cluster/node-condition.ts';
-import {agedStatus} from '../../../../../cli/dashboard/screens/cluster/aged-status.ts';
 import {alarmsOf, changesBetween, changeText, seenSecondsAgo} from '../../../../../cli/dashboard/screens/cluster/alarms.ts';
-import {createArrivals} from '../../../../../cli/dashboard/screens/cluster/arrivals.ts';
-import {createHistory} from '../../../../../cli/dashboard/screens/cluster/history.ts';
-import {parseMetrics} from '../../../../../cli/dashboard/screens/cluster/metrics-text.ts';
+import {agedStatus} from '../../../../../cli/dashboard/screens/cluster/cluster-sources.ts';
+import {createArrivals, parseMetrics} from '../../../../../cli/dashboard/screens/cluster/figures.ts';
+import {bar, createHistory, sparkline} from '../../../../../cli/dashboard/screens/cluster/history.ts';
 import {nodePage} from '../../../../../cli/dashboard/screens/cluster/node-page.ts';
-import {bar, sparkline} from '../../../../../cli/dashboard/screens/cluster/sparkline.ts';
 import type {ClusterStatus, Peer} from '../../../../../shared/cluster-status.ts';
 import {fakeClient} from '../../../../helpers/cli/fake-client.ts';
 import {clusterOf, otherHash, peer} from '../../../../helpers/dashboard/cluster-records.ts';

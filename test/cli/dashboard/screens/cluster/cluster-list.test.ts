@@ -1,10 +1,9 @@
 import test from 'ava';
-import {driftOf} from '../../../../../cli/cluster/drift.ts';
+import {driftOf} from '../../../../../cli/cluster/cluster-drift.ts';
 import {initialList} from '../../../../../cli/dashboard/list/list.ts';
 import {type ClusterFacts, clusterList} from '../../../../../cli/dashboard/screens/cluster/cluster-list.ts';
-import {driftPage} from '../../../../../cli/dashboard/screens/cluster/drift-page.ts';
 import {createHistory} from '../../../../../cli/dashboard/screens/cluster/history.ts';
-import {nodePage} from '../../../../../cli/dashboard/screens/cluster/node-page.ts';
+import {driftPage, nodePage} from '../../../../../cli/dashboard/screens/cluster/node-page.ts';
 import type {Size} from '../../../../../cli/dashboard/shell/shell.ts';
 import {createTheme} from '../../../../../cli/dashboard/shell/theme.ts';
 import type {ClusterDrift} from '../../../../../shared/cluster-drift.ts';

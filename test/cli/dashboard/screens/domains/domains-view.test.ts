@@ -10,17 +10,18 @@ import {
   settingFaults,
   valuesOf,
 } from '../../../../../cli/dashboard/screens/domains/domain-settings.ts';
-import {domainRows, domainsList} from '../../../../../cli/dashboard/screens/domains/domains-list.ts';
+import {recordLines, zoneBlock} from '../../../../../cli/dashboard/screens/domains/domain-view.tsx';
 import {
   type DomainsEvent,
   type DomainsView,
+  domainRows,
+  domainsList,
   domainsReducer,
   initialView,
-} from '../../../../../cli/dashboard/screens/domains/domains-state.ts';
+} from '../../../../../cli/dashboard/screens/domains/domains-list.ts';
 import {filterFaults} from '../../../../../cli/dashboard/screens/domains/part-actions.ts';
-import {recordLines, zoneBlock} from '../../../../../cli/dashboard/screens/domains/record-lines.ts';
 import {copyToClipboard} from '../../../../../cli/dashboard/shell/clipboard.ts';
-import {whyNot} from '../../../../../cli/dashboard/shell/why-not.ts';
+import {whyNot} from '../../../../../cli/dashboard/shell/shell.ts';
 import {CliError} from '../../../../../cli/errors.ts';
 import type {DkimKey} from '../../../../../shared/dkim-key.ts';
 import {createDomainSchema, type Domain} from '../../../../../shared/domain.ts';

@@ -1,7 +1,6 @@
 import test from 'ava';
 import {initialList} from '../../../../../cli/dashboard/list/list.ts';
-import {eventPage} from '../../../../../cli/dashboard/screens/events/event-page.ts';
-import {type EventFacts, eventsList} from '../../../../../cli/dashboard/screens/events/events-list.ts';
+import {type EventFacts, eventPage, eventsList} from '../../../../../cli/dashboard/screens/events/events-list.ts';
 import {type EventLog, eventLimit, startEventLog} from '../../../../../cli/dashboard/shell/event-log.ts';
 import type {Live, LiveState} from '../../../../../cli/dashboard/shell/live.ts';
 import type {Size} from '../../../../../cli/dashboard/shell/shell.ts';

@@ -1,10 +1,8 @@
 import test from 'ava';
 import {initialList, shownRows} from '../../../../../cli/dashboard/list/list.ts';
-import {conditionOf} from '../../../../../cli/dashboard/screens/keys/key-facts.ts';
+import {askToRotate} from '../../../../../cli/dashboard/screens/keys/key-actions.ts';
 import {checkKeyForm} from '../../../../../cli/dashboard/screens/keys/key-form.ts';
-import {keyPage} from '../../../../../cli/dashboard/screens/keys/key-page.ts';
-import {keysList} from '../../../../../cli/dashboard/screens/keys/keys-list.ts';
-import {askToRotate} from '../../../../../cli/dashboard/screens/keys/rotate-key.ts';
+import {conditionOf, keyPage, keysList} from '../../../../../cli/dashboard/screens/keys/keys-list.ts';
 import type {Shell} from '../../../../../cli/dashboard/shell/shell.ts';
 import {createTheme} from '../../../../../cli/dashboard/shell/theme.ts';
 import type {ApiKey} from '../../../../../shared/api-key.ts';

@@ -1,10 +1,15 @@
 import test, {type ExecutionContext} from 'ava';
 import {moved} from '../../../../../cli/dashboard/list/list-window.ts';
-import {mailAt, mailUnderCursor, rowCount} from '../../../../../cli/dashboard/screens/quarantine/list-state.ts';
+import {
+  type MailOrder,
+  mailAt,
+  mailUnderCursor,
+  rowCount,
+  sortMails,
+} from '../../../../../cli/dashboard/screens/quarantine/list-state.ts';
 import {createMailList} from '../../../../../cli/dashboard/screens/quarantine/mail-list.ts';
-import {type MailOrder, sortMails} from '../../../../../cli/dashboard/screens/quarantine/mail-order.ts';
 import {CliError} from '../../../../../cli/errors.ts';
-import {mailId} from '../../../../../cli/quarantine/mail-id.ts';
+import {mailId} from '../../../../../cli/quarantine/held-mail-columns.ts';
 import type {ClusterEvent} from '../../../../../shared/cluster-event.ts';
 import {createMailApi, heldMail, heldMails, type MailApi} from '../../../../helpers/dashboard/held-mails.ts';
 import {eventually} from '../../../../helpers/eventually.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {completeQuery} from '../../../../../cli/dashboard/screens/quarantine/query-completion.ts';
+import {completeQuery} from '../../../../../cli/dashboard/screens/quarantine/quarantine-context.ts';
 import {type HoldQuery, parametersOf, queryWords} from '../../../../../cli/quarantine/hold-query.ts';
 import {parseQuery, printQuery, queryFault} from '../../../../../cli/quarantine/query-line.ts';
 

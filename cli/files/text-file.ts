@@ -1,0 +1,110 @@
+// Small files of mfctl: checked reads, atomic writes, and what is wrong with a file.
+import {randomUUID} from 'node:crypto';
+import {type FileHandle, open, realpath, rename, rm} from 'node:fs/promises';
+import {dirname} from 'node:path';
+import type {CreatedApiKey} from '../../shared/api-key.ts';
+import {isWellFormed, labelPattern} from '../../shared/field-rules.ts';
+import {syncFolder} from '../../shared/sync-folder.ts';
+import {CliError} from '../errors.ts';
+
+/** Readers see the old text or the new one, also after a power cut. A symbolic link is kept. Mode 0600. */
+export const writeAtomically = async (file: string, text: string): Promise<void> => {
+  const target = await realpath(file).catch(() => file);
+  const temporary = `${target}.${randomUUID()}.tmp`;
+  try {
+    await writeDurably(await open(temporary, 'wx', 0o600), text);
+    await rename(temporary, target);
+  } catch (error) {
+    await rm(temporary, {force: true});
+    throw error;
+  }
+  await syncFolder(dirname(target));
+};
+
+/** Resolves once the text is on stable storage, and closes the file in any case. */
+const writeDurably = async (handle: FileHandle, text: string): Promise<void> => {
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+};
+
+export interface NewFile {
+  /** Resolves once the text is on stable storage. */
+  write(text: string): Promise<void>;
+  /** Deletes the file again. */
+  abandon(): Promise<void>;
+}
+
+/** Creates an empty file, to be written later; rejects with EEXIST when it exists. Mode 0600. */
+const createNewFile = async (file: string): Promise<NewFile> => {
+  const handle = await open(file, 'wx', 0o600);
+  return {
+    async write(text) {
+      await writeDurably(handle, text);
+      // The text is on disk; a folder that may not be read cannot be synced, which is no failure.
+      await syncFolder(dirname(file)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EACCES') throw error;
+      });
+    },
+    async abandon() {
+      await handle.close();
+      await rm(file, {force: true});
+    },
+  };
+};
+
+/** The message of an operating-system error, without the call and the errno that Node adds. */
+export const fileFailure = (file: string, error: unknown, doing: string, hint?: string): CliError => {
+  const {code = 'unknown'} = error as NodeJS.ErrnoException;
+  return new CliError('file_failed', `cannot ${doing} ${file}: ${reasons[code] ?? code}`, {cause: error, hint});
+};
+
+const reasons: Record<string, string> = {
+  ENOENT: 'no such file or folder',
+  EACCES: 'permission denied',
+  EPERM: 'not permitted',
+  EISDIR: 'is a folder',
+  ENOTDIR: 'a part of the path is no folder',
+  ENOSPC: 'no space left on the disk',
+  EROFS: 'the file system is read-only',
+  EEXIST: 'it exists already',
+};
+
+export type Path = readonly (string | number)[];
+/** Records a fault of the value at a path. */
+export type ReportFault = (path: Path, detail: string) => void;
+
+/** The fault of a label that a person typed. */
+export const labelFault = (value: unknown, maxChars: number): string | undefined => {
+  if (typeof value !== 'string') return 'must be a text';
+  const text = value.trim();
+  if (text === '') return 'must not be empty';
+  if (text.length > maxChars) return `must be at most ${maxChars} characters`;
+  return labelPattern.test(text) && isWellFormed(text) ? undefined : 'must not contain control characters';
+};
+
+export const isMapping = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const reportUnknownMembers = (value: object, known: readonly string[], path: Path, reportFault: ReportFault): void => {
+  for (const name of Object.keys(value))
+    if (!known.includes(name)) reportFault([...path, name], `is not known here; known are ${known.join(', ')}`);
+};
+
+/** Creates the file before the key: a new key must not be lost, and an existing file may hold the only copy of another key. */
+export const openKeyFile = async (file: string): Promise<NewFile> =>
+  createNewFile(file).catch(error => {
+    throw fileFailure(file, error, 'create', 'no key was made; choose another file');
+  });
+
+/** The error names the key that was created, as a key that could not be stored has to be revoked. */
+export const writeKeyFile = async ({id, key}: CreatedApiKey, kept: NewFile, file: string): Promise<void> => {
+  try {
+    await kept.write(`${key}\n`);
+  } catch (error) {
+    throw fileFailure(file, error, 'write', `the value of key ${id} is lost; remove it: mfctl key delete ${id}`);
+  }
+};
