@@ -21,9 +21,9 @@ interface ListScreenProps<R> {
 }
 
 /** Kept while another screen is shown. */
-export const useListState = (name: string): [ListState, (event: ListEvent) => void] => {
+export const useListState = (name: string) => {
   const {app} = useShell();
-  return [...useKeptReducer(app, `list ${name}`, listReducer, initialList)];
+  return useKeptReducer(app, `list ${name}`, listReducer, initialList);
 };
 
 export const ListScreen = <R,>(props: ListScreenProps<R>): ReactElement => {

@@ -37,8 +37,8 @@ export interface AppContext {
   /** The source of that name, created at the first call. */
   source<T>(name: string, needs: SourceOf<T>): Source<T>;
   notices: Notices;
-  /** State that screens keep while another one is shown, by name. */
-  kept: Map<string, unknown>;
+  /** State of that name, made at the first call: it stays while another screen is shown. */
+  kept<T>(name: string, make: () => T): T;
 }
 
 type AppContextNeeds = Omit<AppContext, 'may' | 'source' | 'kept' | 'notices' | 'now' | 'eventLog'> & {now?(): number};
@@ -54,20 +54,18 @@ const readingPermissions: readonly Permission[] = [
 
 export const createAppContext = ({now = Date.now, ...needs}: AppContextNeeds): AppContext => {
   const {live, me, isReadOnly} = needs;
-  const sources = new Map<string, unknown>();
+  const byName = new Map<string, unknown>();
+  const kept: AppContext['kept'] = <T>(name: string, make: () => T) => {
+    if (!byName.has(name)) byName.set(name, make());
+    return byName.get(name) as T;
+  };
   return {
     ...needs,
     now,
     eventLog: startEventLog({live, now}),
-    kept: new Map(),
+    kept,
     notices: createNotices(),
     may: permission => me.permissions.includes(permission) && (!isReadOnly || readingPermissions.includes(permission)),
-    source: <T>(name: string, source: SourceOf<T>) => {
-      const known = sources.get(name) as Source<T> | undefined;
-      if (known) return known;
-      const made = createSource<T>({...source, live, now});
-      sources.set(name, made);
-      return made;
-    },
+    source: (name, source) => kept(`source ${name}`, () => createSource({...source, live, now})),
   };
 };

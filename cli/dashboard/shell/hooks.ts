@@ -9,7 +9,7 @@ import type {Modal} from './modal.ts';
 import {type ScreenBindings, type Shell, useShell} from './shell.ts';
 import type {Message} from './shell-lines.ts';
 import type {Source} from './source.ts';
-import type {Watched} from './store.ts';
+import {createStore, type Watched} from './store.ts';
 
 export const useWatched = <T>({get, subscribe}: Watched<T>): T => useSyncExternalStore(subscribe, get);
 
@@ -47,11 +47,8 @@ export const useBindings = (bindings: ScreenBindings): void => {
 
 /** A reducer whose state survives while another screen is shown. */
 export const useKeptReducer = <S, E>(app: AppContext, name: string, reducer: (state: S, event: E) => S, initial: S) => {
-  const [state, dispatch] = useReducer(reducer, app.kept.has(name) ? (app.kept.get(name) as S) : initial);
-  useLayoutEffect(() => {
-    app.kept.set(name, state);
-  }, [app, name, state]);
-  return [state, dispatch] as const;
+  const store = app.kept(name, () => createStore(reducer, initial));
+  return [useWatched(store), store.dispatch] as const;
 };
 
 const messageMs = 10_000;

@@ -94,11 +94,7 @@ const certificateEveryMs = 10 * 60_000;
 /** By node. Each is read once in ten minutes, whether that worked or not. */
 export const certificatesSource = (app: AppContext): Source<CertificateEnds> => {
   const status = statusSource(app);
-  const known = keptIn(
-    app,
-    'cluster.certificates',
-    () => new Map<string, {url: string; readAtMs: number; end: CertificateEnd}>(),
-  );
+  const known = app.kept('cluster.certificates', () => new Map<string, {url: string; readAtMs: number; end: CertificateEnd}>());
   return app.source('cluster.certificates', {
     isElsewhere: true,
     refreshOn: [],
@@ -122,12 +118,7 @@ export const certificatesSource = (app: AppContext): Source<CertificateEnds> => 
   });
 };
 
-export const historyOf = (app: AppContext): History => keptIn(app, 'cluster.history', () => createHistory(app.now));
-
-const keptIn = <T>({kept}: AppContext, name: string, make: () => T): T => {
-  if (!kept.has(name)) kept.set(name, make());
-  return kept.get(name) as T;
-};
+export const historyOf = (app: AppContext): History => app.kept('cluster.history', () => createHistory(app.now));
 
 export interface CertificateEnd {
   /** Undefined when it could not be read. */

@@ -26,25 +26,16 @@ export interface QuarantineContext {
   collecting: AbortController | undefined;
 }
 
-const name = 'quarantine';
-const namesEveryMs = 60_000;
-
-export const quarantineContext = (app: AppContext): QuarantineContext => {
-  const known = app.kept.get(name) as QuarantineContext | undefined;
-  if (known) return known;
-  const {client, live, now} = app;
-  const made: QuarantineContext = {
-    list: createMailList({client, live, now}),
+export const quarantineContext = (app: AppContext): QuarantineContext =>
+  app.kept('quarantine', () => ({
+    list: createMailList(app),
     acting: createActingMails(),
-    previews: createMailPreviews({client, live}),
+    previews: createMailPreviews(app),
     screen: createStore(afterScreenEvent, initialScreen),
     views: createViewStore(app.terminal),
-    names: app.source('quarantine-names', {load: () => loadNames(app), refreshOn: ['domain'], everyMs: namesEveryMs}),
+    names: app.source('quarantine-names', {load: () => loadNames(app), refreshOn: ['domain'], everyMs: 60_000}),
     collecting: undefined,
-  };
-  app.kept.set(name, made);
-  return made;
-};
+  }));
 
 /** Not every key may see domains and nodes. */
 const loadNames = async ({client, may, me}: AppContext): Promise<QuarantineNames> => {
