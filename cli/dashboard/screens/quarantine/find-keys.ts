@@ -1,11 +1,11 @@
 // Filter, order and views of the list of held mail.
-import {usageError} from '../../../errors.ts';
+import {CliError, usageError} from '../../../errors.ts';
 import {type HoldQuery, queryWords} from '../../../quarantine/hold-query.ts';
 import {parseQuery, printQuery, queryFault} from '../../../quarantine/query-line.ts';
 import {guarded, type Shell} from '../../shell/shell.ts';
 import {type MailOrder, mailOrders, orderLabels} from './list-state.ts';
 import {completeQuery, type QuarantineContext} from './quarantine-context.ts';
-import {saveView, viewPicker} from './view-store.ts';
+import {builtInViews, saveView, viewOf} from './view-store.ts';
 
 export const ask = ({list, screen}: QuarantineContext, query: HoldQuery, order: MailOrder): void => {
   screen.dispatch({type: 'range-left'});
@@ -57,15 +57,26 @@ export const setOrder = (quarantine: QuarantineContext, name: string): void => {
 
 export const openViews = (shell: Shell, quarantine: QuarantineContext): Promise<void> =>
   guarded(shell, async () => {
-    const {fail, say, openLater} = shell;
-    const picker = await viewPicker({
-      store: quarantine.views,
-      onChoose: ({query, order}) => ask(quarantine, query, order),
-      fail,
-      say,
-      reopen: () => void openViews(shell, quarantine),
+    const saved = await quarantine.views.read();
+    const views = [...saved, ...builtInViews];
+    const choose = (index: number): void => {
+      const {query, order} = viewOf(views[index]);
+      ask(quarantine, query, order);
+    };
+    const remove = async (index: number): Promise<void> => {
+      const view = saved[index];
+      if (!view) throw new CliError('built_in', 'this view is always there; only those saved with :save can be deleted');
+      await quarantine.views.remove(view.name);
+      shell.say(`View ${view.name} deleted`);
+      void openViews(shell, quarantine);
+    };
+    shell.openLater({
+      kind: 'choice',
+      title: 'Views',
+      items: views.map(({name, query}, at) => ({label: name, detail: `${at < saved.length ? 'saved' : '     '}  ${query}`})),
+      onChoose: index => void guarded(shell, () => choose(index)),
+      keys: [{key: 'd', label: 'delete', run: index => void guarded(shell, () => remove(index))}],
     });
-    openLater(picker);
   });
 
 export const saveCurrentView = (shell: Shell, {views, list}: QuarantineContext, name: string): Promise<void> =>

@@ -40,26 +40,31 @@ const maxHeaders = 300;
 const maxHeaderCharacters = 2000;
 
 export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeeds): MailPreviews => {
-  const previews = createPreviewCache();
+  /** The least recently set are dropped. */
+  const previews = createValue<ReadonlyMap<string, Preview>>(new Map());
+  const previewOf = (id: string): Preview | undefined => previews.get().get(id);
+  const without = (id: string) => [...previews.get()].filter(([known]) => known !== id);
+  const set = (id: string, preview: Preview): void =>
+    previews.set(new Map([...without(id), [id, preview] as const].slice(-maxPreviews)));
   let wanted: MailReference | undefined;
   let isReading = false;
   let timer: NodeJS.Timeout | undefined;
 
   const read = async (): Promise<void> => {
     const mail = wanted;
-    if (isReading || !mail || previews.get(mailId(mail))) return;
+    if (isReading || !mail || previewOf(mailId(mail))) return;
     const id = mailId(mail);
     isReading = true;
-    previews.set(id, {state: 'loading'});
+    set(id, {state: 'loading'});
     try {
       const {detail, contents} = await readPreview(client, mail);
-      const known = previews.get(id);
-      previews.set(id, {state: 'ready', detail, contents, ...(known?.state === 'gone' && {gone: known.gone})});
+      const known = previewOf(id);
+      set(id, {state: 'ready', detail, contents, ...(known?.state === 'gone' && {gone: known.gone})});
     } catch (error) {
       const failure = asCliError(error);
       const isGone = failure.code === 'not_found';
       const gone = 'It is not held any more: released, discarded or expired.';
-      previews.set(id, isGone ? {state: 'gone', gone} : {state: 'failed', failure});
+      set(id, isGone ? {state: 'gone', gone} : {state: 'failed', failure});
     } finally {
       isReading = false;
     }
@@ -68,22 +73,23 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
   const receive = (event: ClusterEvent | undefined): void => {
     if (event?.type !== 'released' && event?.type !== 'discarded') return;
     const id = mailId(event);
-    const known = previews.get(id);
+    const known = previewOf(id);
     if (!known) return;
     const gone = goneText(event);
-    previews.set(id, known.state === 'ready' ? {...known, gone} : {state: 'gone', gone});
+    set(id, known.state === 'ready' ? {...known, gone} : {state: 'gone', gone});
   };
 
   return {
-    get: previews.get,
+    get: previewOf,
     subscribe: previews.subscribe,
     want: mail => {
       wanted = mail;
       clearTimeout(timer);
-      if (mail && !previews.get(mailId(mail))) timer = setTimeout(read, restMs);
+      if (mail && !previewOf(mailId(mail))) timer = setTimeout(read, restMs);
     },
     retry: () => {
-      if (wanted && previews.get(mailId(wanted))?.state === 'failed') previews.delete(mailId(wanted));
+      const id = wanted && mailId(wanted);
+      if (id !== undefined && previewOf(id)?.state === 'failed') previews.set(new Map(without(id)));
       void read();
     },
     show: () => {
@@ -93,26 +99,6 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
         clearTimeout(timer);
       };
     },
-  };
-};
-
-/** Previews by mail id; the least recently set are dropped. */
-const createPreviewCache = () => {
-  const changes = createValue({});
-  const previews = new Map<string, Preview>();
-  return {
-    subscribe: changes.subscribe,
-    get: (id: string): Preview | undefined => previews.get(id),
-    set: (id: string, preview: Preview): void => {
-      previews.delete(id);
-      previews.set(id, preview);
-      for (const old of previews.keys()) {
-        if (previews.size <= maxPreviews) break;
-        previews.delete(old);
-      }
-      changes.set({});
-    },
-    delete: (id: string): void => void previews.delete(id),
   };
 };
 

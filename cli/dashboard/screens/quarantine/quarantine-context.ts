@@ -22,8 +22,6 @@ export interface QuarantineContext {
   screen: Store<ScreenState, ScreenEvent>;
   views: ViewStore;
   names: Source<QuarantineNames>;
-  /** Cancels the selection that is being read. */
-  collecting: AbortController | undefined;
 }
 
 export const quarantineContext = (app: AppContext): QuarantineContext =>
@@ -34,7 +32,6 @@ export const quarantineContext = (app: AppContext): QuarantineContext =>
     screen: createStore(afterScreenEvent, initialScreen),
     views: createViewStore(app.terminal),
     names: app.source('quarantine-names', {load: () => loadNames(app), refreshOn: ['domain'], everyMs: 60_000}),
-    collecting: undefined,
   }));
 
 /** Not every key may see domains and nodes. */

@@ -143,9 +143,9 @@ const togglePreview = ({screen}: QuarantineContext): void =>
 
 const stepBack = (shell: Shell, quarantine: QuarantineContext): void => {
   const {screen, list} = quarantine;
-  const {preview, rangeStart, picked} = screen.get();
+  const {preview, rangeStart, picked, collecting} = screen.get();
   const {query, order} = list.get();
-  if (quarantine.collecting) quarantine.collecting.abort();
+  if (collecting) collecting.stop();
   else if (rangeStart) screen.dispatch({type: 'range-left'});
   else if (preview === 'full' && isWide(shell)) screen.dispatch({type: 'previewed', mode: 'beside'});
   else if (preview !== 'off') screen.dispatch({type: 'previewed', mode: 'off'});

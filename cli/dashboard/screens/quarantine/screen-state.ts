@@ -16,6 +16,7 @@ interface Collecting {
   what: string;
   done: number;
   total: number;
+  stop(): void;
 }
 
 export interface ScreenState {

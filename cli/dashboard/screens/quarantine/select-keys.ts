@@ -79,24 +79,23 @@ interface Collection {
 }
 
 const collect = async (
-  shell: Shell,
-  quarantine: QuarantineContext,
+  {app, say, fail}: Shell,
+  {screen}: QuarantineContext,
   {what, whole, parameters, isWanted}: Collection,
 ): Promise<void> => {
-  const {app, say, fail} = shell;
-  const {screen} = quarantine;
-  if (quarantine.collecting) return say('another selection is being made: escape stops it', 'warn');
+  if (screen.get().collecting) return say('another selection is being made: escape stops it', 'warn');
   const running = new AbortController();
-  quarantine.collecting = running;
   const mails: PickedMail[] = [];
   let total = 0;
-  screen.dispatch({type: 'collecting', progress: {what, done: 0, total}});
+  const showProgress = (): void =>
+    screen.dispatch({type: 'collecting', progress: {what, done: mails.length, total, stop: () => running.abort()}});
+  showProgress();
   try {
     for await (const page of heldMailPages(app.client, parameters, running.signal)) {
       mails.push(...page.mails.filter(isWanted).map(pickedMail));
       // Later pages count only what is older.
       total ||= page.totalCount ?? 0;
-      screen.dispatch({type: 'collecting', progress: {what, done: mails.length, total}});
+      showProgress();
       if (mails.length >= maxPicked) break;
     }
     const isAll = mails.length < maxPicked;
@@ -108,7 +107,6 @@ const collect = async (
     if (running.signal.aborted) say('stopped: nothing more is selected', 'warn');
     else fail(error);
   } finally {
-    quarantine.collecting = undefined;
     screen.dispatch({type: 'collecting', progress: undefined});
   }
 };
