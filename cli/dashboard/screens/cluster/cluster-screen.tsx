@@ -2,6 +2,7 @@ import {type ReactElement, useEffect} from 'react';
 import type {Peer} from '../../../../shared/cluster-status.ts';
 import {driftOf} from '../../../cluster/cluster-drift.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
+import {heldSource} from '../../shell/held-now.ts';
 import {useWatched} from '../../shell/hooks.ts';
 import type {Binding} from '../../shell/keys.ts';
 import {guarded, type Shell, useShell} from '../../shell/shell.ts';
@@ -13,7 +14,6 @@ import {
   arrivalsSource,
   certificatesSource,
   driftSource,
-  heldSource,
   historyOf,
   metricsSource,
   readDrift,

@@ -2,7 +2,6 @@
 import {setTimeout as pause} from 'node:timers/promises';
 import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
-import type {Summary} from '../../../../shared/held-mail.ts';
 import {checkedMetricsUrl, fetchMetrics} from '../../../client/metrics.ts';
 import {inspectServer} from '../../../client/server-certificate.ts';
 import {asCliError} from '../../../errors.ts';
@@ -18,23 +17,6 @@ export const statusSource = (app: AppContext): Source<ClusterStatus> =>
         refreshOn: ['health', 'domain', 'key'],
         // No event reports when a node was last seen, or its backlog.
         whileLiveMs: 10_000,
-      })
-    : noSource;
-
-export interface HeldNow {
-  summary: Summary;
-  unreachableNodes: readonly string[];
-}
-
-export const heldSource = (app: AppContext): Source<HeldNow> =>
-  app.may('quarantine:read')
-    ? app.source('cluster.held', {
-        load: async () => {
-          const {data, unreachableNodes} = await app.client.quarantine.summary();
-          return {summary: data, unreachableNodes};
-        },
-        refreshOn: ['held', 'released', 'discarded'],
-        minGapMs: 5000,
       })
     : noSource;
 

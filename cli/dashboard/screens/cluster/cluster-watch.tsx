@@ -2,10 +2,11 @@
 import {useEffect, useRef} from 'react';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import {driftOf} from '../../../cluster/cluster-drift.ts';
+import {heldSource} from '../../shell/held-now.ts';
 import {useValues, useWatched} from '../../shell/hooks.ts';
 import {useShell} from '../../shell/shell.ts';
 import {alarmsOf, changesBetween, changeText} from './alarms.ts';
-import {agedStatus, heldSource, historyOf, metricsSource, statusSource} from './cluster-sources.ts';
+import {agedStatus, historyOf, metricsSource, statusSource} from './cluster-sources.ts';
 export const ClusterWatch = (): null => {
   const {app, nowMs, say} = useShell();
   const before = useRef<ClusterStatus>(undefined);

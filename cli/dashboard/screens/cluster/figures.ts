@@ -3,6 +3,7 @@ import type {SummaryGroup} from '../../../../shared/held-mail.ts';
 import type {Client} from '../../../client/client.ts';
 import {countText} from '../../../output/cell-text.ts';
 import {fitText} from '../../shell/fit-text.ts';
+import {heldBy} from '../../shell/held-now.ts';
 import type {Style, Theme} from '../../shell/theme.ts';
 import {bar, type MinuteCounts, sparkline} from './history.ts';
 
@@ -61,9 +62,7 @@ export const verdictLines = (byVerdict: ReadonlyMap<string, MinuteCounts>, layou
 
 /** Held mails by one member of the groups, the largest first. */
 export const barLines = (groups: readonly SummaryGroup[], by: 'reason' | 'domain', {width, theme}: FigureLayout): string[] => {
-  const counts = new Map<string, number>();
-  for (const group of groups) counts.set(group[by], (counts.get(group[by]) ?? 0) + group.count);
-  const sorted = [...counts].sort((a, b) => b[1] - a[1]);
+  const sorted = [...heldBy(groups, by)].sort((a, b) => b[1] - a[1]);
   const most = sorted[0]?.[1] ?? 0;
   const countWidth = Math.max(3, countText(most).length);
   const nameWidth = by === 'reason' ? 9 : Math.max(9, Math.min(30, Math.floor(width / 2)));

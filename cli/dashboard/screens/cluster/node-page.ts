@@ -5,6 +5,7 @@ import type {Summary} from '../../../../shared/held-mail.ts';
 import {clockComparison, clockProblem, conditionText, conditionTone} from '../../../cluster/node-condition.ts';
 import {countText, durationText, plural, sizeText, timeText} from '../../../output/cell-text.ts';
 import {type DetailPair, detailLines, fitText, wrapText} from '../../shell/fit-text.ts';
+import {heldBy} from '../../shell/held-now.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Theme} from '../../shell/theme.ts';
 import {changeText, healthMark, seenSecondsAgo} from './alarms.ts';
@@ -88,10 +89,7 @@ const mailFacts = ({node_id}: Peer, summary: Summary | undefined): DetailPair[] 
   const count = groups.reduce((sum, group) => sum + group.count, 0);
   const bytes = groups.reduce((sum, group) => sum + group.size_bytes, 0);
   const oldest = groups.map(({oldest_arrived_at}) => oldest_arrived_at).sort()[0];
-  const by = groups.reduce(
-    (all, {reason, count: some}) => all.set(reason, (all.get(reason) ?? 0) + some),
-    new Map<string, number>(),
-  );
+  const by = heldBy(groups, 'reason');
   return [
     ['Holds', `${plural(count, 'mail')}, ${sizeText(bytes)}${oldest === undefined ? '' : `, the oldest of ${timeText(oldest)}`}`],
     ...(count === 0 ? [] : [['By reason', [...by].map(([reason, some]) => `${reason} ${countText(some)}`).join(', ')] as const]),

@@ -9,6 +9,7 @@ import {ListScreen, useListState} from '../../list/list-screen.tsx';
 import type {AppContext} from '../../shell/app-context.ts';
 import {copyToClipboard} from '../../shell/clipboard.ts';
 import {fitText, wrapText} from '../../shell/fit-text.ts';
+import {heldBy, heldSource} from '../../shell/held-now.ts';
 import {useBindings, useWatched} from '../../shell/hooks.ts';
 import type {Binding} from '../../shell/keys.ts';
 import {Lines} from '../../shell/lines.tsx';
@@ -37,11 +38,11 @@ export const DomainView = ({id, name, dispatch}: DomainViewProps): ReactElement 
   const [state, dispatchList] = useListState(`domain ${id}`);
   const {refresh} = source;
   const whole = loaded.value;
-  const heldHere = held && (held.byDomain.get(name) ?? 0);
+  const heldHere = held && (heldBy(held.summary.groups, 'domain').get(name) ?? 0);
 
   return (
     <ListScreen
-      list={domainParts({name, loaded, held: heldHere, unreachable: held?.unreachable ?? [], theme})}
+      list={domainParts({name, loaded, held: heldHere, unreachable: held?.unreachableNodes ?? [], theme})}
       {...{state, dispatch: dispatchList, refresh}}
       bindings={part => [
         ...domainBindings({shell, id, name, whole, part, refresh, dispatch}),
@@ -186,22 +187,4 @@ const wholeDomainSource = ({client, source}: AppContext, id: number): Source<Who
       return {domain: domain.data, filters: filters.data, keys: keys.data};
     },
     refreshOn: ['domain'],
-  });
-
-interface HeldCounts {
-  byDomain: ReadonlyMap<string, number>;
-  unreachable: readonly string[];
-}
-
-export const heldSource = ({client, source, may}: AppContext): Source<HeldCounts | undefined> =>
-  source('held by domain', {
-    load: async () => {
-      if (!may('quarantine:read')) return undefined;
-      const {data, unreachableNodes} = await client.quarantine.summary();
-      const byDomain = new Map<string, number>();
-      for (const {domain, count} of data.groups) byDomain.set(domain, (byDomain.get(domain) ?? 0) + count);
-      return {byDomain, unreachable: unreachableNodes};
-    },
-    refreshOn: [],
-    everyMs: 10_000,
   });

@@ -3,12 +3,13 @@ import type {Domain} from '../../../../shared/domain.ts';
 import type {ListEvent, ListState} from '../../list/list.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
 import type {AppContext} from '../../shell/app-context.ts';
+import {heldBy, heldSource} from '../../shell/held-now.ts';
 import {useKeptReducer, useWatched} from '../../shell/hooks.ts';
 import type {Binding} from '../../shell/keys.ts';
 import {Permitted} from '../../shell/permitted.tsx';
 import {type ScreenCommand, type Shell, useShell} from '../../shell/shell.ts';
 import {askToDelete, type DomainServices, openNewDomain} from './domain-actions.ts';
-import {DomainView, domainsSource, heldSource, RecordView} from './domain-view.tsx';
+import {DomainView, domainsSource, RecordView} from './domain-view.tsx';
 import {domainRows, domainsList, domainsReducer, initialView} from './domains-list.ts';
 import {editDomain, setActive} from './edit-domain.ts';
 
@@ -42,9 +43,9 @@ const DomainList = ({state, dispatch, open}: DomainListProps): ReactElement => {
   const loaded = useWatched(source);
   const held = useWatched(heldSource(app)).value;
   const domains = loaded.value;
-  const rows = useMemo(() => domains && domainRows(domains, held?.byDomain), [domains, held]);
+  const rows = useMemo(() => domains && domainRows(domains, held && heldBy(held.summary.groups, 'domain')), [domains, held]);
   const mayCreate = app.may('domains:create');
-  const list = domainsList({rows, loaded, unreachable: held?.unreachable ?? [], mayCreate, theme: app.theme});
+  const list = domainsList({rows, loaded, unreachable: held?.unreachableNodes ?? [], mayCreate, theme: app.theme});
 
   const {refresh} = source;
   const needs = {app, shell, onChange: refresh, onCreated: open};
