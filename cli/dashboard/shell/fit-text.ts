@@ -2,6 +2,7 @@
 // or wrapped when it is drawn.
 import {safeLine} from '../../../shared/safe-text.ts';
 import {displayWidth, truncate} from '../../output/display-width.ts';
+import type {Page} from './modal.ts';
 import type {Style, Theme} from './theme.ts';
 
 /** Hostile text in exactly `width` cells. */
@@ -59,6 +60,12 @@ export const detailLines = (pairs: readonly DetailPair[], width: number, theme: 
     ),
   );
 };
+
+export const detailPage = (title: string, pairs: readonly DetailPair[], theme: Theme): Page => ({
+  kind: 'page',
+  title,
+  lines: width => detailLines(pairs, width, theme),
+});
 
 /** The lines of one value, which is unsafe. */
 const valueText = (value: DetailPair[1]): string => {

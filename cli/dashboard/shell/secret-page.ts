@@ -1,5 +1,5 @@
 // Page of a secret that is shown once. Only this page holds it, so it is gone when the page is closed.
-import {clipboardSequence} from './clipboard.ts';
+import {copyToClipboard} from './clipboard.ts';
 import {wrapText} from './fit-text.ts';
 import type {Page} from './modal.ts';
 import type {Shell} from './shell.ts';
@@ -32,13 +32,9 @@ export const secretPage = ({app, say}: Pick<Shell, 'app' | 'say'>, {title, befor
       key: 'y',
       label: 'copy',
       run: () => {
-        const sequence = clipboardSequence(secret);
-        if (sequence === undefined) {
-          say('it is too long for the clipboard of a terminal', 'warn');
-          return;
-        }
-        app.terminal.stdout.write(sequence);
-        say('sent to the clipboard of the terminal: see that it can be pasted before you go on', 'good');
+        if (copyToClipboard(app.terminal.stdout, secret))
+          say('sent to the clipboard of the terminal: see that it can be pasted before you go on', 'good');
+        else say('it is too long for the clipboard of a terminal', 'warn');
       },
     },
   ],

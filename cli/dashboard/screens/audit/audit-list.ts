@@ -4,7 +4,7 @@ import {fromText} from '../../../audit/audit.ts';
 import {countText} from '../../../output/cell-text.ts';
 import type {List, TuiColumn} from '../../list/list.ts';
 import {clockText, dayText} from '../../list/moment-cells.ts';
-import {detailLines} from '../../shell/fit-text.ts';
+import {detailPage} from '../../shell/fit-text.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Loaded} from '../../shell/source.ts';
 import type {Theme} from '../../shell/theme.ts';
@@ -79,26 +79,22 @@ const columns: TuiColumn<AuditRow>[] = [
   {title: 'DETAIL', cell: entry => entry.detail, width: 16, grow: 4, dropRank: 2},
 ];
 
-export const auditPage = (entry: AuditEntry, theme: Theme): Page => ({
-  kind: 'page',
-  title: `Audit: ${entry.action}`,
-  lines: width =>
-    detailLines(
-      [
-        ['Time', entry.at],
-        ['Node', entry.node_id],
-        ['Number there', entry.seq],
-        ['Key', entry.key_id === null ? 'none: the node or its operator' : `${keyText(entry)} (id ${entry.key_id})`],
-        ['Action', entry.action],
-        ['Target', entry.target],
-        ['Result', entry.result, isOk(entry) ? 'good' : 'bad'],
-        ['Detail', entry.detail],
-        ['From', fromText(entry)],
-        ['Hash', entry.hash],
-        ['', ''],
-        ['', 'The hash is over this entry and the hash of the one before it on the same node.', 'dim'],
-      ],
-      width,
-      theme,
-    ),
-});
+export const auditPage = (entry: AuditEntry, theme: Theme): Page =>
+  detailPage(
+    `Audit: ${entry.action}`,
+    [
+      ['Time', entry.at],
+      ['Node', entry.node_id],
+      ['Number there', entry.seq],
+      ['Key', entry.key_id === null ? 'none: the node or its operator' : `${keyText(entry)} (id ${entry.key_id})`],
+      ['Action', entry.action],
+      ['Target', entry.target],
+      ['Result', entry.result, isOk(entry) ? 'good' : 'bad'],
+      ['Detail', entry.detail],
+      ['From', fromText(entry)],
+      ['Hash', entry.hash],
+      ['', ''],
+      ['', 'The hash is over this entry and the hash of the one before it on the same node.', 'dim'],
+    ],
+    theme,
+  );

@@ -6,7 +6,7 @@ import {briefTimeText, timeText} from '../../../output/cell-text.ts';
 import type {Banner, List, TuiColumn} from '../../list/list.ts';
 import {sideBySide} from '../../list/list-lines.ts';
 import {hasWords} from '../../list/list-query.ts';
-import {detailLines} from '../../shell/fit-text.ts';
+import {detailLines, detailPage} from '../../shell/fit-text.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Loaded} from '../../shell/source.ts';
 import type {Theme} from '../../shell/theme.ts';
@@ -106,20 +106,16 @@ const columns: TuiColumn<Part>[] = [
 
 const actionStyle = {allow: 'good', block: 'bad', score: 'warn'} as const;
 
-export const filterPage = (filter: MailFilter, theme: Theme): Page => ({
-  kind: 'page',
-  title: 'Mail filter',
-  lines: width =>
-    detailLines(
-      [
-        ['ID', filter.id],
-        ['Action', actionText(filter)],
-        ['Match', matchText(filter)],
-        ['Pattern', filter.pattern],
-        ['Comment', filter.comment],
-        ['Created', timeText(filter.created_at)],
-      ],
-      width,
-      theme,
-    ),
-});
+export const filterPage = (filter: MailFilter, theme: Theme): Page =>
+  detailPage(
+    'Mail filter',
+    [
+      ['ID', filter.id],
+      ['Action', actionText(filter)],
+      ['Match', matchText(filter)],
+      ['Pattern', filter.pattern],
+      ['Comment', filter.comment],
+      ['Created', timeText(filter.created_at)],
+    ],
+    theme,
+  );

@@ -11,7 +11,7 @@ import {clockText, dayText} from '../../list/moment-cells.ts';
 import type {Tail} from '../../list/tail.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import {type EventRow, eventLimit, type LogRow, matchesEvent} from '../../shell/event-log.ts';
-import {type DetailPair, detailLines} from '../../shell/fit-text.ts';
+import {type DetailPair, detailPage} from '../../shell/fit-text.ts';
 import type {LiveState} from '../../shell/live.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Style, Theme} from '../../shell/theme.ts';
@@ -139,7 +139,7 @@ const isOfMail = ({type}: EventRow): boolean => type === 'held' || type === 'rel
 /** Never rejects: a mail that is no longer held is reported as such. */
 export const eventPage = async (client: Pick<Client, 'quarantine'>, row: EventRow, theme: Theme): Promise<Page> => {
   const pairs = isOfMail(row) ? [...eventPairs(row), ...(await mailPairs(client, row))] : eventPairs(row);
-  return {kind: 'page', title: `Event: ${row.type}`, lines: width => detailLines(pairs, width, theme)};
+  return detailPage(`Event: ${row.type}`, pairs, theme);
 };
 
 const eventPairs = (row: EventRow): DetailPair[] => {

@@ -25,7 +25,7 @@ export const openFilter = ({open}: Shell, quarantine: QuarantineContext): void =
         return 'domain: from: to: since:2h until: score>=8 reason: node: and words of the subject; tab completes';
       return queryFault(text) ?? `${queryWords(parseQuery(text))} (ctrl+u empties the line)`;
     },
-    complete: text => completeQuery(text, names.get().value ?? {domains: [], nodes: []}),
+    complete: text => completeQuery(text, names.get().value),
     history: screen.get().history,
     onSubmit: text => setFilter(quarantine, text),
   });

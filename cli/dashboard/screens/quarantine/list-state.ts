@@ -6,6 +6,7 @@ import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {CliError} from '../../../errors.ts';
 import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import type {HoldQuery} from '../../../quarantine/hold-query.ts';
+import {followed} from '../../list/list.ts';
 import {initialPosition, type ListPosition, within} from '../../list/list-window.ts';
 
 export interface ListState {
@@ -189,13 +190,10 @@ const withGathered = (state: ListState, event: Extract<ListEvent, {type: 'gather
 
 /** For a completely loaded list: the cursor follows its mail. */
 const anchored = (before: ListState, after: ListState): ListState => {
-  const {cursor, top} = before.position;
-  const anchor = before.sorted[cursor];
-  if (!anchor || isAtTop(before)) return placed(after, before.position);
-  const id = mailId(anchor);
-  const found = after.sorted.findIndex(mail => mailId(mail) === id);
-  const to = found === -1 ? cursor : found;
-  return placed(after, {cursor: to, top: Math.max(0, top + to - cursor)});
+  const {position, sorted} = before;
+  const anchor = sorted[position.cursor];
+  if (!anchor || isAtTop(before)) return placed(after, position);
+  return placed(after, followed({cursorKey: mailId(anchor), position}, after.sorted, mailId));
 };
 
 export const mailOrders = ['newest', 'oldest', 'score', 'size', 'sender', 'subject'] as const;

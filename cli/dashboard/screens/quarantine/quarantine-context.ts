@@ -60,7 +60,7 @@ const durations = ['1h', '2h', '6h', '1d', '2d', '1w'];
 const most = 50;
 
 /** Completions of the last part of the line; each is a whole line. */
-export const completeQuery = (text: string, known: KnownNames): string[] => {
+export const completeQuery = (text: string, known: KnownNames = {domains: [], nodes: []}): string[] => {
   const [, before = '', last = ''] = /^(.*?)(\S*)$/s.exec(text) ?? [];
   const [, name, value] = /^([A-Za-z_]+):(.*)$/s.exec(last) ?? [];
   const found =

@@ -82,7 +82,7 @@ export const quarantineCommands = (shell: Shell, quarantine: QuarantineContext):
     name: 'filter',
     help: 'find mail: :filter domain:example.com since:2h',
     run: text => setFilter(quarantine, text),
-    complete: text => completeQuery(text, quarantine.names.get().value ?? {domains: [], nodes: []}),
+    complete: text => completeQuery(text, quarantine.names.get().value),
   },
   {
     name: 'sort',
