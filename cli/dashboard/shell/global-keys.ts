@@ -74,10 +74,11 @@ const run = (globals: Globals, what: Pick<Binding, 'needs' | 'run'>, input: stri
   else void guarded(globals, () => what.run(input));
 };
 
-const commandsOf = (globals: Globals): ScreenCommand[] => [
-  ...(globals.bindings.current.commands ?? []),
-  ...globalCommands(globals),
-];
+const commandsOf = (globals: Globals): ScreenCommand[] => {
+  const {bindings, commands = []} = globals.bindings.current;
+  const ofKeys = bindings.flatMap(binding => (binding.command === undefined ? [] : [{...binding, name: binding.command}]));
+  return [...ofKeys, ...commands, ...globalCommands(globals)];
+};
 
 const helpOf = (globals: Globals) =>
   helpPage(

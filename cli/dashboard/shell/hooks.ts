@@ -31,12 +31,11 @@ export const useValues = <T>(source: Source<T>, listener: (value: T) => void): v
 
 /** Draws again after each interval, for ages and countdowns. */
 export const useTicks = (everyMs: number): void => {
-  const [ticks, tick] = useReducer((count: number) => count + 1, 0);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each tick is followed by the next
+  const [, tick] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {
-    const timer = setTimeout(tick, everyMs);
-    return () => clearTimeout(timer);
-  }, [ticks, everyMs]);
+    const timer = setInterval(tick, everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
 };
 
 /** Registers the keys and commands of the shown screen after each drawing. */

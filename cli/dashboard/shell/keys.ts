@@ -67,6 +67,8 @@ export interface Binding {
   label?: string;
   /** Without this permission the footer hides the key, and pressing it shows the reason. */
   needs?: Permission;
+  /** The name of a command, typed after `:`, that does the same. */
+  command?: string;
   run(key: KeyName): void;
 }
 

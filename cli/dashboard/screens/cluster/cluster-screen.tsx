@@ -71,10 +71,6 @@ export const ClusterScreen = (): ReactElement => {
         for (const source of [nodes, mail, ends, metricsSource(app)]) source.refresh();
       }}
       bindings={peer => clusterBindings(needs, peer)}
-      commands={[
-        {name: 'drift', ...driftBinding(shell)},
-        {name: 'token', ...tokenBinding(shell)},
-      ]}
     />
   );
 };
@@ -92,8 +88,22 @@ const clusterBindings = ({shell, localNode, openNode}: BindingNeeds, peer: Peer 
     help: 'everything about the node under the cursor',
     run: () => peer && openNode(peer),
   },
-  {keys: ['d'], label: 'drift', ...driftBinding(shell)},
-  {keys: ['t'], label: 'join token', ...tokenBinding(shell)},
+  {
+    keys: ['d'],
+    command: 'drift',
+    label: 'drift',
+    needs: 'cluster:read',
+    help: 'which records and fields differ between nodes',
+    run: () => void guarded(shell, async () => shell.open(driftPage(await readDrift(shell.app), shell.app.theme))),
+  },
+  {
+    keys: ['t'],
+    command: 'token',
+    label: 'join token',
+    needs: 'cluster:write',
+    help: 'make a token that lets a node join',
+    run: () => askForToken(shell),
+  },
   {
     keys: ['X'],
     label: 'remove',
@@ -106,18 +116,6 @@ const clusterBindings = ({shell, localNode, openNode}: BindingNeeds, peer: Peer 
     },
   },
 ];
-
-const driftBinding = (shell: Shell) => ({
-  needs: 'cluster:read' as const,
-  help: 'which records and fields differ between nodes',
-  run: () => void guarded(shell, async () => shell.open(driftPage(await readDrift(shell.app), shell.app.theme))),
-});
-
-const tokenBinding = (shell: Shell) => ({
-  needs: 'cluster:write' as const,
-  help: 'make a token that lets a node join',
-  run: () => askForToken(shell),
-});
 
 const refusalOf = (scope: string, mayReadMail: boolean): string =>
   `This ${scope} key may not see the nodes${mayReadMail ? '; what is held for it is below' : ', nor held mail'}.`;

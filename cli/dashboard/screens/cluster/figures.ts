@@ -40,10 +40,7 @@ const figureLine = ({label, values, unit, isRate, style}: Figure, {width, theme}
 };
 
 export const arrivalsLine = (arrivals: Arrivals | undefined, layout: FigureLayout): string =>
-  figureLine(
-    {label: 'Held, by hour', values: arrivals?.hours.map(({count}) => count) ?? [], unit: 'hour', isRate: true, style: 'accent'},
-    layout,
-  );
+  figureLine({label: 'Held, by hour', values: arrivals ?? [], unit: 'hour', isRate: true, style: 'accent'}, layout);
 
 export const heldLine = (held: MinuteCounts, layout: FigureLayout): string =>
   figureLine({label: 'Held in total', values: held, unit: 'min', isRate: false, style: 'accent'}, layout);
@@ -90,16 +87,8 @@ export const parseMetrics = (text: string): NodeMetrics => {
 // Arrivals of the mails that are held now, by hour. One small request for each hour at first, and later
 // only for the newest hour.
 
-interface ArrivalHour {
-  fromMs: number;
-  /** Undefined until it has been read. */
-  count: number | undefined;
-}
-
-export interface Arrivals {
-  /** Oldest first; the last one is still running. */
-  hours: readonly ArrivalHour[];
-}
+/** Oldest first; the last hour is still running. An hour is undefined until it has been read. */
+export type Arrivals = readonly (number | undefined)[];
 
 const hourMs = 3_600_000;
 const hourCount = 24;
@@ -139,6 +128,6 @@ export const createArrivals = ({client, now, pause}: Needs): ((signal: AbortSign
       await read(fromMs, fromMs < newest);
       if (fromMs < newest) await pause(pauseMs);
     }
-    return {hours: hours.map(fromMs => ({fromMs, count: counts.get(fromMs)}))};
+    return hours.map(fromMs => counts.get(fromMs));
   };
 };

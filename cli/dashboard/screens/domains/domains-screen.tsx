@@ -53,7 +53,7 @@ const DomainList = ({state, dispatch, open}: DomainListProps): ReactElement => {
     <ListScreen
       {...{list, state, dispatch, refresh}}
       bindings={row => domainBindings(needs, row)}
-      commands={[{name: 'new', ...createBinding(needs)}, openCommand(needs, domains ?? [])]}
+      commands={[openCommand(needs, domains ?? [])]}
     />
   );
 };
@@ -63,12 +63,6 @@ interface ListNeeds extends DomainServices {
   shell: Shell;
   onCreated(domain: {id: number; name: string}): void;
 }
-
-const createBinding = (needs: ListNeeds) => ({
-  needs: 'domains:create' as const,
-  help: 'a new domain',
-  run: () => openNewDomain(needs),
-});
 
 const domainBindings = (needs: ListNeeds, row: Domain | undefined): Binding[] => {
   const {app, shell, onChange, onCreated: open} = needs;
@@ -87,7 +81,14 @@ const domainBindings = (needs: ListNeeds, row: Domain | undefined): Binding[] =>
       help: 'change its settings',
       run: () => row && void editDomain(edits, row.id),
     },
-    {keys: ['n'], label: 'new', ...createBinding(needs)},
+    {
+      keys: ['n'],
+      command: 'new',
+      label: 'new',
+      needs: 'domains:create',
+      help: 'a new domain',
+      run: () => openNewDomain(needs),
+    },
     {
       keys: ['a'],
       needs: 'domains:write',

@@ -19,11 +19,6 @@ const Keys = (): ReactElement => {
   });
   const [state, dispatch] = useListState('keys');
   const list = keysList({loaded: useWatched(source), ownId: me.id, nowMs, theme});
-  const make = {
-    needs: 'keys:write' as const,
-    help: 'create a key, which is shown once',
-    run: () => askForKey(shell, source.refresh),
-  };
 
   return (
     <ListScreen
@@ -35,7 +30,14 @@ const Keys = (): ReactElement => {
           help: 'everything about the key under the cursor',
           run: () => key && shell.open(keyPage(key, {isOwn: key.id === me.id, nowMs, theme})),
         },
-        {keys: ['n'], label: 'new', ...make},
+        {
+          keys: ['n'],
+          command: 'new-key',
+          label: 'new',
+          needs: 'keys:write',
+          help: 'create a key, which is shown once',
+          run: () => askForKey(shell, source.refresh),
+        },
         {
           keys: ['R'],
           label: 'rotate',
@@ -58,7 +60,6 @@ const Keys = (): ReactElement => {
           run: () => key && askToDelete(shell, key),
         },
       ]}
-      commands={[{name: 'new-key', ...make}]}
     />
   );
 };

@@ -1,5 +1,7 @@
 // List of held mail: reads the rows that are shown, and reads them again after events, while the screen is shown.
 
+import type {Domain} from '../../../../shared/domain.ts';
+import {domainDefaults} from '../../../../shared/field-rules.ts';
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {Client} from '../../../client/client.ts';
 import {briefTimeText, firstOf, senderText, sizeText, timeText} from '../../../output/cell-text.ts';
@@ -103,16 +105,8 @@ export const mailColumns = (width: number, thresholds: Thresholds): TuiColumn<He
 
 const scoreText = ({score}: HeldMail): string => String(Math.round(score * 100) / 100);
 
-interface Range {
-  quarantine: number;
-  reject: number;
-}
-
 /** By domain, as far as they are known. */
-export type Thresholds = ReadonlyMap<string, Range>;
-
-/** The defaults of a domain. */
-const defaults: Range = {quarantine: 6, reject: 15};
+export type Thresholds = ReadonlyMap<string, Pick<Domain, 'quarantine_threshold' | 'reject_threshold'>>;
 
 /** By the distance to rejection: bad in the last third between the thresholds, warn in the second. */
 export const toneOfScore = (
@@ -121,8 +115,8 @@ export const toneOfScore = (
 ): Tone | undefined => {
   const address = recipients[0] ?? '';
   const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase();
-  const {quarantine, reject} = thresholds.get(domain) ?? defaults;
-  const part = (score - quarantine) / Math.max(0.001, reject - quarantine);
+  const {quarantine_threshold: hold, reject_threshold: reject} = thresholds.get(domain) ?? domainDefaults;
+  const part = (score - hold) / Math.max(0.001, reject - hold);
   if (part >= 2 / 3) return 'bad';
   return part >= 1 / 3 ? 'warn' : undefined;
 };

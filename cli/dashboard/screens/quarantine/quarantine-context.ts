@@ -43,9 +43,7 @@ const loadNames = async ({client, may, me}: AppContext): Promise<QuarantineNames
   return {
     domains: domains.map(domain => domain.name),
     nodes,
-    thresholds: new Map(
-      domains.map(({name: domain, quarantine_threshold: quarantine, reject_threshold: reject}) => [domain, {quarantine, reject}]),
-    ),
+    thresholds: new Map(domains.map(domain => [domain.name, domain])),
   };
 };
 

@@ -46,7 +46,7 @@ const view = (status: ClusterStatus | undefined, changes: Partial<ClusterFacts> 
     loadedAtMs: nowMs,
     failure: undefined,
   },
-  arrivals: {hours: Array.from({length: 24}, (_, at) => ({fromMs: at, count: at === 3 ? undefined : at * 10}))},
+  arrivals: Array.from({length: 24}, (_, at) => (at === 3 ? undefined : at * 10)),
   metrics: undefined,
   history: createHistory(() => nowMs),
   refusal: undefined,

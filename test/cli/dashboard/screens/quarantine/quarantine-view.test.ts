@@ -208,7 +208,7 @@ test('no line of a mail begins where ours begin', t => {
 });
 
 test('a score is marked by how near it is to being refused by its domain', t => {
-  const known = new Map([['example.com', {quarantine: 10, reject: 13}]]);
+  const known = new Map([['example.com', {quarantine_threshold: 10, reject_threshold: 13}]]);
 
   t.is(toneOfScore({score: 12.5, recipients: ['a@Example.com']}, known), 'bad');
   t.is(toneOfScore({score: 11.5, recipients: ['a@example.com']}, known), 'warn');
