@@ -1,9 +1,14 @@
 // Shell around the screens: header, screen, modal, message, footer; and the routing of keys.
 import {Box, useApp} from 'ink';
-import {type ReactElement, useCallback, useRef, useState} from 'react';
+import {type ComponentType, type ReactElement, useCallback, useRef, useState} from 'react';
 import type {Connection} from '../client/connection.ts';
+import {AuditScreen} from './screens/audit/audit-screen.tsx';
+import {ClusterScreen} from './screens/cluster/cluster-screen.tsx';
 import {ClusterWatch} from './screens/cluster/cluster-watch.tsx';
-import {screens} from './screens.ts';
+import {DomainsScreen} from './screens/domains/domains-screen.tsx';
+import {EventsScreen} from './screens/events/events-screen.tsx';
+import {KeysScreen} from './screens/keys/keys-screen.tsx';
+import {QuarantineScreen} from './screens/quarantine/quarantine-screen.tsx';
 import type {AppContext} from './shell/app-context.ts';
 import type {DeferredActions, DeferredState} from './shell/deferred-actions.ts';
 import {type Globals, globalBindings, handleKey} from './shell/global-keys.ts';
@@ -43,6 +48,15 @@ interface DashboardProps {
   /** Reconnects to the same node with another key. */
   onReconnect(connection: Connection, screen: ScreenName, greeting: string): void;
 }
+
+const screens: Record<ScreenName, ComponentType> = {
+  cluster: ClusterScreen,
+  quarantine: QuarantineScreen,
+  domains: DomainsScreen,
+  keys: KeysScreen,
+  audit: AuditScreen,
+  events: EventsScreen,
+};
 
 /** Redraw interval while a message or a countdown is shown. */
 const countingMs = 1000;

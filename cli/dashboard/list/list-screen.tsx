@@ -1,12 +1,26 @@
 // Screen of a list: draws it, and registers its keys with the shell.
+
 import {type ReactElement, useEffect, useLayoutEffect, useMemo} from 'react';
+import {CliError} from '../../errors.ts';
 import {useBindings, useKeptReducer} from '../shell/hooks.ts';
 import type {Binding} from '../shell/keys.ts';
 import {Lines} from '../shell/lines.tsx';
-import {type ScreenCommand, useShell} from '../shell/shell.ts';
-import {initialList, type List, type ListEvent, type ListState, listReducer, settled, shownRows} from './list.ts';
-import {filterCommand, findingBindings, movingBinding} from './list-bindings.ts';
+import type {Prompt} from '../shell/modal.ts';
+import {type ScreenCommand, type Shell, useShell} from '../shell/shell.ts';
+import {
+  initialList,
+  type List,
+  type ListEvent,
+  type ListState,
+  listReducer,
+  placedAt,
+  queryOf,
+  settled,
+  shownRows,
+} from './list.ts';
 import {listLines, type ShownList, showList} from './list-lines.ts';
+import {completedQuery} from './list-query.ts';
+import {moved, movingKeys} from './list-window.ts';
 
 interface ListScreenProps<R> {
   list: List<R>;
@@ -54,3 +68,56 @@ export const ListScreen = <R,>(props: ListScreenProps<R>): ReactElement => {
   const lines = listLines(list, state, {size, theme: app.theme, isActive, nowMs}, shown);
   return <Lines lines={lines} width={size.columns} height={size.rows} />;
 };
+
+interface ListBindingNeeds<R> {
+  shell: Pick<Shell, 'open'>;
+  list: List<R>;
+  state: ListState;
+  shown: ShownList<R>;
+  dispatch(event: ListEvent): void;
+}
+
+const movingBinding = <R,>({list, shown, dispatch}: ListBindingNeeds<R>): Binding => ({
+  keys: movingKeys,
+  help: list.tail ? 'move; g is the newest, and follows it' : 'move',
+  run: key => {
+    const position = moved(shown.position, key, {count: shown.rows.length, height: shown.height});
+    if (position) dispatch(placedAt(list, shown.rows, position));
+  },
+});
+
+const findingBindings = <R,>(needs: ListBindingNeeds<R>): Binding[] => {
+  const {shell, list, state, dispatch} = needs;
+  const {orders = []} = list;
+  const sort: Binding = {
+    keys: ['s'],
+    label: 'sort',
+    help: `by ${orders.map(({name}) => name).join(', ')}`,
+    run: () => dispatch({kind: 'sorted', orders: orders.length}),
+  };
+  return [
+    {keys: ['/'], label: 'filter', help: `show only some; ${list.hint}`, run: () => shell.open(filterPrompt(needs))},
+    {keys: ['escape'], help: 'no filter', run: () => state.filter !== '' && dispatch({kind: 'filtered', filter: ''})},
+    ...(orders.length > 0 ? [sort] : []),
+  ];
+};
+
+const filterPrompt = <R,>({list, state, dispatch}: ListBindingNeeds<R>): Prompt => ({
+  kind: 'prompt',
+  label: 'Filter',
+  text: state.filter,
+  hint: () => (list.terms ? `${list.hint}; tab completes` : list.hint),
+  check: typed => list.check?.(queryOf(list, typed)),
+  complete: typed => completedQuery(typed, list.terms ?? {}),
+  onSubmit: filter => dispatch({kind: 'filtered', filter}),
+});
+
+const filterCommand = <R,>({list, dispatch}: ListBindingNeeds<R>): ScreenCommand => ({
+  name: 'filter',
+  help: `show only some; ${list.hint}`,
+  run: filter => {
+    const fault = list.check?.(queryOf(list, filter));
+    if (fault !== undefined) throw new CliError('usage', fault);
+    dispatch({kind: 'filtered', filter});
+  },
+});

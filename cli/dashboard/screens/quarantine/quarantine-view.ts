@@ -1,35 +1,111 @@
 // Lines of the quarantine screen. The cost depends on the size of the screen, never on the number of mails.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
+import {safeLine} from '../../../../shared/safe-text.ts';
+import {countText, plural} from '../../../output/cell-text.ts';
 import {displayWidth} from '../../../output/display-width.ts';
 import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import {isEmptyQuery} from '../../../quarantine/hold-query.ts';
+import {printQuery} from '../../../quarantine/query-line.ts';
 import type {List, TuiColumn} from '../../list/list.ts';
 import {sideBySide, tableLines} from '../../list/list-lines.ts';
 import {fitText, wrapText} from '../../shell/fit-text.ts';
 import type {Size} from '../../shell/shell.ts';
-import type {Theme} from '../../shell/theme.ts';
-import {type BarFacts, filterLine, noticesLine} from './bar-lines.ts';
+import {ageText, progressBar} from '../../shell/shell-lines.ts';
+import type {Style, Theme} from '../../shell/theme.ts';
 import type {Acting} from './held-mail-actions.ts';
-import {isByTime, type ListState, mailAt, mailUnderCursor, rowCount} from './list-state.ts';
+import {isByTime, type ListState, mailAt, mailUnderCursor, maxSorted, orderLabels, rowCount} from './list-state.ts';
 import {mailColumns, type Thresholds} from './mail-list.ts';
-import type {PreviewMode} from './screen-state.ts';
+import type {PreviewMode, ScreenState} from './screen-state.ts';
 import {sortedRange} from './select-keys.ts';
 
-export interface QuarantineView extends Omit<BarFacts, 'width'> {
+export interface QuarantineView {
+  list: ListState;
+  screen: ScreenState;
   acting: Acting;
   /** All lines of the preview. */
   preview: readonly string[];
   thresholds: Thresholds;
   size: Size;
+  nowMs: number;
   isActive: boolean;
+  theme: Theme;
 }
 
 /** Exactly as many lines as the screen has rows, none wider than the screen. */
 export const quarantineLines = (view: QuarantineView): string[] => {
   const {size, screen, theme} = view;
   const layout = layoutOf(size, screen.preview);
-  const bar = {...view, width: size.columns};
-  return [filterLine(bar), noticesLine(bar), ...bodyLines(view, layout, theme)].slice(0, size.rows);
+  return [filterLine(view), noticesLine(view), ...bodyLines(view, layout, theme)].slice(0, size.rows);
+};
+
+/** The current filter, and the position of the cursor. */
+const filterLine = ({list, size: {columns: width}, theme}: QuarantineView): string => {
+  const {total, order, position} = list;
+  const place = total === undefined || total === 0 ? '' : `${countText(position.cursor + 1)} of ${plural(total, 'mail')} · `;
+  const query = isEmptyQuery(list.query) ? 'all held mail' : printQuery(list.query);
+  // The filter matters more than the order.
+  const available = width - 3 - displayWidth(safeLine(query));
+  const right =
+    [` ${place}${orderLabels[order]} `, ` ${place}${order} `].find(text => displayWidth(text) <= available) ??
+    ` ${place}${order} `;
+  const rightWidth = Math.min(displayWidth(right), Math.floor(width * 0.6));
+  const left =
+    theme(' / ', 'accent', 'bold') + theme(fitText(query, width - rightWidth - 3), isEmptyQuery(list.query) ? 'dim' : 'bold');
+  return left + theme(fitText(right, rightWidth, 'right'), 'dim');
+};
+
+type Notice = readonly [text: string, ...styles: (Style | undefined)[]];
+
+/** The most important first, as many as fit. */
+const noticesLine = (view: QuarantineView): string => {
+  const {theme} = view;
+  const width = view.size.columns;
+  let used = 1;
+  let line = ' ';
+  for (const [text, ...styles] of notices(view)) {
+    const gap = used > 1 ? ' · ' : '';
+    const available = width - used - displayWidth(gap);
+    if (available < 8) break;
+    const shown = fitText(text, Math.min(available, displayWidth(text)));
+    line += gap + theme(shown, ...styles);
+    used += displayWidth(gap) + displayWidth(shown);
+  }
+  return line;
+};
+
+const notices = ({list, screen, nowMs}: QuarantineView): Notice[] => {
+  const {unreachableNodes, failure, loadedAtMs, newAbove} = list;
+  const {collecting, rangeStart, picked} = screen;
+  const found: Notice[] = [];
+  if (unreachableNodes.length > 0)
+    found.push([`! ${unreachableNodes.join(', ')} did not answer: mail held there is missing here`, 'bad', 'bold']);
+  if (failure && loadedAtMs !== undefined)
+    found.push([`! as of ${ageText(nowMs - loadedAtMs)}: ${failure.detail}`, 'bad', 'bold']);
+  if (collecting) {
+    const {what, done, total} = collecting;
+    const bar = total > 0 ? ` ${progressBar(done / total, 10)} ${countText(done)} of ${countText(total)}` : '';
+    found.push([`selecting ${what}${bar} (escape stops)`, 'accent']);
+  }
+  if (rangeStart) found.push(['range: move to its other end, then V', 'picked', 'bold']);
+  if (picked.size > 0) found.push([`✓ ${countText(picked.size)} selected`, 'picked', 'bold']);
+  if (newAbove > 0) found.push([`▲ ${countText(newAbove)} new (g)`, 'accent', 'bold']);
+  found.push(...orderNotices(list));
+  return found;
+};
+
+/** The note that not everything is sorted, or not yet. */
+const orderNotices = (list: ListState): Notice[] => {
+  const {order, gathered, total = 0} = list;
+  if (isByTime(order)) return [];
+  const all = Math.min(total, maxSorted);
+  if (gathered !== undefined || (list.loadedAtMs === undefined && !list.failure))
+    return [
+      [
+        `sorting ${progressBar(all === 0 ? 0 : (gathered ?? 0) / all, 10)} ${countText(gathered ?? 0)} of ${countText(all)}`,
+        'accent',
+      ],
+    ];
+  return total > maxSorted ? [[`sorted among the newest ${countText(rowCount(list))} of ${countText(total)}`, 'warn']] : [];
 };
 
 const bodyLines = (view: QuarantineView, layout: Layout, theme: Theme): string[] => {
