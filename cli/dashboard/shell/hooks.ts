@@ -31,11 +31,12 @@ export const useValues = <T>(source: Source<T>, listener: (value: T) => void): v
 
 /** Draws again after each interval, for ages and countdowns. */
 export const useTicks = (everyMs: number): void => {
-  const [, tick] = useReducer((count: number) => count + 1, 0);
+  const [ticks, tick] = useReducer((count: number) => count + 1, 0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each tick is followed by the next
   useEffect(() => {
-    const timer = setInterval(tick, everyMs);
-    return () => clearInterval(timer);
-  }, [everyMs]);
+    const timer = setTimeout(tick, everyMs);
+    return () => clearTimeout(timer);
+  }, [ticks, everyMs]);
 };
 
 /** Registers the keys and commands of the shown screen after each drawing. */
