@@ -3,7 +3,7 @@
 import {initialPosition, type ListPosition, moved, movedTo} from '../list/list-window.ts';
 import type {KeyName} from './keys.ts';
 import {edited, type Line, lineOf} from './line-editor.ts';
-import type {Choice, Form, FormField, FormValues, Modal, Page, Prompt} from './modal.ts';
+import type {Choice, Form, FormField, FormValues, Modal, Page, Prompt, Question} from './modal.ts';
 import {type Paste, pastedInto} from './paste-reader.ts';
 
 export interface ModalState {
@@ -20,13 +20,10 @@ export interface ModalState {
   recalled: number;
 }
 
-/** `closed` only closes; `done` closes and runs the modal's action. */
+/** Anything but `stay` and `pageKey` closes the modal. `run` is called afterwards, so that it can open another one. */
 export type Outcome =
   | {kind: 'stay'; state: ModalState}
-  | {kind: 'closed'}
-  | {kind: 'done'; state: ModalState}
-  | {kind: 'key'; index: number}
-  | {kind: 'pageKey'};
+  | {kind: 'closed' | 'done' | 'key' | 'pageKey'; run?: (() => void) | undefined};
 
 export const startOf = (modal: Modal): ModalState => {
   const state = plainStartOf(modal);
@@ -60,7 +57,7 @@ interface Extent {
 export const afterKey = (modal: Modal, state: ModalState, key: KeyName, extent: Extent): Outcome => {
   switch (modal.kind) {
     case 'question':
-      return inQuestion(state, key, extent);
+      return inQuestion(modal, state, key, extent);
     case 'prompt':
       return inPrompt(modal, state, key);
     case 'choice':
@@ -91,26 +88,28 @@ export const afterPaste = (
 
 const closing: readonly KeyName[] = ['escape', 'q', 'ctrl+c'];
 
-const inQuestion = (state: ModalState, key: KeyName, extent: Extent): Outcome => {
-  if (key === 'y' || key === 'Y') return {kind: 'done', state};
-  return key === 'n' || key === 'N' || closing.includes(key)
-    ? {kind: 'closed'}
-    : {kind: 'stay', state: scrolled(state, key, extent)};
+const inQuestion = ({onYes, onNo}: Question, state: ModalState, key: KeyName, extent: Extent): Outcome => {
+  if (key === 'y' || key === 'Y') return {kind: 'done', run: onYes};
+  if (key === 'n' || key === 'N' || closing.includes(key)) return {kind: 'closed', run: onNo};
+  return {kind: 'stay', state: scrolled(state, key, extent)};
 };
 
-const inChoice = ({items, keys = []}: Choice, state: ModalState, key: KeyName, height: number): Outcome => {
+const inChoice = ({items, keys = [], onChoose}: Choice, state: ModalState, key: KeyName, height: number): Outcome => {
   const {position} = state;
-  if (keys.some(extra => extra.key === key)) return {kind: 'key', index: position.cursor};
-  if (key === 'enter') return items.length === 0 ? {kind: 'closed'} : {kind: 'done', state};
+  const extra = keys.find(one => one.key === key);
+  if (extra) return {kind: 'key', run: () => extra.run(position.cursor)};
+  if (key === 'enter') return items.length === 0 ? {kind: 'closed'} : {kind: 'done', run: () => onChoose(position.cursor)};
   if (closing.includes(key)) return {kind: 'closed'};
   return {kind: 'stay', state: {...state, position: moved(position, key, {count: items.length, height}) ?? position}};
 };
 
 /** A page has no cursor: its top moves. A page that must be confirmed is closed by enter alone. */
-const inPage = ({mustConfirm, keys = []}: Page, state: ModalState, key: KeyName, extent: Extent): Outcome => {
-  if (keys.some(extra => extra.key === key)) return {kind: 'pageKey'};
-  if (key === 'enter') return {kind: 'done', state};
-  if (closing.includes(key) || key === '?') return mustConfirm === undefined ? {kind: 'closed'} : {kind: 'stay', state};
+const inPage = ({mustConfirm, keys = [], onClose}: Page, state: ModalState, key: KeyName, extent: Extent): Outcome => {
+  const extra = keys.find(one => one.key === key);
+  if (extra) return {kind: 'pageKey', run: extra.run};
+  if (key === 'enter') return {kind: 'done', run: onClose};
+  if (closing.includes(key) || key === '?')
+    return mustConfirm === undefined ? {kind: 'closed', run: onClose} : {kind: 'stay', state};
   return {kind: 'stay', state: scrolled(state, key, extent)};
 };
 
@@ -124,8 +123,10 @@ const scrolled = (state: ModalState, key: KeyName, {height, count}: Extent): Mod
 const inPrompt = (prompt: Prompt, state: ModalState, key: KeyName): Outcome => {
   if (key === 'escape' || key === 'ctrl+c') return {kind: 'closed'};
   if (key === 'enter') {
-    const error = prompt.check?.(state.line.text);
-    return error === undefined ? {kind: 'done', state} : {kind: 'stay', state: {...state, errors: {'': error}}};
+    const {text} = state.line;
+    const error = prompt.check?.(text);
+    if (error !== undefined) return {kind: 'stay', state: {...state, errors: {'': error}}};
+    return {kind: 'done', run: () => prompt.onSubmit(text)};
   }
   if (key === 'tab' || key === 'shift+tab') return {kind: 'stay', state: completed(prompt, state, key === 'tab' ? 1 : -1)};
   if (key === 'up' || key === 'down') return {kind: 'stay', state: recalled(prompt, state, key === 'up' ? -1 : 1)};
@@ -157,7 +158,7 @@ const inForm = (form: Form, state: ModalState, key: KeyName): Outcome => {
   if (key === 'enter' || key === 'ctrl+s') {
     const errors = form.check?.(state.values) ?? {};
     const wrong = form.fields.findIndex(({name}) => errors[name] !== undefined);
-    if (wrong === -1) return {kind: 'done', state};
+    if (wrong === -1) return {kind: 'done', run: () => form.onSubmit(state.values)};
     return {kind: 'stay', state: atField(form, {...state, errors}, wrong)};
   }
   if (key === 'tab' || key === 'down') return {kind: 'stay', state: leftField(form, state, state.position.cursor + 1)};

@@ -3,7 +3,7 @@ import type {KeyName} from './keys.ts';
 import {Lines} from './lines.tsx';
 import type {Modal} from './modal.ts';
 import {type ModalArea, modalBorder, modalLines, questionText} from './modal-lines.ts';
-import {afterKey, afterPaste, type ModalState, startOf} from './modal-state.ts';
+import {afterKey, afterPaste, startOf} from './modal-state.ts';
 import {type Paste, pasteIgnored} from './paste-reader.ts';
 import type {Shell} from './shell.ts';
 
@@ -42,14 +42,8 @@ export const ModalView = ({modal, area, takeKeys, say, onClose}: ModalViewProps)
           setState(outcome.state);
           return;
         }
-        if (outcome.kind === 'pageKey') {
-          if (modal.kind === 'page') modal.keys?.find(extra => extra.key === key)?.run();
-          return;
-        }
-        onClose();
-        if (outcome.kind === 'closed') cancelled(modal);
-        if (outcome.kind === 'done') done(modal, outcome.state);
-        if (outcome.kind === 'key' && modal.kind === 'choice') modal.keys?.find(extra => extra.key === key)?.run(outcome.index);
+        if (outcome.kind !== 'pageKey') onClose();
+        outcome.run?.();
       },
     }),
   );
@@ -61,18 +55,4 @@ export const ModalView = ({modal, area, takeKeys, say, onClose}: ModalViewProps)
 const rowsOf = (modal: Modal, width: number): number => {
   if (modal.kind === 'page') return modal.lines(width - 2).length;
   return modal.kind === 'question' ? questionText(modal.lines, width).length : 0;
-};
-
-const cancelled = (modal: Modal): void => {
-  if (modal.kind === 'question') modal.onNo?.();
-  if (modal.kind === 'prompt') modal.onCancel?.();
-  if (modal.kind === 'page') modal.onClose?.();
-};
-
-const done = (modal: Modal, {line, position, values}: ModalState): void => {
-  if (modal.kind === 'question') modal.onYes();
-  if (modal.kind === 'prompt') modal.onSubmit(line.text);
-  if (modal.kind === 'choice') modal.onChoose(position.cursor);
-  if (modal.kind === 'page') modal.onClose?.();
-  if (modal.kind === 'form') modal.onSubmit(values);
 };

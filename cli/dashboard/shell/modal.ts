@@ -29,7 +29,6 @@ export interface Prompt {
   /** Replaces line breaks in pasted text; a space by default. */
   separator?: string;
   onSubmit(text: string): void;
-  onCancel?(): void;
 }
 
 export interface Choice {

@@ -10,7 +10,7 @@ const press = (modal: Modal, ...keys: string[]): {outcome: Outcome; state: Modal
   let outcome: Outcome = {kind: 'stay', state};
   for (const key of keys) {
     outcome = afterKey(modal, state, key, extent);
-    if (outcome.kind === 'stay' || outcome.kind === 'done') state = outcome.state;
+    if (outcome.kind === 'stay') state = outcome.state;
   }
   return {outcome, state};
 };
