@@ -93,20 +93,10 @@ export type LogRow = EventRow | GapRow;
 const longest = 300;
 
 const eventRow = (event: ClusterEvent, seq: number): EventRow => {
+  const {type, at, node_id: node} = event;
   const {id, about, sender = '', recipient = '', score} = partsOf(event);
-  return {
-    key: String(seq),
-    seq,
-    kind: 'event',
-    type: event.type,
-    at: event.at,
-    node: event.node_id,
-    id,
-    about: cut(about),
-    sender: cut(sender),
-    recipient: cut(recipient),
-    score,
-  };
+  const texts = {about: cut(about), sender: cut(sender), recipient: cut(recipient)};
+  return {key: String(seq), seq, kind: 'event', type, at, node, id, ...texts, score};
 };
 
 type Parts = Pick<EventRow, 'id' | 'about'> & Partial<Pick<EventRow, 'sender' | 'recipient' | 'score'>>;

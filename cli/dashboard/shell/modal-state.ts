@@ -77,13 +77,14 @@ export const afterPaste = (
   state: ModalState,
   paste: Paste,
 ): {state: ModalState; warning: string | undefined} | undefined => {
-  const field = modal.kind === 'form' ? modal.fields[state.position.cursor] : modal.kind === 'prompt' ? modal : undefined;
-  if (!field || ('choices' in field && field.choices)) return undefined;
+  if (modal.kind === 'prompt') {
+    const {line, warning} = pastedInto(state.line, paste);
+    return {state: promptWith(state, line), warning};
+  }
+  const field = modal.kind === 'form' ? modal.fields[state.position.cursor] : undefined;
+  if (modal.kind !== 'form' || !field || field.choices) return undefined;
   const {line, warning} = pastedInto(state.line, paste, field.separator);
-  return {
-    state: modal.kind === 'form' && 'name' in field ? formWith(modal, state, field, line) : promptWith(state, line),
-    warning,
-  };
+  return {state: formWith(modal, state, field, line), warning};
 };
 
 const closing: readonly KeyName[] = ['escape', 'q', 'ctrl+c'];

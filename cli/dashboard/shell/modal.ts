@@ -26,8 +26,6 @@ export interface Prompt {
   complete?(text: string): readonly string[];
   /** Lines submitted before, oldest first. */
   history?: readonly string[];
-  /** Replaces line breaks in pasted text; a space by default. */
-  separator?: string;
   onSubmit(text: string): void;
 }
 

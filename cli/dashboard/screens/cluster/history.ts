@@ -76,14 +76,9 @@ export const createHistory = (now: () => number): History => {
   };
 };
 
-interface Minutes {
-  set(value: number): void;
-  add(value: number): void;
-  /** Minutes without a value repeat the one before, or are zero. */
-  list(gap: 'last' | 'zero'): MinuteCounts;
-}
+type Minutes = ReturnType<typeof createMinutes>;
 
-const createMinutes = (now: () => number): Minutes => {
+const createMinutes = (now: () => number) => {
   const first = minuteOf(now());
   const values = new Map<number, number>();
   const put = (change: (old: number) => number): void => {
@@ -92,9 +87,10 @@ const createMinutes = (now: () => number): Minutes => {
     for (const known of values.keys()) if (known <= minute - minutes && values.size > 1) values.delete(known);
   };
   return {
-    set: value => put(() => value),
-    add: value => put(old => old + value),
-    list: gap => {
+    set: (value: number): void => put(() => value),
+    add: (value: number): void => put(old => old + value),
+    /** Minutes without a value repeat the one before, or are zero. */
+    list: (gap: 'last' | 'zero'): MinuteCounts => {
       const last = minuteOf(now());
       const from = Math.max(first, last - minutes + 1);
       let before: number | undefined;

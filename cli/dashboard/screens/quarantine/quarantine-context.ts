@@ -3,39 +3,28 @@
 import {reasons} from '../../../../shared/reason.ts';
 import {filterNames} from '../../../quarantine/query-line.ts';
 import type {AppContext} from '../../shell/app-context.ts';
-import type {Source} from '../../shell/source.ts';
-import {createStore, type Store} from '../../shell/store.ts';
-import {type ActingMails, createActingMails} from './held-mail-actions.ts';
-import {createMailList, type MailList, type Thresholds} from './mail-list.ts';
-import {createMailPreviews, type MailPreviews} from './mail-previews.ts';
-import {afterScreenEvent, initialScreen, type ScreenEvent, type ScreenState} from './screen-state.ts';
-import {createViewStore, type ViewStore} from './view-store.ts';
+import {createStore} from '../../shell/store.ts';
+import {createActingMails} from './held-mail-actions.ts';
+import {createMailList, type Thresholds} from './mail-list.ts';
+import {createMailPreviews} from './mail-previews.ts';
+import {afterScreenEvent, initialScreen} from './screen-state.ts';
+import {createViewStore} from './view-store.ts';
 
-interface QuarantineNames extends KnownNames {
-  thresholds: Thresholds;
-}
+const createContext = (app: AppContext) => ({
+  list: createMailList(app),
+  acting: createActingMails(),
+  previews: createMailPreviews(app),
+  screen: createStore(afterScreenEvent, initialScreen),
+  views: createViewStore(app.terminal),
+  names: app.source('quarantine-names', {load: () => loadNames(app), refreshOn: ['domain'], everyMs: 60_000}),
+});
 
-export interface QuarantineContext {
-  list: MailList;
-  acting: ActingMails;
-  previews: MailPreviews;
-  screen: Store<ScreenState, ScreenEvent>;
-  views: ViewStore;
-  names: Source<QuarantineNames>;
-}
+export type QuarantineContext = ReturnType<typeof createContext>;
 
-export const quarantineContext = (app: AppContext): QuarantineContext =>
-  app.kept('quarantine', () => ({
-    list: createMailList(app),
-    acting: createActingMails(),
-    previews: createMailPreviews(app),
-    screen: createStore(afterScreenEvent, initialScreen),
-    views: createViewStore(app.terminal),
-    names: app.source('quarantine-names', {load: () => loadNames(app), refreshOn: ['domain'], everyMs: 60_000}),
-  }));
+export const quarantineContext = (app: AppContext): QuarantineContext => app.kept('quarantine', () => createContext(app));
 
 /** Not every key may see domains and nodes. */
-const loadNames = async ({client, may, me}: AppContext): Promise<QuarantineNames> => {
+const loadNames = async ({client, may, me}: AppContext): Promise<KnownNames & {thresholds: Thresholds}> => {
   const [domains, nodes] = await Promise.all([
     may('domains:read') ? client.domains.list().then(({data}) => data) : [],
     may('cluster:read') ? client.cluster.status().then(({data}) => data.peers.map(({node_id}) => node_id)) : [me.node_id],

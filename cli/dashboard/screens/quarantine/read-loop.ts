@@ -14,23 +14,11 @@ interface ReadLoopNeeds extends Pick<PollingOptions, 'live' | 'now'> {
   onFailure(failure: CliError): void;
 }
 
-interface ReadLoop {
-  start(): void;
-  stop(): void;
-  isStarted(): boolean;
-  /** Something else may be missing now. */
-  run(): void;
-  /** Reads the shown rows again, after a short delay. */
-  wake(): void;
-  /** Reads the shown rows again now. */
-  refresh(): void;
-}
-
 /** The delay after an answer that lacks the requested rows, as the list is changing. */
 const changingListMs = 1000;
 
 /** stopped ⇄ idle ⇄ reading; idle → resting after a failure, until the next refresh. */
-export const createReadLoop = ({live, now, next, keyOf, onFailure}: ReadLoopNeeds): ReadLoop => {
+export const createReadLoop = ({live, now, next, keyOf, onFailure}: ReadLoopNeeds) => {
   let isStarted = false;
   let isReading = false;
   let isStale = false;
@@ -74,18 +62,21 @@ export const createReadLoop = ({live, now, next, keyOf, onFailure}: ReadLoopNeed
   const polling = createPolling({live, now, read: refresh});
 
   return {
-    start: () => {
+    start: (): void => {
       isStarted = true;
       polling.start();
       refresh();
     },
-    stop: () => {
+    stop: (): void => {
       isStarted = false;
       polling.stop();
     },
-    isStarted: () => isStarted,
-    run: () => void run(),
+    isStarted: (): boolean => isStarted,
+    /** Something else may be missing now. */
+    run: (): void => void run(),
+    /** Reads the shown rows again, after a short delay. */
     wake: polling.wake,
+    /** Reads the shown rows again now. */
     refresh,
   };
 };

@@ -5,24 +5,11 @@ import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
 import {maxSorted, type Reading, rowCount} from './list-state.ts';
 import {pageSize, parametersNow, type ReadableList, readPage} from './read-loop.ts';
 
-interface SortedList {
-  /** True until that list has been read, or is being read. */
-  isUnread(): boolean;
-  /** The next read is of the whole list. */
-  forget(): void;
-  /** Stops between two pages when `isWanted` returns false. */
-  readAll(isWanted: () => boolean): Promise<void>;
-  /** Adds new mail. Events report mail that has left; the total reveals missed ones. */
-  readNew(): Promise<void>;
-  /** A mail has left, which pages that are being read may still contain. */
-  leave(id: string): void;
-}
-
 /** The shortest time between two reads of a whole list. */
 const readAgainMs = 30_000;
 const noEnd = new AbortController().signal;
 
-export const createSortedList = (list: ReadableList): SortedList => {
+export const createSortedList = (list: ReadableList) => {
   const {client, now, get, dispatch} = list;
   let readVersion = 0;
   let readAtMs = 0;
@@ -53,22 +40,27 @@ export const createSortedList = (list: ReadableList): SortedList => {
   };
 
   return {
-    isUnread: () => readVersion !== get().version,
-    forget: () => {
+    /** True until that list has been read, or is being read. */
+    isUnread: (): boolean => readVersion !== get().version,
+    /** The next read is of the whole list. */
+    forget: (): void => {
       readVersion = 0;
     },
-    readAll: async isWanted => {
+    /** Stops between two pages when `isWanted` returns false. */
+    readAll: async (isWanted: () => boolean): Promise<void> => {
       goneMeanwhile = new Set();
       await readPages(goneMeanwhile, isWanted).finally(() => {
         goneMeanwhile = undefined;
       });
     },
-    readNew: async () => {
+    /** Adds new mail. Events report mail that has left; the total reveals missed ones. */
+    readNew: async (): Promise<void> => {
       const reading = await readPage(list, {offset: 0, limit: pageSize});
       dispatch({type: 'gathered', isAll: false, isEnd: true, ...reading});
       const isComplete = reading.total > maxSorted || rowCount(get()) === reading.total;
       if (!isComplete && now() - readAtMs > readAgainMs) readVersion = 0;
     },
-    leave: id => goneMeanwhile?.add(id),
+    /** A mail has left, which pages that are being read may still contain. */
+    leave: (id: string): void => void goneMeanwhile?.add(id),
   };
 };
