@@ -72,17 +72,11 @@ export interface Binding {
   run(key: KeyName): void;
 }
 
-interface KeyQueue<T> {
-  add(keys: readonly T[]): void;
-  /** Called when the key before has taken effect. */
-  next(): void;
-}
-
 /** More than a person types ahead. */
 const longest = 5000;
 
 /** `handle` is followed by a call of `next`, sooner or later. */
-export const createKeyQueue = <T>(handle: (key: T) => void): KeyQueue<T> => {
+export const createKeyQueue = <T>(handle: (key: T) => void) => {
   const waiting: T[] = [];
   let isBusy = false;
   const next = (): void => {
@@ -91,10 +85,11 @@ export const createKeyQueue = <T>(handle: (key: T) => void): KeyQueue<T> => {
     if (key !== undefined) handle(key);
   };
   return {
-    add: keys => {
+    add: (keys: readonly T[]): void => {
       if (waiting.length < longest) waiting.push(...keys);
       if (!isBusy) next();
     },
+    /** Called when the key before has taken effect. */
     next,
   };
 };

@@ -119,19 +119,6 @@ export interface PollingOptions {
   isElsewhere?: boolean | undefined;
 }
 
-export interface Polling {
-  start(): void;
-  stop(): void;
-  /** A read begins; nothing else is due. */
-  begun(): void;
-  succeeded(): void;
-  failed(failure: CliError): void;
-  /** Something has changed. A read that is already due is not postponed, or many events would prevent it. */
-  wake(): void;
-  /** Due in so many milliseconds, if not before. */
-  dueIn(ms: number): void;
-}
-
 const pollingMs = 5000;
 /** Events may be missed, and some changes have none. */
 const liveMs = 30_000;
@@ -143,7 +130,7 @@ const longestRetryMs = 15_000;
 /** The longest Retry-After that is respected. A timer of more than 24 days fires at once. */
 const longestWaitMs = 60_000;
 
-export const createPolling = (needs: PollingOptions): Polling => {
+export const createPolling = (needs: PollingOptions) => {
   const {live, now, read, everyMs = pollingMs, minGapMs = defaultGapMs, isElsewhere = false} = needs;
   const {whileLiveMs = Math.max(liveMs, everyMs)} = needs;
   let isStarted = false;
@@ -158,6 +145,7 @@ export const createPolling = (needs: PollingOptions): Polling => {
     clearTimeout(timer);
     dueAtMs = Number.POSITIVE_INFINITY;
   };
+  /** Due in so many milliseconds, if not before: many events must not put a read off. */
   const dueIn = (ms: number): void => {
     if (!isStarted || now() + ms >= dueAtMs) return;
     clearTimeout(timer);
@@ -170,23 +158,24 @@ export const createPolling = (needs: PollingOptions): Polling => {
 
   return {
     dueIn,
-    start: () => {
+    start: (): void => {
       isStarted = true;
     },
-    stop: () => {
+    stop: (): void => {
       isStarted = false;
       clear();
     },
-    begun: () => {
+    /** A read begins; nothing else is due. */
+    begun: (): void => {
       clear();
       begunAtMs = now();
     },
-    succeeded: () => {
+    succeeded: (): void => {
       failures = 0;
       if (!isElsewhere) live.answered();
       dueIn(live.get().connection === 'live' ? whileLiveMs : everyMs);
     },
-    failed: failure => {
+    failed: (failure: CliError): void => {
       failures += 1;
       const askedMs = Math.min(longestWaitMs, (failure.retryAfterSeconds ?? 0) * 1000);
       notBeforeMs = now() + askedMs;
@@ -194,6 +183,7 @@ export const createPolling = (needs: PollingOptions): Polling => {
       clear();
       dueIn(Math.max(askedMs, Math.min(longestRetryMs, 1000 * 2 ** failures)));
     },
-    wake: () => dueIn(Math.max(burstMs, begunAtMs + minGapMs - now(), notBeforeMs - now())),
+    /** Something has changed. */
+    wake: (): void => dueIn(Math.max(burstMs, begunAtMs + minGapMs - now(), notBeforeMs - now())),
   };
 };

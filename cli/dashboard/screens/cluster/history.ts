@@ -11,27 +11,13 @@ export interface HealthChange {
 /** Counts by minute, oldest first; the last one is not over. */
 export type MinuteCounts = readonly (number | undefined)[];
 
-export interface History {
-  readonly startedAtMs: number;
-  /** Held in total at the end of each minute. */
-  held(): MinuteCounts;
-  addHeld(count: number): void;
-  /** Mails by verdict in each minute, and the source of the counts. */
-  verdicts(): {from: 'metrics' | 'events'; byVerdict: ReadonlyMap<string, MinuteCounts>};
-  /** Totals since the start of the node. */
-  addTotals(totals: Readonly<Record<string, number>>): void;
-  addEvent(type: string): void;
-  /** Totals are not available: events are counted from now on. */
-  loseTotals(): void;
-  changes(): readonly HealthChange[];
-  addChange(change: HealthChange): void;
-}
+export type History = ReturnType<typeof createHistory>;
 
 const minuteMs = 60_000;
 const minutes = 180;
 const maxChanges = 100;
 
-export const createHistory = (now: () => number): History => {
+export const createHistory = (now: () => number) => {
   const startedAtMs = now();
   const held = createMinutes(now);
   const changes: HealthChange[] = [];
@@ -42,16 +28,19 @@ export const createHistory = (now: () => number): History => {
 
   return {
     startedAtMs,
-    held: () => held.list('last'),
-    addHeld: count => held.set(count),
+    /** Held in total at the end of each minute. */
+    held: (): MinuteCounts => held.list('last'),
+    addHeld: (count: number): void => held.set(count),
+    /** Mails by verdict in each minute, and the source of the counts. */
     verdicts: () => {
       const from = hasTotals ? fromMetrics : fromEvents;
       return {
-        from: hasTotals ? 'metrics' : 'events',
+        from: hasTotals ? ('metrics' as const) : ('events' as const),
         byVerdict: new Map([...from].map(([verdict, counts]) => [verdict, counts.list('zero')])),
       };
     },
-    addTotals: totals => {
+    /** Totals since the start of the node. */
+    addTotals: (totals: Readonly<Record<string, number>>): void => {
       for (const [verdict, total] of Object.entries(totals)) {
         const before = last?.[verdict];
         // A restarted node counts from 0.
@@ -63,13 +52,14 @@ export const createHistory = (now: () => number): History => {
       last = totals;
       hasTotals = true;
     },
-    loseTotals: () => {
+    /** Totals are not available: events are counted from now on. */
+    loseTotals: (): void => {
       hasTotals = false;
       last = undefined;
     },
-    addEvent: type => fromEvents.get(type)?.add(1),
-    changes: () => changes,
-    addChange: change => {
+    addEvent: (type: string): void => fromEvents.get(type)?.add(1),
+    changes: (): readonly HealthChange[] => changes,
+    addChange: (change: HealthChange): void => {
       changes.unshift(change);
       changes.splice(maxChanges);
     },

@@ -8,7 +8,7 @@ import {actOn, pastTense} from '../../../quarantine/bulk-action.ts';
 import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import type {ActionReport} from '../../shell/deferred-actions.ts';
 import {fitText} from '../../shell/fit-text.ts';
-import {createValue, type Watched} from '../../shell/store.ts';
+import {createValue} from '../../shell/store.ts';
 import type {PickedMail} from './screen-state.ts';
 
 interface ActionFailure {
@@ -146,27 +146,21 @@ export interface Acting {
   failed: FailedAction | undefined;
 }
 
-export interface ActingMails extends Watched<Acting> {
-  begin(action: HoldAction, mails: readonly MailReference[]): void;
-  end(mails: readonly MailReference[]): void;
-  fail(failed: FailedAction): void;
-}
-
 const maxFailures = 10_000;
 
-export const createActingMails = (): ActingMails => {
+export const createActingMails = () => {
   const {get, subscribe, set} = createValue<Acting>({actions: new Map(), failed: undefined});
   const change = (part: Partial<Acting>): void => set({...get(), ...part});
   return {
     get,
     subscribe,
-    begin: (action, mails) =>
+    begin: (action: HoldAction, mails: readonly MailReference[]): void =>
       change({actions: new Map([...get().actions, ...mails.map(mail => [mailId(mail), action] as const)])}),
-    end: mails => {
+    end: (mails: readonly MailReference[]): void => {
       const actions = new Map(get().actions);
       for (const mail of mails) actions.delete(mailId(mail));
       change({actions});
     },
-    fail: ({text, failures}) => change({failed: {text, failures: failures.slice(-maxFailures)}}),
+    fail: ({text, failures}: FailedAction): void => change({failed: {text, failures: failures.slice(-maxFailures)}}),
   };
 };

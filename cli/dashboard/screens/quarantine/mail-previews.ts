@@ -7,7 +7,7 @@ import {timeText} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import type {MailContents} from '../../../quarantine/mail-reader.ts';
 import type {Live} from '../../shell/live.ts';
-import {createValue, type Watched} from '../../shell/store.ts';
+import {createValue} from '../../shell/store.ts';
 
 /** loading → ready or failed; each of them → gone. */
 export type Preview =
@@ -15,18 +15,6 @@ export type Preview =
   | {state: 'ready'; detail: HeldMailDetail; contents: MailContents; gone?: string}
   | {state: 'failed'; failure: CliError}
   | {state: 'gone'; gone: string};
-
-export interface MailPreviews {
-  /** The preview of a mail; the same object until it changes. */
-  get(id: string): Preview | undefined;
-  subscribe: Watched<unknown>['subscribe'];
-  /** Sets the mail to read after the rest; undefined for none. */
-  want(mail: MailReference | undefined): void;
-  /** Read again, if it failed. */
-  retry(): void;
-  /** Starts to follow mails that leave the list. Returns a function that stops it. */
-  show(): () => void;
-}
 
 interface MailPreviewNeeds {
   client: Pick<Client, 'quarantine'>;
@@ -39,7 +27,7 @@ const maxPreviews = 30;
 const maxHeaders = 300;
 const maxHeaderCharacters = 2000;
 
-export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeeds): MailPreviews => {
+export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeeds) => {
   /** The least recently set are dropped. */
   const previews = createValue<ReadonlyMap<string, Preview>>(new Map());
   const previewOf = (id: string): Preview | undefined => previews.get().get(id);
@@ -80,19 +68,23 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
   };
 
   return {
+    /** The preview of a mail; the same object until it changes. */
     get: previewOf,
     subscribe: previews.subscribe,
-    want: mail => {
+    /** Sets the mail to read after the rest; undefined for none. */
+    want: (mail: MailReference | undefined): void => {
       wanted = mail;
       clearTimeout(timer);
       if (mail && !previewOf(mailId(mail))) timer = setTimeout(read, restMs);
     },
-    retry: () => {
+    /** Reads it again, if it failed. */
+    retry: (): void => {
       const id = wanted && mailId(wanted);
       if (id !== undefined && previewOf(id)?.state === 'failed') previews.set(new Map(without(id)));
       void read();
     },
-    show: () => {
+    /** Starts to follow mails that leave the list. Returns a function that stops it. */
+    show: (): (() => void) => {
       const stop = live.on(['released', 'discarded'], receive);
       return () => {
         stop();
