@@ -8,7 +8,6 @@ import {createColocatedNodes, createJoining} from '../../../../daemon/services/c
 import {createNodeDirectory} from '../../../../daemon/services/cluster/membership.ts';
 import {createPeerActors} from '../../../../daemon/services/cluster/peer-actors.ts';
 import {createDomainDirectory} from '../../../../daemon/services/domains/domain-directory.ts';
-import {listAudit} from '../../../../daemon/store/sqlite/audit.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import type {Scope} from '../../../../shared/scopes.ts';
 import {testConfiguration, testStore} from '../../../helpers/store.ts';
@@ -265,7 +264,7 @@ test('a renewal is audited, also that the certificate had ended, and an ended on
   await alpha.joining.renew({...beta, given: ['beta.test', 'old.test'], endMs}, requests);
 
   t.deepEqual(alpha.certified.slice(2), [['beta.test'], ['beta.test', 'old.test']]);
-  const {entries} = await listAudit(alpha.store.read, {action: 'cluster.renew'}, {limit: 10, offset: 0});
+  const {entries} = await alpha.store.audit.list({action: 'cluster.renew'}, {limit: 10, offset: 0});
   t.deepEqual(
     entries.map(({target, detail, remote_address, key_id}) => [target, detail, remote_address, key_id]),
     [
