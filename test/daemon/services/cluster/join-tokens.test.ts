@@ -8,6 +8,7 @@ import {createColocatedNodes, createJoining} from '../../../../daemon/services/c
 import {createNodeDirectory} from '../../../../daemon/services/cluster/membership.ts';
 import {createPeerActors} from '../../../../daemon/services/cluster/peer-actors.ts';
 import {createDomainDirectory} from '../../../../daemon/services/domains/domain-directory.ts';
+import type {StoredNode} from '../../../../daemon/services/records.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import type {Scope} from '../../../../shared/scopes.ts';
 import {testConfiguration, testStore} from '../../../helpers/store.ts';
@@ -204,7 +205,10 @@ test('certificates are asked of the next node that has the key when one gives no
   );
 });
 
-const at = (node_id: string, host: string, fqdn = host) => ({
+const at = (node_id: string, host: string, fqdn = host): StoredNode => ({
+  id: 1,
+  created_at: '',
+  smtp_listen: null,
   node_id,
   fqdn,
   cluster_url: `https://${host}:8444`,
