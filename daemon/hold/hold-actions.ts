@@ -6,21 +6,12 @@ import {type AccessScope, isWithinAccess} from '../../shared/scopes.ts';
 import type {Actor} from '../services/access/actor.ts';
 import {createBatch} from '../services/batch.ts';
 import type {Trainer} from '../services/intake/mail.ts';
-import type {Store, StoreTransaction} from '../services/ports.ts';
+import type {Store} from '../services/ports.ts';
 import {answerMs} from '../services/quarantine/gather.ts';
 import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createActionRun, createCleanup, outcomeOf} from './action-run.ts';
 import type {HoldBackend} from './hold-backend.ts';
-import {
-  type AuditActor,
-  type AuditedAct,
-  createHoldWrites,
-  endState,
-  goneMail,
-  isClaimed,
-  nodeActor,
-  unknownMail,
-} from './hold-writes.ts';
+import {endState, goneMail, type HoldWrites, isClaimed, nodeActor, unknownMail} from './hold-writes.ts';
 import {createMailLocks} from './mail-locks.ts';
 
 export interface HoldActions {
@@ -29,7 +20,6 @@ export interface HoldActions {
   expire(queueId: string): Promise<boolean>;
   /** The mail in any state; throws a Fault `not_found` outside the access scope. */
   find(queueId: string, scope: AccessScope): Promise<StoredHeldMail>;
-  audit(tx: Pick<StoreTransaction, 'audit'>, actor: AuditActor, act: AuditedAct): Promise<void>;
   /** Whether an action on the mail is running, or is done but not recorded yet. */
   isUnderWay(queueId: string): boolean;
   /** Records the results of actions that could not be recorded at the time. */
@@ -43,7 +33,7 @@ export interface HoldActionsNeeds {
   store: Store;
   backendOf(mail: StoredHeldMail): HoldBackend;
   trainer: Trainer;
-  withReserve<T>(write: () => Promise<T>): Promise<T>;
+  writes: HoldWrites;
   /** Called for every release and discard once it is on stable storage. */
   onActed(outcome: ActionOutcome, domainId: number): void;
   /** Called when the bytes of an ended mail could not be removed. */
@@ -54,11 +44,10 @@ export interface HoldActionsNeeds {
 }
 
 export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
-  const {nodeId, store, withReserve, now, withinMs = answerMs} = needs;
+  const {nodeId, store, withinMs = answerMs} = needs;
   const locks = createMailLocks();
   const cleanup = createCleanup(needs.onLeftover);
-  const writes = createHoldWrites({nodeId, store, withReserve, now});
-  const run = createActionRun({...needs, writes, cleanup});
+  const run = createActionRun({...needs, cleanup});
   const findMail = createHeldFinder(store);
 
   const find: HoldActions['find'] = async (queueId, scope) => {
@@ -94,7 +83,6 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
 
   return {
     find,
-    audit: async (tx, actor, act) => tx.audit.append(writes.entryOf(actor, act)),
     async act(action, queueId, actor) {
       const askedAt = performance.now();
       return locks.run(queueId, async () => {

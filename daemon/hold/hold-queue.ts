@@ -1,27 +1,45 @@
 // Hold queue of this node: the list comes from the database, the bytes come from the hold backend.
 
+import type {HoldFilter} from '../../shared/hold-filter.ts';
+import type {AccessScope} from '../../shared/scopes.ts';
 import type {Actor} from '../services/access/actor.ts';
 import type {HeldQuery} from '../services/ports.ts';
 import {type HoldQueue, isHeld, type MailBody, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
-import {createHeldIndex} from './held-index.ts';
+import {toDetail} from './held-facts.ts';
 import {createHoldActions, type HoldActions, type HoldActionsNeeds} from './hold-actions.ts';
-import {unknownMail} from './hold-writes.ts';
+import {createHoldWrites, unknownMail} from './hold-writes.ts';
 
 /** Concurrent actions share one commit. Parts that can take fewer at once, such as a backend, have their own limits. */
 const actsAtOnce = 1000;
 
-export type OwnHoldQueue = HoldQueue & Pick<HoldActions, 'expire' | 'idle' | 'isUnderWay' | 'catchUp'>;
+export type OwnHoldQueue = HoldQueue & Omit<HoldActions, 'find'>;
 
-export const createHoldQueue = (needs: HoldActionsNeeds & {query: HeldQuery}): OwnHoldQueue => {
-  const {nodeId, store, backendOf, withReserve} = needs;
-  const {act, expire, idle, isUnderWay, catchUp, find, audit} = createHoldActions(needs);
+interface Needs extends Omit<HoldActionsNeeds, 'writes'> {
+  query: HeldQuery;
+  withReserve<T>(write: () => Promise<T>): Promise<T>;
+}
+
+export const createHoldQueue = (needs: Needs): OwnHoldQueue => {
+  const {nodeId, query, backendOf} = needs;
+  const writes = createHoldWrites(needs);
+  const {find, ...actions} = createHoldActions({...needs, writes});
+
+  /** This node has no mail of another one. */
+  const scopeOf = ({node}: HoldFilter, {reach}: Actor): AccessScope =>
+    node === undefined || node === nodeId ? reach : {kind: 'none'};
+
+  const findHeld = async (queueId: string, {reach}: Actor): Promise<StoredHeldMail> => {
+    const mail = await find(queueId, reach);
+    if (!isHeld(mail)) throw unknownMail(nodeId, queueId);
+    return mail;
+  };
 
   const openBody = async (mail: StoredHeldMail, actor: Actor): Promise<MailBody> => {
     const body = await backendOf(mail).body(mail);
     // No reader is attached yet, and the file may be gone before it is opened: an unhandled error event would end the process.
     body.stream.on('error', () => {});
     try {
-      await withReserve(async () => store.transaction(async tx => audit(tx, actor, {action: 'body', queueId: mail.queue_id})));
+      await writes.write(async (_tx, recordAudit) => recordAudit(actor, {action: 'body', queueId: mail.queue_id}));
     } catch (error) {
       body.stream.destroy();
       throw error;
@@ -31,24 +49,33 @@ export const createHoldQueue = (needs: HoldActionsNeeds & {query: HeldQuery}): O
   };
 
   return {
+    ...actions,
     nodeId,
     actsAtOnce,
-    act,
-    expire,
-    idle,
-    isUnderWay,
-    catchUp,
-    ...createHeldIndex({nodeId, query: needs.query, find}),
+    list: async (filter, page, actor) => query.list(filter, scopeOf(filter, actor), page),
+    samples: async (filter, steps, actor) => query.samples(filter, scopeOf(filter, actor), steps),
+    positionOf: async (filter, cursor, actor) => query.positionOf(filter, scopeOf(filter, actor), cursor),
+
+    async summary(filter, actor) {
+      const groups = await query.groups(filter, scopeOf(filter, actor));
+      return {
+        count: groups.reduce((sum, {count}) => sum + count, 0),
+        size_bytes: groups.reduce((sum, {size_bytes}) => sum + size_bytes, 0),
+        oldest_arrived_at: groups.map(({oldest_arrived_at}) => oldest_arrived_at).sort()[0] ?? null,
+        groups: groups.map(({domain, reason, ...group}) => ({domain, reason, node_id: nodeId, ...group})),
+      };
+    },
+
+    get: async (queueId, actor) => toDetail(nodeId, await findHeld(queueId, actor)),
 
     async body(queueId, actor) {
-      const mail = await find(queueId, actor.reach);
-      if (!isHeld(mail)) throw unknownMail(nodeId, queueId);
+      const mail = await findHeld(queueId, actor);
       try {
         return await openBody(mail, actor);
       } catch (error) {
-        // The file may be removed at any step once another action has ended the mail.
-        if (isHeld(await find(queueId, actor.reach))) throw error;
-        throw unknownMail(nodeId, queueId);
+        // The file may be removed at any step once another action has ended the mail: then that is the answer.
+        await findHeld(queueId, actor);
+        throw error;
       }
     },
   };

@@ -5,12 +5,12 @@ import {groupBy} from '../../shared/collections.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {HoldAction} from '../../shared/held-mail.ts';
 import type {Actor} from '../services/access/actor.ts';
-import type {NewAuditEntry} from '../services/audit/stored-entry.ts';
+import {type NewAuditEntry, nodeEntry} from '../services/audit/stored-entry.ts';
 import {createBatch} from '../services/batch.ts';
 import type {HoldStore, Store, StoreTransaction} from '../services/ports.ts';
 import {type Claim, type Ending, type StoredHeldMail, unjudged} from '../services/quarantine/stored-mail.ts';
 
-export interface AuditedAct {
+interface AuditedAct {
   action: string;
   queueId: string;
   result?: string;
@@ -30,7 +30,6 @@ export interface HoldWrites {
    * and all of them reject.
    */
   write(work: (tx: StoreTransaction, recordAudit: RecordAudit) => Promise<void>): Promise<void>;
-  entryOf(actor: AuditActor, act: AuditedAct): NewAuditEntry;
 }
 
 interface End {
@@ -54,15 +53,15 @@ interface Needs {
 }
 
 export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): HoldWrites => {
-  const entryOf: HoldWrites['entryOf'] = ({keyId, remoteAddress, relayedBy}, {action, queueId, result = 'ok', detail}) => ({
-    at: new Date(now()).toISOString(),
-    key_id: keyId,
-    action: `quarantine.${action}`,
-    target: `${nodeId}/${queueId}`,
-    remote_address: remoteAddress,
-    result,
-    detail: [...(relayedBy === undefined ? [] : [relayText(relayedBy)]), ...(detail ? [detail] : [])].join('; '),
-  });
+  const entryOf = ({keyId, remoteAddress, relayedBy}: AuditActor, {queueId, action, result = 'ok', detail}: AuditedAct) =>
+    heldMailEntry(nodeId, queueId, {
+      at: new Date(now()).toISOString(),
+      key_id: keyId,
+      action,
+      remote_address: remoteAddress,
+      result,
+      detail: [...(relayedBy === undefined ? [] : [relayText(relayedBy)]), ...(detail ? [detail] : [])].join('; '),
+    });
 
   const claimTogether = async (tx: StoreTransaction, pending: PendingWrite[]): Promise<void> => {
     const claims = pending.flatMap(one => (one.kind === 'claim' ? [one] : []));
@@ -103,7 +102,6 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
   );
 
   return {
-    entryOf,
     async claim(queueId, claim) {
       const pending: PendingWrite = {kind: 'claim', queueId, claim, isDone: false};
       await submit(pending);
@@ -117,6 +115,13 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
     write: async work => submit({kind: 'work', work}),
   };
 };
+
+/** Audit entry about a held mail, by default of something that the node itself did or found. */
+export const heldMailEntry = (
+  nodeId: string,
+  queueId: string,
+  {action, ...entry}: Pick<NewAuditEntry, 'at' | 'action' | 'detail'> & Partial<NewAuditEntry>,
+): NewAuditEntry => nodeEntry({...entry, action: `quarantine.${action}`, target: `${nodeId}/${queueId}`});
 
 export type Act = HoldAction | 'expire';
 export type AuditActor = Pick<Actor, 'keyId' | 'remoteAddress' | 'relayedBy'>;

@@ -4,6 +4,7 @@
 import type {Applied, ChangeSource} from '../services/cluster/replication-ports.ts';
 import type {NodeStore, NodeTransaction} from '../services/node-store.ts';
 import type {ConfigRecord, StoredRecord} from '../services/records.ts';
+import {stampsOf} from './clock.ts';
 import type {Configuration} from './configuration.ts';
 import {
   believableNode,
@@ -12,7 +13,6 @@ import {
   leftOutEntry,
   leftOutText,
   receiptEntries,
-  stampsOf,
   withoutFutureWrites,
 } from './remote-changes.ts';
 

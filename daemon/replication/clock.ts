@@ -3,7 +3,7 @@
 
 import {clockBelievedSeconds} from '../../shared/clock-limits.ts';
 import type {StateStore} from '../services/ports.ts';
-import type {Stamp} from '../services/records.ts';
+import type {ConfigRecord, Stamp} from '../services/records.ts';
 
 const maxCounter = 0xffff;
 
@@ -15,6 +15,12 @@ export const stampMs = (stamp: Stamp): number => Number.parseInt(stamp.slice(0, 
 
 /** The number of the node that wrote the stamp. */
 export const stampNodeNo = (stamp: Stamp): number => Number.parseInt(stamp.slice(18), 16);
+
+/** All stamps of a record or a change. */
+export const stampsOf = ({fields, deleted}: ConfigRecord): Stamp[] => [
+  ...Object.values(fields).map(([, stamp]) => stamp),
+  ...(deleted === null ? [] : [deleted]),
+];
 
 /** The next stamp after `last`, not before wall time `nowMs`. */
 export const nextStamp = (last: Stamp | undefined, nowMs: number, nodeNo: number): Stamp => {

@@ -9,11 +9,10 @@ import type {NodeStore, NodeTransaction} from '../services/node-store.ts';
 import type {ConfigStore, ConfigTransaction} from '../services/ports.ts';
 import {idsPerNode, isKind, type Stamp, type StampedFields} from '../services/records.ts';
 import {apply, type Change} from './apply.ts';
-import {laterThan, mayWriteAt, observe, tick} from './clock.ts';
+import {laterThan, mayWriteAt, observe, stampsOf, tick} from './clock.ts';
 import {deleteConflicts} from './name-conflict.ts';
 import {changedKeys, createNotifier} from './notifier.ts';
 import {rebuild} from './rebuild.ts';
-import {stampsOf} from './remote-changes.ts';
 
 export interface Configuration extends ConfigStore {
   /**

@@ -12,7 +12,7 @@ import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {Refusals} from '../services/cluster/refusals.ts';
 import type {HeartbeatExchange, Replication} from '../services/cluster/replication-ports.ts';
 import type {NodeStore} from '../services/node-store.ts';
-import type {ConfigRecord} from '../services/records.ts';
+import {type ConfigRecord, replicatedPart} from '../services/records.ts';
 import type {Drift} from './drift.ts';
 
 interface Needs {
@@ -118,7 +118,7 @@ const createOwnHeartbeat = (needs: Needs): HeartbeatExchange['heartbeat'] => {
         has_authority: needs.hasAuthority,
         key_counts: limiter.counts(),
         key_uses: uses,
-        ...(self && {self: {kind: self.kind, id: self.id, fields: self.fields, deleted: self.deleted}}),
+        ...(self && {self: replicatedPart(self)}),
         outbox_refused: isRefused(),
         ...(refused !== undefined && {refuses_yours: refused}),
         unreached: peerStates.unreached().slice(0, 1000),

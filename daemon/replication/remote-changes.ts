@@ -47,11 +47,6 @@ export const believableNode = (
   return {...change, fields: Object.fromEntries(Object.entries(change.fields).filter(([name]) => isBelieved(name)))};
 };
 
-export const stampsOf = ({fields, deleted}: ConfigRecord): Stamp[] => [
-  ...Object.values(fields).map(([, stamp]) => stamp),
-  ...(deleted === null ? [] : [deleted]),
-];
-
 /**
  * Whether `served` has later writes with different values than this node's own record: the node wrote them before it lost its
  * database.

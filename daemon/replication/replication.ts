@@ -4,8 +4,9 @@ import {type ReplicationEvent, vectorOf} from '../services/cluster/peer-protocol
 import type {Replication} from '../services/cluster/replication-ports.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {NodeStore, NodeTransaction, RecordReads} from '../services/node-store.ts';
-import {type ConfigRecord, idsPerNode, kinds, makerOf, type RecordKey} from '../services/records.ts';
+import {idsPerNode, kinds, makerOf, type RecordKey, replicatedPart} from '../services/records.ts';
 import {createApplyRemote} from './apply-remote.ts';
+import {stampNodeNo, stampsOf} from './clock.ts';
 import type {Configuration} from './configuration.ts';
 
 interface Needs {
@@ -42,7 +43,7 @@ export const createReplication = ({
 
     async batchAfter(after, limits) {
       const {floor, entries} = await store.outbox.after(after, limits);
-      return {floor, events: entries.map(entry => entry as ReplicationEvent)};
+      return {floor, events: entries as ReplicationEvent[]};
     },
 
     async receive(node, {floor, events}) {
@@ -97,12 +98,11 @@ export const createReplication = ({
  * all nodes it describes only itself. Every node may admit and remove other nodes.
  */
 const requireOwnChanges = (origin: number, events: ReplicationEvent[]): void => {
-  const suffix = `.${origin.toString(16).padStart(4, '0')}`;
   for (const {event} of events)
-    for (const {kind, id, fields, deleted} of event.changes) {
-      const stamps = [...Object.values(fields).map(([, stamp]) => stamp), ...(deleted === null ? [] : [deleted])];
+    for (const change of event.changes) {
+      const {kind, id, fields, deleted} = change;
       const isCreation = Object.hasOwn(fields, 'created_at');
-      if (!stamps.every(stamp => stamp.endsWith(suffix)))
+      if (!stampsOf(change).every(stamp => stampNodeNo(stamp) === origin))
         throw new Fault('validation_failed', `an event of node number ${origin} has stamps of another node`);
       if (kind === 'node' ? id !== origin && !isCreation && deleted === null : isCreation && makerOf({kind, id}) !== origin)
         throw new Fault('validation_failed', `an event of node number ${origin} speaks for another: ${kind} ${id}`);
@@ -138,7 +138,7 @@ const createServedRecords = ({
     const page = await records.after(after, recordsPerPage);
     return {
       applied: vector,
-      records: page.map(({kind, id, fields, deleted}) => ({kind, id, fields, deleted})),
+      records: page.map(replicatedPart),
       next: page.length === recordsPerPage ? keyOf(page.at(-1)) : null,
     };
   },
@@ -151,14 +151,7 @@ const createServedRecords = ({
     };
   },
 
-  async records(keys) {
-    const found = await Promise.all(keys.map(async key => records.find(key)));
-    return found.flatMap((record): ConfigRecord[] => {
-      if (!record) return [];
-      const {kind, id, fields, deleted} = record;
-      return [{kind, id, fields, deleted}];
-    });
-  },
+  records: async keys => (await records.findAll(keys)).map(replicatedPart),
 });
 
 const keyOf = (record: RecordKey | undefined): RecordKey | null => (record ? {kind: record.kind, id: record.id} : null);

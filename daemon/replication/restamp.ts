@@ -6,8 +6,7 @@ import type {NodeStore, NodeTransaction, RecordReads} from '../services/node-sto
 import type {StateReads} from '../services/ports.ts';
 import type {ConfigRecord, RecordKey, Stamp} from '../services/records.ts';
 import {apply} from './apply.ts';
-import {formatStamp, isTooFarAhead, mayWriteAt, stampNodeNo} from './clock.ts';
-import {stampsOf} from './remote-changes.ts';
+import {formatStamp, isTooFarAhead, mayWriteAt, stampNodeNo, stampsOf} from './clock.ts';
 
 /** The same on every node, at any start: later than earlier writes by correct clocks, and earlier than all new writes. */
 const restampedMs = Date.UTC(2026, 10, 20);

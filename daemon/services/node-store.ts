@@ -54,7 +54,7 @@ export interface Differences {
 }
 
 /** Numbers that only increase, such as the local part of the ids of one kind. */
-export interface SequenceReads {
+interface SequenceReads {
   /** The latest number; 0 before the first. */
   last(sequence: string): Promise<number>;
 }
@@ -71,7 +71,7 @@ export interface OutboxEntry {
   event: unknown;
 }
 
-export interface OutboxReads {
+interface OutboxReads {
   /** The number of the newest event ever appended; 0 before the first. */
   last(): Promise<number>;
   /** Events up to and including this number have been deleted. */
@@ -100,7 +100,7 @@ export interface OutboxStore extends OutboxReads {
   renumber(seq: number): Promise<void>;
 }
 
-export interface AppliedReads {
+interface AppliedReads {
   of(origin: number): Promise<number>;
   /** The last applied event of every known origin, by node number. */
   all(): Promise<Map<number, number>>;
@@ -113,7 +113,7 @@ export interface AppliedStore extends AppliedReads {
 }
 
 /** Rows of mails whose bodies are in the spool. */
-export interface SpoolRowReads {
+interface SpoolRowReads {
   overview(): Promise<SpoolOverview>;
   /** The states of those mails that are in the spool. */
   states(queueIds: readonly string[]): Promise<Map<string, HeldState>>;

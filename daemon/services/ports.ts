@@ -117,7 +117,7 @@ interface AuditStore {
   append(...entries: NewAuditEntry[]): Promise<void>;
 }
 
-export interface HoldReads {
+interface HoldReads {
   find(queueId: string): Promise<StoredHeldMail | undefined>;
   /** The mails that exist, in no particular order. */
   findAll(queueIds: readonly string[]): Promise<StoredHeldMail[]>;
@@ -153,7 +153,7 @@ export interface HoldStore extends HoldReads {
   forgetEnded(before: string, limit: number): Promise<number>;
 }
 
-export interface PostfixRowReads {
+interface PostfixRowReads {
   /** All held mails, according to the rows. */
   list(): Promise<PostfixMail[]>;
   /** Rows with these ids of mails that are or were in Postfix, in any state. */
@@ -192,7 +192,7 @@ export interface TrustStore extends TrustReads {
 }
 
 /** The latest use of each API key. */
-export interface KeyUseReads {
+interface KeyUseReads {
   list(): Promise<KeyUse[]>;
 }
 

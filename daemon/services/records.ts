@@ -32,6 +32,9 @@ export interface ConfigRecord extends RecordKey {
   deleted: Stamp | null;
 }
 
+/** The replicated part of a record. */
+export const replicatedPart = ({kind, id, fields, deleted}: ConfigRecord): ConfigRecord => ({kind, id, fields, deleted});
+
 export interface StoredRecord extends ConfigRecord {
   /** A value that at most one live record of the kind may have, such as the name of a domain. */
   unique_key: string | null;

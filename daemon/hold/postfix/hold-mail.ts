@@ -6,7 +6,7 @@ import {createBatch} from '../../services/batch.ts';
 import type {MailHolder} from '../../services/intake/mail.ts';
 import type {Store} from '../../services/ports.ts';
 import {isHeld, type NewHeldMail, type StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
-import {factsOf, toListEntry} from '../held-index.ts';
+import {factsOf, toListEntry} from '../held-facts.ts';
 
 export interface PostfixHolder extends MailHolder {
   /** Whether Postfix may still be about to put this mail on hold. */

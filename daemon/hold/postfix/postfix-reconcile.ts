@@ -7,7 +7,7 @@ import {domainOf, owningDomain} from '../../../shared/mail-address.ts';
 import type {DomainDirectory} from '../../services/domains/domain-directory.ts';
 import type {Store} from '../../services/ports.ts';
 import {type NewHeldMail, type PostfixMail, unjudgedSymbols} from '../../services/quarantine/stored-mail.ts';
-import {toListEntry} from '../held-index.ts';
+import {toListEntry} from '../held-facts.ts';
 import type {PostfixHolder} from './hold-mail.ts';
 import {type MailOnHold, mailsIn} from './postfix-body.ts';
 import type {PostfixPrograms} from './postfix-programs.ts';

@@ -4,41 +4,30 @@ import {StringDecoder} from 'node:string_decoder';
 import {z} from 'zod';
 import {queueIdPattern} from '../../../shared/fields.ts';
 
-const queuedMailSchema = z.object({
-  queue_name: z.string(),
-  queue_id: z.string().regex(queueIdPattern),
-  /** Creation time of its queue file, in seconds since 1970. */
-  arrival_time: z.int(),
-  message_size: z.int().nonnegative(),
-  sender: z.string(),
-  recipients: z.array(z.object({address: z.string()})),
-});
-
-export interface QueuedMail {
-  queueName: string;
-  queueId: string;
-  /** Creation time of its queue file, in seconds since 1970. */
-  queuedAt: number;
-  sizeBytes: number;
-  /** Empty for a bounce. */
-  sender: string;
-  recipients: string[];
-}
+const queuedMailSchema = z
+  .object({
+    queue_name: z.string(),
+    queue_id: z.string().regex(queueIdPattern),
+    arrival_time: z.int(),
+    message_size: z.int().nonnegative(),
+    sender: z.string(),
+    recipients: z.array(z.object({address: z.string()})),
+  })
+  .transform(mail => ({
+    queueName: mail.queue_name,
+    queueId: mail.queue_id,
+    /** Creation time of its queue file, in seconds since 1970. */
+    queuedAt: mail.arrival_time,
+    sizeBytes: mail.message_size,
+    /** Empty for a bounce. */
+    sender: mail.sender === 'MAILER-DAEMON' ? '' : mail.sender,
+    recipients: mail.recipients.map(({address}) => address),
+  }));
+export type QueuedMail = z.output<typeof queuedMailSchema>;
 
 /** Throws at a line that postqueue cannot have written: a partial list would make the other mails look released. */
 export async function* queuedMails(stdout: Readable): AsyncGenerator<QueuedMail> {
-  for await (const line of linesOf(stdout)) {
-    if (line === '') continue;
-    const mail = queuedMailSchema.parse(JSON.parse(line));
-    yield {
-      queueName: mail.queue_name,
-      queueId: mail.queue_id,
-      queuedAt: mail.arrival_time,
-      sizeBytes: mail.message_size,
-      sender: mail.sender === 'MAILER-DAEMON' ? '' : mail.sender,
-      recipients: mail.recipients.map(({address}) => address),
-    };
-  }
+  for await (const line of linesOf(stdout)) if (line !== '') yield queuedMailSchema.parse(JSON.parse(line));
 }
 
 /** Unlike node:readline it throws when its source is destroyed. */

@@ -1,10 +1,9 @@
 // Settlement of differences between the index and Postfix's hold queue: mails that have left it, are in it, or are in it again.
 
 import {chunksOf} from '../../../shared/collections.ts';
-import {type NewAuditEntry, nodeEntry} from '../../services/audit/stored-entry.ts';
 import type {Store, StoreTransaction} from '../../services/ports.ts';
 import {isHeld, type PostfixMail} from '../../services/quarantine/stored-mail.ts';
-import {leftByHand} from '../hold-writes.ts';
+import {endState, heldMailEntry, leftByHand} from '../hold-writes.ts';
 import type {PostfixHolder} from './hold-mail.ts';
 import type {QueuedMail} from './postqueue.ts';
 
@@ -36,29 +35,28 @@ export const createSettlement = (needs: Needs): Settlement => {
 
 const createMissing = ({nodeId, store, isUnderWay, now}: Needs): Settlement['missing'] => {
   /** Settles a mail that is on hold in the index but not in Postfix; resolves with its audit entry. */
-  const settleMissing = async (tx: StoreTransaction, {queue_id: queueId, state, acted_by_key_id: keyId}: PostfixMail) => {
+  const settleOne = async (tx: StoreTransaction, {queue_id: queueId, state, acted_by_key_id: keyId}: PostfixMail) => {
     if (isUnderWay(queueId)) return undefined;
     const at = new Date(now()).toISOString();
     // The node died between the action and its record.
     if (state === 'releasing' || state === 'discarding') {
-      const ending = {state: state === 'releasing' ? 'released' : 'discarded', at, keyId} as const;
       const action = state === 'releasing' ? 'release' : 'discard';
-      const entry = auditEntry({nodeId, queueId, now}, {action, keyId, detail: 'found done after a restart'});
-      return (await tx.hold.end([queueId], state, ending)).size === 1 ? {entry, gone: []} : undefined;
+      const entry = heldMailEntry(nodeId, queueId, {at, action, key_id: keyId, detail: 'found done after a restart'});
+      const ended = await tx.hold.end([queueId], state, {state: endState[action], at, keyId});
+      return ended.size === 1 ? {entry, gone: []} : undefined;
     }
-    const entry = auditEntry({nodeId, queueId, now}, {action: 'gone', detail: leftByHand});
+    const entry = heldMailEntry(nodeId, queueId, {at, action: 'gone', detail: leftByHand});
     const ended = await tx.hold.end([queueId], 'held', {state: 'gone', at, keyId: null});
     return ended.size === 1 ? {entry, gone: [queueId]} : undefined;
   };
 
-  /** Resolves with the mails that left the queue outside of mfd. */
-  const settleAll: Settlement['missing'] = async (rows, signal) => {
+  return async (rows, signal) => {
     const gone: string[] = [];
     for (const some of chunksOf(rows)) {
       if (signal.aborted) break;
       const settled = await store.transaction(async tx => {
         const all = [];
-        for (const row of some) all.push((await settleMissing(tx, row)) ?? []);
+        for (const row of some) all.push((await settleOne(tx, row)) ?? []);
         await tx.audit.append(...all.flat().map(({entry}) => entry));
         return all.flat();
       });
@@ -66,8 +64,6 @@ const createMissing = ({nodeId, store, isUnderWay, now}: Needs): Settlement['mis
     }
     return gone;
   };
-
-  return settleAll;
 };
 
 /** Updates the rows of mails that are on hold in Postfix. */
@@ -93,9 +89,8 @@ const createUnindexed = ({nodeId, store, isUnderWay, now}: Needs): Settlement['u
       const mail = await tx.hold.find(queueId);
       if (!mail || mail.state !== row.state || !(await tx.hold.reopen(mail))) return false;
       if (row.queued_at === null) await tx.postfix.confirm([queued]);
-      await tx.audit.append(
-        auditEntry({nodeId, queueId, now}, {action: 'reopened', detail: `it was ${mail.state} and is on hold in Postfix again`}),
-      );
+      const detail = `it was ${mail.state} and is on hold in Postfix again`;
+      await tx.audit.append(heldMailEntry(nodeId, queueId, {at: new Date(now()).toISOString(), action: 'reopened', detail}));
       return true;
     });
   };
@@ -118,24 +113,6 @@ const createUnindexed = ({nodeId, store, isUnderWay, now}: Needs): Settlement['u
     return {reopened, unknown};
   };
 };
-
-interface AuditSubject {
-  nodeId: string;
-  queueId: string;
-  now: () => number;
-}
-
-const auditEntry = (
-  {nodeId, queueId, now}: AuditSubject,
-  {action, keyId = null, detail}: {action: string; keyId?: number | null; detail: string},
-): NewAuditEntry =>
-  nodeEntry({
-    at: new Date(now()).toISOString(),
-    key_id: keyId,
-    action: `quarantine.${action}`,
-    target: `${nodeId}/${queueId}`,
-    detail,
-  });
 
 /** Postfix without long queue ids reuses ids. */
 export const isSame = ({queued_at}: PostfixMail, {queuedAt}: QueuedMail): boolean => queued_at === null || queued_at === queuedAt;

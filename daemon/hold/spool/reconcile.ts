@@ -1,10 +1,9 @@
 // Reconciliation of the spool and its database rows at start: a crash may have happened between any two steps.
 
-import {nodeEntry} from '../../services/audit/stored-entry.ts';
 import type {NodeStore} from '../../services/node-store.ts';
-import type {StoreTransaction} from '../../services/ports.ts';
 import {type HeldState, isHeld} from '../../services/quarantine/stored-mail.ts';
-import {spoolEntry} from '../held-index.ts';
+import {spoolEntry} from '../held-facts.ts';
+import {heldMailEntry} from '../hold-writes.ts';
 import type {Spool, SpooledMail} from './spool.ts';
 
 export interface Reconciliation {
@@ -122,7 +121,8 @@ const markLost = async ({store, nodeId, now}: Needs, queueId: string, report: Re
   const at = new Date(now()).toISOString();
   await store.transaction(async tx => {
     await tx.hold.end([queueId], 'held', {state: 'lost', at, keyId: null});
-    await audit(tx, {nodeId, at, queueId, action: 'lost', detail: 'the file was missing when the node started'});
+    const detail = 'the file was missing when the node started';
+    await tx.audit.append(heldMailEntry(nodeId, queueId, {at, action: 'lost', detail}));
   });
   report.lost.push(queueId);
 };
@@ -135,7 +135,8 @@ const remake = async (needs: Needs, queueId: string, report: Reconciliation): Pr
     await tx.spooled.drop(queueId);
     if (mail) await tx.hold.insert([entryOf(mail)]);
     const at = new Date(now()).toISOString();
-    if (!mail) await audit(tx, {nodeId, at, queueId, action: 'lost', detail: 'what was known of it had changed on the disk'});
+    const detail = 'what was known of it had changed on the disk';
+    if (!mail) await tx.audit.append(heldMailEntry(nodeId, queueId, {at, action: 'lost', detail}));
   });
   report.remade.push(queueId);
   if (!mail) report.lost.push(queueId);
@@ -166,7 +167,8 @@ const recover = async ({store, spool, nodeId, now}: Needs, queueId: string, repo
   const at = new Date(now()).toISOString();
   await store.transaction(async tx => {
     await tx.hold.reopen(row);
-    await audit(tx, {nodeId, at, queueId, action: 'recovered', detail: 'the file was there again when the node started'});
+    const detail = 'the file was there again when the node started';
+    await tx.audit.append(heldMailEntry(nodeId, queueId, {at, action: 'recovered', detail}));
   });
   report.recovered.push(queueId);
 };
@@ -187,14 +189,3 @@ const wholeFile = async (spool: Spool, queueId: string): Promise<SpooledMail | u
   const mail = await spool.open(queueId).catch(() => undefined);
   return mail && mail.facts.queue_id === queueId && (await spool.isIntact(mail).catch(() => false)) ? mail : undefined;
 };
-
-interface Entry {
-  nodeId: string;
-  at: string;
-  queueId: string;
-  action: 'lost' | 'recovered';
-  detail: string;
-}
-
-const audit = async (tx: StoreTransaction, {nodeId, at, queueId, action, detail}: Entry): Promise<void> =>
-  tx.audit.append(nodeEntry({at, action: `quarantine.${action}`, target: `${nodeId}/${queueId}`, detail}));

@@ -6,8 +6,8 @@ import type {Deliver, MailHolder, ReceivedMail, Route} from '../../services/inta
 import type {Store} from '../../services/ports.ts';
 import type {NewHeldMail, StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
 import {deliveryFailed} from '../action-run.ts';
+import {factsOf, spoolEntry, toListEntry} from '../held-facts.ts';
 import {openHeldFile} from '../held-file.ts';
-import {factsOf, spoolEntry, toListEntry} from '../held-index.ts';
 import type {HoldBackend} from '../hold-backend.ts';
 import {createSemaphore} from '../mail-locks.ts';
 import type {Spool} from './spool.ts';

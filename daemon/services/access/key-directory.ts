@@ -86,7 +86,7 @@ interface KeyUses {
 const openKeyUses = async (store: Store, isKnown: (keyId: number) => boolean): Promise<KeyUses> => {
   const latest = new Map<number, string>();
   const unwritten = new Set<number>();
-  /** The number of the latest use on this node, by key id, in the order of use. */
+  /** The number of the latest use on this node, by key id. */
   const usedHere = new Map<number, number>();
   let useCount = 0;
   for (const use of await store.keyUses.list()) latest.set(use.key_id, use.last_used_at);
@@ -101,22 +101,16 @@ const openKeyUses = async (store: Store, isKnown: (keyId: number) => boolean): P
     lastUsedAt: keyId => latest.get(keyId) ?? null,
     touch(keyId, at) {
       record(keyId, at.toISOString());
-      // Deleting moves the key to the end of the map. A key that is last already is not deleted, as frequent deletions make V8
-      // rebuild the map each time.
-      if (usedHere.get(keyId) !== useCount) usedHere.delete(keyId);
       useCount += 1;
       usedHere.set(keyId, useCount);
     },
     receiveUse: record,
     usesAfter(after) {
-      if (after >= useCount) return {uses: [], upTo: useCount};
-      const fresh: [number, string][] = [];
-      for (const [keyId, number] of [...usedHere].reverse()) {
-        if (number <= after) break;
+      const uses = [...usedHere].flatMap(([keyId, number]): [number, string][] => {
         const at = latest.get(keyId);
-        if (at !== undefined) fresh.push([keyId, at]);
-      }
-      return {uses: fresh, upTo: useCount};
+        return number > after && at !== undefined ? [[keyId, at]] : [];
+      });
+      return {uses, upTo: useCount};
     },
     forget(keyId) {
       latest.delete(keyId);

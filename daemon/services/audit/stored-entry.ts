@@ -12,7 +12,7 @@ export interface NewAuditEntry {
 
 /** An entry about something that the node itself did or found, without a request. */
 export const nodeEntry = (
-  entry: Pick<NewAuditEntry, 'at' | 'action' | 'target' | 'detail'> & Partial<Pick<NewAuditEntry, 'key_id' | 'result'>>,
+  entry: Pick<NewAuditEntry, 'at' | 'action' | 'target' | 'detail'> & Partial<NewAuditEntry>,
 ): NewAuditEntry => ({key_id: null, remote_address: null, result: 'ok', ...entry});
 
 export type StoredAuditEntry = NewAuditEntry & {seq: number; hash: string; key_name: string | null};

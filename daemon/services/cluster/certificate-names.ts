@@ -5,47 +5,40 @@ import type {StoredNode} from '../records.ts';
 import type {IssuedName} from './stored-trust.ts';
 
 /** A node and the names and addresses that it owns. */
-export interface NameHolder<N extends {node_id: string}> {
-  node: N;
+export interface NameHolder {
+  node: StoredNode;
   /** Canonical, see `canonicalHost`. */
   names: readonly string[];
 }
 
-export interface CertificateSubject<N> {
+export interface CertificateSubject {
   node_id: string;
   /** The names in its current certificate. It keeps them, even if other nodes request them. */
   currentNames: readonly string[];
   /** Whether it runs on the same machine as `node`: such nodes share a name and addresses. */
-  isColocated(node: N): boolean;
+  isColocated(node: StoredNode): boolean;
 }
 
 /** The other node that owns `host`; undefined if the subject may use it. */
-export const ownerOf = <N extends {node_id: string}>(
+export const ownerOf = (
   host: string,
-  holders: readonly NameHolder<N>[],
-  {node_id, currentNames, isColocated}: CertificateSubject<N>,
-): N | undefined => {
+  holders: readonly NameHolder[],
+  {node_id, currentNames, isColocated}: CertificateSubject,
+): StoredNode | undefined => {
   const name = canonicalHost(host);
   if (isLoopback(name) || currentNames.some(one => canonicalHost(one) === name)) return undefined;
   return holders.find(({node, names}) => node.node_id !== node_id && names.includes(name) && !isColocated(node))?.node;
 };
 
 /** Those of `hosts` that a certificate of the subject may contain. */
-export const ownNames = <N extends {node_id: string}>(
-  hosts: readonly string[],
-  holders: readonly NameHolder<N>[],
-  subject: CertificateSubject<N>,
-): string[] => hosts.filter(host => !ownerOf(host, holders, subject));
-
-/** The names and URLs that a node has announced. */
-export type NamedNode = Pick<StoredNode, 'node_id' | 'fqdn' | 'cluster_url' | 'api_url'>;
+export const ownNames = (hosts: readonly string[], holders: readonly NameHolder[], subject: CertificateSubject): string[] =>
+  hosts.filter(host => !ownerOf(host, holders, subject));
 
 /** The nodes with their names according to their records. */
-export const describedNames = <N extends NamedNode>(nodes: readonly N[]): NameHolder<N>[] =>
-  nodes.map(node => ({node, names: namesOf(node)}));
+export const describedNames = (nodes: readonly StoredNode[]): NameHolder[] => nodes.map(node => ({node, names: namesOf(node)}));
 
 /** The host names and addresses of a node, canonical. */
-export const namesOf = ({fqdn, cluster_url, api_url}: Pick<NamedNode, 'fqdn' | 'cluster_url' | 'api_url'>): string[] =>
+export const namesOf = ({fqdn, cluster_url, api_url}: Pick<StoredNode, 'fqdn' | 'cluster_url' | 'api_url'>): string[] =>
   [...new Set([fqdn, hostOf(cluster_url), hostOf(api_url)].map(canonicalHost))].filter(name => name !== '');
 
 const hostOf = (url: string | null): string => parseHostPort((url ?? '').replace(/^https:\/\//, ''))?.host ?? '';
@@ -54,10 +47,10 @@ const hostOf = (url: string | null): string => parseHostPort((url ?? '').replace
 // records, because another node could have changed those.
 
 export interface IssuedNames {
-  /** Reads the list. Call it before the other methods, outside of any transaction. */
+  /** Starts the list if there is none yet. Call it before `holders` and `issued`, outside of any transaction. */
   prepare(): Promise<void>;
   /** Each of `nodes` with the names that were issued to it. */
-  holders(trust: TrustReads, nodes: readonly StoredNode[]): Promise<NameHolder<StoredNode>[]>;
+  holders(trust: TrustReads, nodes: readonly StoredNode[]): Promise<NameHolder[]>;
   /** Stores the names in the newest certificate of a node, in the transaction of `trust`. */
   issued(trust: TrustStore, nodeNo: number, hosts: readonly string[]): Promise<void>;
   /** Adds the names in a certificate that a node has presented: they were issued, even if the list was lost. */
@@ -73,27 +66,17 @@ interface Needs {
 }
 
 export const createIssuedNames = ({store, hasAuthority, nodes}: Needs): IssuedNames => {
-  /** Names known to be in the list, to avoid a transaction for each connection. */
-  const stored = new Set<string>();
-  let loading: Promise<void> | undefined;
-
-  /** Starts the list if the authority issued certificates before this list existed, or if its key was moved here. */
-  const load = async (): Promise<void> => {
+  /** There is none if the authority issued certificates before this list existed, or if its key was moved here. */
+  const startedList = async (): Promise<IssuedName[]> => {
     const known = await store.trust.listIssuedNames();
-    const first = known.length > 0 ? [] : describedNames(nodes()).flatMap(toRows);
-    if (first.length > 0) await store.transaction(async tx => tx.trust.addIssuedNames(first));
-    for (const row of [...known, ...first]) stored.add(nameOf(row));
-  };
-  const prepare = async (): Promise<void> => {
-    loading ??= load().catch(error => {
-      loading = undefined;
-      throw error;
-    });
-    await loading;
+    if (known.length > 0) return known;
+    const first = describedNames(nodes()).flatMap(toRows);
+    await store.transaction(async tx => tx.trust.addIssuedNames(first));
+    return first;
   };
 
   return {
-    prepare,
+    prepare: async () => void (await startedList()),
 
     async holders(trust, members) {
       const names = await trust.listIssuedNames();
@@ -103,25 +86,19 @@ export const createIssuedNames = ({store, hasAuthority, nodes}: Needs): IssuedNa
       }));
     },
 
-    async issued(trust, nodeNo, hosts) {
-      await trust.replaceIssuedNames(nodeNo, hosts.map(canonicalHost));
-      stored.clear();
-    },
+    issued: async (trust, nodeNo, hosts) => trust.replaceIssuedNames(nodeNo, hosts.map(canonicalHost)),
 
     async shown(nodeNo, hosts) {
       if (!hasAuthority) return;
-      await prepare();
-      const fresh = hosts.map(host => ({node_no: nodeNo, host: canonicalHost(host)})).filter(row => !stored.has(nameOf(row)));
+      const stored = new Set((await startedList()).filter(({node_no}) => node_no === nodeNo).map(({host}) => host));
+      const fresh = hosts.map(canonicalHost).filter(host => !stored.has(host));
       if (fresh.length === 0) return;
-      await store.transaction(async tx => tx.trust.addIssuedNames(fresh));
-      for (const row of fresh) stored.add(nameOf(row));
+      await store.transaction(async tx => tx.trust.addIssuedNames(fresh.map(host => ({node_no: nodeNo, host}))));
     },
   };
 };
 
-const toRows = ({node, names}: NameHolder<StoredNode>): IssuedName[] => names.map(host => ({node_no: node.id, host}));
-
-const nameOf = ({node_no, host}: IssuedName): string => `${node_no} ${host}`;
+const toRows = ({node, names}: NameHolder): IssuedName[] => names.map(host => ({node_no: node.id, host}));
 
 // Validity of a node's certificate. A node that was off for long, or whose authority was away, has only an expired certificate. With
 // that it can request a new certificate, and nothing else.

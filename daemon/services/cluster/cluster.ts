@@ -1,7 +1,7 @@
 // Status of the cluster, as this node sees it.
 import type {ClusterStatus, License, Peer} from '../../../shared/cluster-status.ts';
 import {healthOf} from '../../../shared/health.ts';
-import type {Store} from '../../services/ports.ts';
+import type {Store} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 import type {NodeDirectory} from './membership.ts';
 import type {PeerStates} from './peer-states.ts';

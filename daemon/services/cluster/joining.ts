@@ -154,10 +154,7 @@ interface Requester {
   currentNames: string[];
 }
 
-const subjectOf = (
-  {colocatedNodes}: Needs,
-  {node_id, remoteAddress, currentNames}: Requester,
-): CertificateSubject<StoredNode> => ({
+const subjectOf = ({colocatedNodes}: Needs, {node_id, remoteAddress, currentNames}: Requester): CertificateSubject => ({
   node_id,
   currentNames,
   isColocated: node => colocatedNodes.areColocated(node, remoteAddress),

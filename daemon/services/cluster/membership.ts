@@ -88,22 +88,21 @@ export interface NodeDirectory {
 }
 
 export const createNodeDirectory = async (store: Store, configuration: ConfigStore): Promise<NodeDirectory> => {
-  let nodes = await store.config.listNodes();
-  let removed = new Set(await store.config.removedNodeNos());
+  const read = async () => ({nodes: await store.config.listNodes(), removed: new Set(await store.config.removedNodeNos())});
+  let known = await read();
   const listeners: (() => void)[] = [];
 
   configuration.onChange(async changed => {
     if (!changed.some(({kind}) => kind === 'node')) return;
-    nodes = await store.config.listNodes();
-    removed = new Set(await store.config.removedNodeNos());
+    known = await read();
     for (const listener of listeners) listener();
   });
 
   return {
-    list: () => nodes,
-    findByNo: nodeNo => nodes.find(({id}) => id === nodeNo),
-    findById: nodeId => nodes.find(({node_id}) => node_id === nodeId),
-    wasRemoved: nodeNo => removed.has(nodeNo),
+    list: () => known.nodes,
+    findByNo: nodeNo => known.nodes.find(({id}) => id === nodeNo),
+    findById: nodeId => known.nodes.find(({node_id}) => node_id === nodeId),
+    wasRemoved: nodeNo => known.removed.has(nodeNo),
     onChange: listener => void listeners.push(listener),
   };
 };

@@ -4,11 +4,11 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../../shared/fault.ts';
 import {plainAddress} from '../../../shared/host-port.ts';
 import {narrower, type Permission, permissionsOf, scopesWith} from '../../../shared/scopes.ts';
-import type {Store} from '../../services/ports.ts';
 import type {Actor} from '../access/actor.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
 import {type Admission, createAdmission} from '../access/keys.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
+import type {Store} from '../ports.ts';
 import type {RelayedActor} from '../quarantine/peer-hold-protocol.ts';
 import type {StoredApiKey} from '../records.ts';
 

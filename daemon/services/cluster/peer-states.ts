@@ -2,7 +2,7 @@
 
 import type {License, Peer} from '../../../shared/cluster-status.ts';
 import {type Health, healthOf, isHeardDespite} from '../../../shared/health.ts';
-import type {Store} from '../../services/ports.ts';
+import type {Store} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 import {parseSafely} from '../validate.ts';
 import type {NodeDirectory} from './membership.ts';

@@ -2,10 +2,9 @@
 
 import {groupBy} from '../../../shared/collections.ts';
 import type {Domain} from '../../../shared/domain.ts';
-import type {Store} from '../../services/ports.ts';
 import {createYield} from '../event-loop-yield.ts';
 import {compileFilters, type FilterSet} from '../intake/filters.ts';
-import type {ConfigStore} from '../ports.ts';
+import type {ConfigStore, Store} from '../ports.ts';
 import type {ChangedKey, Kind, StoredDkimKey} from '../records.ts';
 
 export interface DomainDirectory {
@@ -31,37 +30,27 @@ export const createDomainDirectory = async (store: Store, configuration: ConfigS
     if (known && byName.get(known.name)?.id === id) byName.delete(known.name);
     byId.delete(id);
   };
-  const remember = (domain: Domain) => {
-    byId.set(domain.id, domain);
-    byName.set(domain.name, domain);
-  };
-
-  for (const domain of await store.config.listDomains()) remember(domain);
-  for (const [id, list] of groupBy(await store.config.listMailFilters(), ({domain_id}) => domain_id))
-    filters.set(id, compileFilters(list, yieldNow));
-  for (const [id, list] of groupBy(await store.config.listDkimKeys(), ({domain_id}) => domain_id)) dkimKeys.set(id, list);
-
-  configuration.onChange(async changed => {
-    const {domainIds, filtersOf, keysOf} = affectedBy(changed);
+  /** Reads the named domains, filters and keys again; all of them if none are named. */
+  const load = async ({domainIds, filtersOf, keysOf}: Partial<ReturnType<typeof affectedBy>>): Promise<void> => {
     // Everything is read before anything is replaced, so that no mail is processed with a domain but without its filters.
     const domains = await store.config.listDomains(domainIds);
     const filtersNow = groupBy(await store.config.listMailFilters(filtersOf), ({domain_id}) => domain_id);
     const keysNow = groupBy(await store.config.listDkimKeys(keysOf), ({domain_id}) => domain_id);
 
-    for (const id of domainIds) forget(id);
-    for (const domain of domains) remember(domain);
-    if (domainIds.length > 0) sorted = undefined;
-    for (const id of filtersOf) {
-      const list = filtersNow.get(id);
-      if (list) filters.set(id, compileFilters(list, yieldNow));
-      else filters.delete(id);
+    for (const id of domainIds ?? []) forget(id);
+    for (const domain of domains) {
+      byId.set(domain.id, domain);
+      byName.set(domain.name, domain);
     }
-    for (const id of keysOf) {
-      const list = keysNow.get(id);
-      if (list) dkimKeys.set(id, list);
-      else dkimKeys.delete(id);
-    }
-  });
+    sorted = undefined;
+    for (const id of filtersOf ?? []) filters.delete(id);
+    for (const [id, list] of filtersNow) filters.set(id, compileFilters(list, yieldNow));
+    for (const id of keysOf ?? []) dkimKeys.delete(id);
+    for (const [id, list] of keysNow) dkimKeys.set(id, list);
+  };
+
+  await load({});
+  configuration.onChange(async changed => load(affectedBy(changed)));
 
   return {
     findByName: name => byName.get(name),

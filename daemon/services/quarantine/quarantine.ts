@@ -61,22 +61,15 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
     limit.answer(ownerOf(node_id).act(action, queue_id, actor), `the ${action} of ${node_id}/${queue_id}`);
 
   const resultOf = async (limit: AnswerLimit, actor: Actor, wanted: Wanted): Promise<BulkResult> => {
-    const {mail} = wanted;
     try {
       return await actWithin(limit, actor, wanted);
     } catch (error) {
       if (!(error instanceof Fault)) onUnexpected(error);
       const fault = error instanceof Fault ? error : new Fault('internal', 'the node failed; its log says why', {cause: error});
-      const {
-        code,
-        detail,
-        details: {fields},
-      } = fault;
-      return {node_id: mail.node_id, queue_id: mail.queue_id, error: {code, detail, ...(fields && {fields})}};
+      const {code, detail, details} = fault;
+      return failed(wanted.mail, {code, detail, ...(details.fields && {fields: details.fields})});
     }
   };
-
-  const actsAtOnce = () => new Map(queues().map(queue => [queue.nodeId, queue.actsAtOnce]));
 
   return {
     async act(actor, action, mail) {
@@ -121,7 +114,8 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
     actOnAll: async (actor, action, mails) => {
       const limit = startAnswerLimit(withinMs);
       const act = async (mail: MailReference) => resultOf(limit, actor, {action, mail});
-      const results = await actOnEach(mails, {act, mayStart: limit.mayStart, isAway, actsAtOnce: actsAtOnce()});
+      const actsAtOnce = new Map(queues().map(queue => [queue.nodeId, queue.actsAtOnce]));
+      const results = await actOnEach(mails, {act, mayStart: limit.mayStart, isAway, actsAtOnce});
       limit.end();
       return results;
     },
@@ -173,20 +167,18 @@ const actOnEach = async (
 
 const isSilence = ({code}: {code: string}): boolean => code === 'node_unreachable' || code === 'outcome_unknown';
 
-const notAsked = ({node_id, queue_id}: MailReference): BulkResult => ({
-  node_id,
-  queue_id,
-  error: {
-    code: 'node_unreachable',
-    detail: `node ${node_id} does not answer and was not asked for this mail; nothing was done, try again later`,
-  },
-});
+type Failed = Extract<BulkResult, {error: object}>;
 
-const notStarted = ({node_id, queue_id}: MailReference): BulkResult => ({
-  node_id,
-  queue_id,
-  error: {
+const failed = ({node_id, queue_id}: MailReference, error: Failed['error']): Failed => ({node_id, queue_id, error});
+
+const notAsked = (mail: MailReference): Failed =>
+  failed(mail, {
+    code: 'node_unreachable',
+    detail: `node ${mail.node_id} does not answer and was not asked for this mail; nothing was done, try again later`,
+  });
+
+const notStarted = (mail: MailReference): Failed =>
+  failed(mail, {
     code: 'unavailable',
     detail: 'other mails of this request took too long; nothing was done, repeat the request for this one',
-  },
-});
+  });

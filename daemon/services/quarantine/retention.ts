@@ -1,6 +1,6 @@
 // Retention of held mail: mail that has been held too long expires.
 import {type Reason, reasons} from '../../../shared/reason.ts';
-import type {Store} from '../../services/ports.ts';
+import type {Store} from '../ports.ts';
 
 /** How long the row of a mail is stored after its bytes are deleted. */
 const endedRowsMs = 90 * 24 * 3600 * 1000;

@@ -12,17 +12,8 @@ import type {Samples, Steps} from './merged-list.ts';
  * held → lost → held: the bytes in the spool disappeared, and came back, without an action of mfd.
  * held → gone: the mail left the hold queue of Postfix without an action of mfd.
  */
-export type HeldState = 'held' | 'releasing' | 'discarding' | 'released' | 'discarded' | 'expired' | 'lost' | 'gone';
-export const heldStates: readonly string[] = [
-  'held',
-  'releasing',
-  'discarding',
-  'released',
-  'discarded',
-  'expired',
-  'lost',
-  'gone',
-] satisfies HeldState[];
+export const heldStates = ['held', 'releasing', 'discarding', 'released', 'discarded', 'expired', 'lost', 'gone'] as const;
+export type HeldState = (typeof heldStates)[number];
 
 /** A sum of scores without the noise of its last digits: 0.3 for 0.1 + 0.2. */
 export const shownScore = (score: number): number => Number(score.toPrecision(15));
@@ -55,8 +46,8 @@ export interface Claim {
   keyId: number | null;
 }
 
-export type ClaimedState = 'releasing' | 'discarding';
-export const claimedStates: ClaimedState[] = ['releasing', 'discarding'];
+export const claimedStates = ['releasing', 'discarding'] as const;
+export type ClaimedState = (typeof claimedStates)[number];
 
 export interface Ending {
   state: ActedState | 'expired' | 'lost' | 'gone';

@@ -1,7 +1,7 @@
 import {createHash} from 'node:crypto';
 import type {Knex} from 'knex';
-import type {AuditQuery, Page} from '../../../shared/hold-filter.ts';
 import type {NewAuditEntry, StoredAuditEntry} from '../../services/audit/stored-entry.ts';
+import type {AuditCursor, AuditFilter, AuditReads, StoreTransaction} from '../../services/ports.ts';
 import type {Db} from './database.ts';
 import {query} from './query.ts';
 
@@ -12,19 +12,55 @@ const appending = `INSERT INTO audit (${columns.join(', ')}) SELECT ${columns.ma
 
 type ChainedEntry = NewAuditEntry & {hash: string};
 
-/**
- * Appends to this node's log. The entries form a chain: each hash covers the entry and the hash before it. Must run inside a
- * transaction.
- */
-export const appendAudit = async (db: Db, ...entries: NewAuditEntry[]): Promise<void> => {
-  if (entries.length > 0) await query(db, appending, [JSON.stringify(chained(await lastAuditHash(db), entries))]);
-};
+/** The entries form a chain: each hash covers the entry and the hash before it. */
+export const auditStore = (db: Db): AuditReads & StoreTransaction['audit'] => ({
+  async append(...entries) {
+    if (entries.length === 0) return;
+    const [last] = await query<{hash: string}>(db, newest);
+    await query(db, appending, [JSON.stringify(chained(last?.hash ?? '', entries))]);
+  },
 
-/** The hash of the newest entry; empty before the first one. */
-const lastAuditHash = async (db: Db): Promise<string> => {
-  const [last] = await query<{hash: string}>(db, newest, []);
-  return last?.hash ?? '';
-};
+  async list(filter, {limit, offset}) {
+    const [entries, total] = await Promise.all([
+      db('audit')
+        .modify(matching, filter)
+        .leftJoin('api_key', 'api_key.id', 'audit.key_id')
+        .select<StoredAuditEntry[]>('audit.*', {key_name: 'api_key.name'})
+        .orderBy(newestFirst)
+        .limit(limit)
+        .offset(offset),
+      countAudit(db, filter),
+    ]);
+    return {entries, total};
+  },
+
+  async samples(filter, {offset, stride, limit}) {
+    const inOrder = db('audit')
+      .modify(matching, filter)
+      .select('at', 'seq')
+      .orderBy(newestFirst)
+      .limit(stride * limit)
+      .offset(offset);
+    const numbered = db
+      .from(inOrder.as('part'))
+      .select('at', 'seq', db.raw('row_number() OVER (ORDER BY at DESC, seq DESC) AS position'));
+    const [marks, total] = await Promise.all([
+      db
+        .from(numbered.as('numbered'))
+        .select<Omit<AuditCursor, 'node_id'>[]>('at', 'seq')
+        .whereRaw('position % ? = 0', [stride])
+        .orderBy('position'),
+      countAudit(db, filter),
+    ]);
+    return {marks, total};
+  },
+
+  async positionOf(filter, {at, node_id, seq}, nodeId) {
+    return countAudit(db, filter, query =>
+      query.where('audit.at', '>=', at).whereRaw('(audit.at > ? OR (?, -audit.seq) < (?, ?))', [at, nodeId, node_id, -seq]),
+    );
+  },
+});
 
 /** The rows that follow the row with the hash `last`. */
 const chained = (last: string, entries: readonly NewAuditEntry[]): ChainedEntry[] => {
@@ -44,74 +80,18 @@ export const auditHash = (
     .update(JSON.stringify([previous, at, key_id, action, target, remote_address, result, detail]))
     .digest('hex');
 
-type AuditFilter = Omit<AuditQuery, keyof Page>;
-
-/** Newest first. `key_name` comes from the record of the key, so it is missing once the key was deleted. */
-export const listAudit = async (
-  db: Db,
-  filter: AuditFilter,
-  {limit, offset}: Page,
-): Promise<{entries: StoredAuditEntry[]; total: number}> => {
-  const [entries, total] = await Promise.all([
-    db('audit')
-      .modify(matching, filter)
-      .leftJoin('api_key', 'api_key.id', 'audit.key_id')
-      .select<StoredAuditEntry[]>('audit.*', {key_name: 'api_key.name'})
-      .orderBy(newestFirst)
-      .limit(limit)
-      .offset(offset),
-    countAudit(db, filter),
-  ]);
-  return {entries, total};
-};
-
-type Cursor = Pick<StoredAuditEntry, 'at' | 'seq'>;
-
-/** The cursors of every `stride`-th entry after the first `offset`, at most `limit` of them. `total` counts all matches. */
-export const sampleAudit = async (
-  db: Db,
-  filter: AuditFilter,
-  {offset, stride, limit}: Page & {stride: number},
-): Promise<{marks: Cursor[]; total: number}> => {
-  const inOrder = db('audit')
-    .modify(matching, filter)
-    .select('at', 'seq')
-    .orderBy(newestFirst)
-    .limit(stride * limit)
-    .offset(offset);
-  const numbered = db
-    .from(inOrder.as('part'))
-    .select('at', 'seq', db.raw('row_number() OVER (ORDER BY at DESC, seq DESC) AS position'));
-  const [marks, total] = await Promise.all([
-    db.from(numbered.as('numbered')).select<Cursor[]>('at', 'seq').whereRaw('position % ? = 0', [stride]).orderBy('position'),
-    countAudit(db, filter),
-  ]);
-  return {marks: marks.map(({at, seq}) => ({at, seq: Number(seq)})), total};
-};
-
-/** Number of matches in the log of this node (`nodeId`) that come before a cursor in the merged log of all nodes. */
-export const positionInAudit = async (
-  db: Db,
-  filter: AuditFilter,
-  {cursor: {at, node_id, seq}, nodeId}: {cursor: Cursor & {node_id: string}; nodeId: string},
-): Promise<number> => {
-  const row = await db('audit')
-    .modify(matching, filter)
-    .where('audit.at', '>=', at)
-    .whereRaw('(audit.at > ? OR (?, -audit.seq) < (?, ?))', [at, nodeId, node_id, -seq])
-    .count({count: '*'})
-    .first<{count: number | string}>();
-  return Number(row?.count ?? 0);
-};
-
 const newestFirst = [
   {column: 'audit.at', order: 'desc'},
   {column: 'audit.seq', order: 'desc'},
 ];
 
-const countAudit = async (db: Db, filter: AuditFilter): Promise<number> => {
-  const row = await db('audit').modify(matching, filter).count({count: '*'}).first<{count: number | string}>();
-  return Number(row?.count ?? 0);
+const countAudit = async (
+  db: Db,
+  filter: AuditFilter,
+  restrict: (query: Knex.QueryBuilder) => unknown = () => {},
+): Promise<number> => {
+  const row = await db('audit').modify(matching, filter).modify(restrict).count({count: '*'}).first<{count: number}>();
+  return row?.count ?? 0;
 };
 
 const matching = (query: Knex.QueryBuilder, {since, key_id, action}: AuditFilter): void => {

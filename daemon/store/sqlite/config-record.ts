@@ -2,11 +2,10 @@
 
 import type {Domain} from '../../../shared/domain.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
-import type {RecordReads, RecordStore} from '../../services/node-store.ts';
+import type {RecordStore} from '../../services/node-store.ts';
 import type {ConfigReads} from '../../services/ports.ts';
 import {
   idsPerNode,
-  type Kind,
   type RecordDigest,
   type RecordKey,
   type StampedFields,
@@ -40,7 +39,7 @@ const byParent = joined("r.parent_id = wanted.value->>'$.parent_id'");
 const following = 'WHERE (kind, id) > (?, ?) ORDER BY kind, id LIMIT ?';
 const placeOf = (after: RecordKey | undefined): [string, number] => [after?.kind ?? '', after?.id ?? 0];
 
-export const recordReads = (db: Db): RecordReads => {
+export const recordStore = (db: Db): RecordStore => {
   /** Finds any number of keys with one statement. */
   const findAll = async (sql: string, keys: readonly object[]): Promise<StoredRecord[]> => {
     if (keys.length === 0) return [];
@@ -81,25 +80,21 @@ export const recordReads = (db: Db): RecordReads => {
       return row?.id ?? undefined;
     },
     sum: async () => (await readState(db, 'config_sum')) ?? '',
+    async save(records) {
+      const rows = records.map(record => ({...record, fields: JSON.stringify(record.fields)}));
+      if (rows.length > 0) await query(db, saving, [JSON.stringify(rows)]);
+    },
+    async drop({kind, id}) {
+      const [isIt, values] = Number.isSafeInteger(id) ? ['id = ?', [id]] : ["typeof(id) <> 'integer'", []];
+      await query(db, `DELETE FROM config_record WHERE kind = ? AND ${isIt}`, [kind, ...values]);
+    },
+    writeSum: async (hex, changedAtMs) => writeStates(db, {config_sum: hex, config_changed_at: String(changedAtMs)}),
     compareShown: async (kind, range, records) => compareShown(db, kind, range, records),
+    show: async (kind, records) => showRecords(db, kind, records),
+    hide: async (kind, ids) => hideRecords(db, kind, ids),
+    restore: async (kind, records) => restoreRecords(db, kind, records),
   };
 };
-
-export const recordStore = (tx: Db): RecordStore => ({
-  ...recordReads(tx),
-  async save(records) {
-    const rows = records.map(record => ({...record, fields: JSON.stringify(record.fields)}));
-    if (rows.length > 0) await query(tx, saving, [JSON.stringify(rows)]);
-  },
-  async drop({kind, id}: {kind: Kind; id: number}) {
-    const [isIt, values] = Number.isSafeInteger(id) ? ['id = ?', [id]] : ["typeof(id) <> 'integer'", []];
-    await query(tx, `DELETE FROM config_record WHERE kind = ? AND ${isIt}`, [kind, ...values]);
-  },
-  writeSum: async (hex, changedAtMs) => writeStates(tx, {config_sum: hex, config_changed_at: String(changedAtMs)}),
-  show: async (kind, records) => showRecords(tx, kind, records),
-  hide: async (kind, ids) => hideRecords(tx, kind, ids),
-  restore: async (kind, records) => restoreRecords(tx, kind, records),
-});
 
 /** A damaged id may not be a number. */
 const toRecord = (row: Row): StoredRecord => ({

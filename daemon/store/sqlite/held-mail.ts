@@ -38,29 +38,20 @@ export const toRow = ({recipients, symbol_scores, ...mail}: NewHeldMail): HeldMa
 /** Subjects are compared without regard to case; the filter is folded in the same way. */
 export const foldSubject = (text: string): string => text.normalize('NFC').toLowerCase();
 
-export const rowToHeldMail = (row: HeldMailRow): StoredHeldMail => ({
-  queue_id: row.queue_id,
-  state: row.state,
-  direction: row.direction,
-  domain: row.domain,
-  domain_id: Number(row.domain_id),
-  sender: row.sender,
-  recipients: JSON.parse(row.recipients) as string[],
-  subject: row.subject,
-  score: row.score,
-  symbol_scores: JSON.parse(row.symbols) as SymbolScore[],
-  reason: row.reason,
-  size_bytes: Number(row.size_bytes),
-  arrived_at: row.arrived_at,
-  is_utf8: Boolean(row.is_utf8),
-  is_eight_bit: Boolean(row.is_eight_bit),
-  client_ip: row.client_ip,
-  helo: row.helo,
-  keeper: row.keeper,
-  queued_at: row.queued_at === null ? null : Number(row.queued_at),
-  sha256: row.sha256,
-  acted_at: row.acted_at,
-  acted_by_key_id: row.acted_by_key_id === null ? null : Number(row.acted_by_key_id),
+export const rowToHeldMail = ({
+  recipients,
+  symbols,
+  is_held,
+  sender_domain,
+  folded_sender,
+  folded_subject,
+  ...mail
+}: HeldMailRow): StoredHeldMail => ({
+  ...mail,
+  recipients: JSON.parse(recipients) as string[],
+  symbol_scores: JSON.parse(symbols) as SymbolScore[],
+  is_utf8: Boolean(mail.is_utf8),
+  is_eight_bit: Boolean(mail.is_eight_bit),
 });
 
 type Counted = Pick<HeldCount, 'domain_id' | 'domain' | 'reason' | 'size_bytes'>;

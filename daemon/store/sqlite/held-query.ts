@@ -4,12 +4,12 @@ import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
 import type {HeldGroup, HeldQuery} from '../../services/ports.ts';
 import {type HoldCursor, shownScore} from '../../services/quarantine/stored-mail.ts';
-import type {Database, Db} from './database.ts';
+import type {Db} from './database.ts';
 import {foldSubject, isCounted, totalOf} from './held-mail.ts';
 import {query} from './query.ts';
 
 /** `nodeId` is the node of all mails in this database. */
-export const createHeldQuery = ({read}: Pick<Database, 'read'>, nodeId: string): HeldQuery => ({
+export const createHeldQuery = (read: Db, nodeId: string): HeldQuery => ({
   async list(filter, scope, {limit, offset}) {
     const search = await searchOf(read, filter, scope);
     const {sql, bindings} = heldCondition(search, true);

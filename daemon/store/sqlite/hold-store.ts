@@ -1,6 +1,6 @@
 // Hold store: the state changes of held mail, and the totals that change with them.
 import {comparableAddress} from '../../../shared/mail-address.ts';
-import type {HoldReads, HoldStore, PostfixRowReads, PostfixRows} from '../../services/ports.ts';
+import type {HoldStore, PostfixRows} from '../../services/ports.ts';
 import {claimedStates, isHeld, type NewHeldMail, unjudgedSymbols} from '../../services/quarantine/stored-mail.ts';
 import type {Db} from './database.ts';
 import {
@@ -26,12 +26,16 @@ interface Identified {
 
 const idsIn = (rows: Identified[]): string[] => rows.map(({queue_id}) => queue_id);
 
-export const holdReads = (db: Db): HoldReads => {
-  const findAll: HoldReads['findAll'] = async queueIds =>
+type Ended = Pick<HeldMailRow, 'queue_id' | 'domain_id' | 'domain' | 'reason' | 'size_bytes'>;
+
+export const holdStore = (db: Db): HoldStore => {
+  const findAll: HoldStore['findAll'] = async queueIds =>
     (await query<HeldMailRow>(db, `SELECT * FROM held_mail WHERE ${among}`, [JSON.stringify(queueIds)])).map(rowToHeldMail);
+  const find: HoldStore['find'] = async queueId => (await findAll([queueId]))[0];
+
   return {
     findAll,
-    find: async queueId => (await findAll([queueId]))[0],
+    find,
     listClaimed: async keeper =>
       idsIn(await query(db, `SELECT queue_id FROM held_mail WHERE is_held AND keeper = ? AND ${claimed}`, [keeper])),
     async listArrivedBefore(reason, before, limit) {
@@ -44,36 +48,27 @@ export const holdReads = (db: Db): HoldReads => {
       const sql = 'SELECT count(*) AS count FROM held_mail WHERE is_held AND keeper = ?';
       return (await query<{count: number}>(db, sql, [keeper]))[0]?.count ?? 0;
     },
-  };
-};
-
-type Ended = Pick<HeldMailRow, 'queue_id' | 'domain_id' | 'domain' | 'reason' | 'size_bytes'>;
-
-export const holdStore = (tx: Db): HoldStore => {
-  const reads = holdReads(tx);
-  return {
-    ...reads,
-    insert: async mails => insertHeldMails(tx, mails),
+    insert: async mails => insertHeldMails(db, mails),
 
     async claim(queueIds, {state, keyId}) {
       const sql = `UPDATE held_mail SET state = ?, acted_by_key_id = ? WHERE ${among} AND state = 'held' RETURNING queue_id`;
-      return new Set(idsIn(await query(tx, sql, [state, keyId, JSON.stringify(queueIds)])));
+      return new Set(idsIn(await query(db, sql, [state, keyId, JSON.stringify(queueIds)])));
     },
 
     async unclaim(queueIds) {
       const sql = `UPDATE held_mail SET state = 'held', acted_by_key_id = NULL WHERE ${among} AND ${claimed}`;
-      await query(tx, sql, [JSON.stringify(queueIds)]);
+      await query(db, sql, [JSON.stringify(queueIds)]);
     },
 
     async end(queueIds, from, {state, at, keyId}) {
       const ended = await query<Ended>(
-        tx,
+        db,
         `UPDATE held_mail SET state = ?, is_held = 0, acted_at = ?, acted_by_key_id = ? WHERE ${among} AND state = ?
          RETURNING queue_id, domain_id, domain, reason, size_bytes`,
         [state, at, keyId, JSON.stringify(queueIds), from],
       );
       await adjustSums(
-        tx,
+        db,
         ended.map(({queue_id, ...mail}) => ({...mail, count: -1, size_bytes: -mail.size_bytes})),
       );
       return new Set(idsIn(ended));
@@ -82,38 +77,38 @@ export const holdStore = (tx: Db): HoldStore => {
     async reopen(mail) {
       const sql =
         "UPDATE held_mail SET state = 'held', is_held = 1, acted_at = NULL, acted_by_key_id = NULL WHERE queue_id = ? AND state = ? RETURNING queue_id";
-      const changed = await query(tx, sql, [mail.queue_id, mail.state]);
-      if (changed.length === 1) await adjustCounts(tx, mail, 1);
+      const changed = await query(db, sql, [mail.queue_id, mail.state]);
+      if (changed.length === 1) await adjustCounts(db, mail, 1);
       return changed.length === 1;
     },
 
     async strikeRecipients(queueId, delivered) {
-      const mail = await reads.find(queueId);
+      const mail = await find(queueId);
       if (!mail) return;
       const left = mail.recipients.filter(recipient => !delivered.includes(recipient));
-      await query(tx, 'UPDATE held_mail SET recipients = ? WHERE queue_id = ?', [JSON.stringify(left), queueId]);
+      await query(db, 'UPDATE held_mail SET recipients = ? WHERE queue_id = ?', [JSON.stringify(left), queueId]);
       const sql = 'DELETE FROM held_recipient WHERE queue_id = ? AND recipient NOT IN (SELECT value FROM json_each(?))';
-      await query(tx, sql, [queueId, JSON.stringify(left.map(comparableAddress))]);
+      await query(db, sql, [queueId, JSON.stringify(left.map(comparableAddress))]);
     },
 
     async forget(queueId) {
-      const mail = await reads.find(queueId);
+      const mail = await find(queueId);
       if (!mail) return;
-      if (isHeld(mail)) await adjustCounts(tx, mail, -1);
-      await query(tx, 'DELETE FROM held_mail WHERE queue_id = ?', [queueId]);
+      if (isHeld(mail)) await adjustCounts(db, mail, -1);
+      await query(db, 'DELETE FROM held_mail WHERE queue_id = ?', [queueId]);
     },
 
     async forgetEnded(before, limit) {
       const old = 'SELECT queue_id FROM held_mail WHERE NOT is_held AND acted_at < ? LIMIT ?';
       const sql = `DELETE FROM held_mail WHERE queue_id IN (${old}) RETURNING queue_id`;
-      return (await query(tx, sql, [before, limit])).length;
+      return (await query(db, sql, [before, limit])).length;
     },
   };
 };
 
 const postfixColumns = 'queue_id, state, queued_at, acted_at, acted_by_key_id';
 
-export const postfixRowReads = (db: Db): PostfixRowReads => ({
+export const postfixRows = (db: Db): PostfixRows => ({
   list: async () => query(db, `SELECT ${postfixColumns} FROM held_mail WHERE is_held AND keeper = 'postfix'`),
   find: async queueIds =>
     query(db, `SELECT ${postfixColumns} FROM held_mail WHERE ${among} AND keeper = 'postfix'`, [JSON.stringify(queueIds)]),
@@ -121,26 +116,22 @@ export const postfixRowReads = (db: Db): PostfixRowReads => ({
     const sql = "SELECT queue_id FROM held_mail WHERE is_held AND keeper = 'postfix' AND symbols = ? AND subject = ''";
     return idsIn(await query(db, sql, [unjudged]));
   },
-});
-
-export const postfixRows = (tx: Db): PostfixRows => ({
-  ...postfixRowReads(tx),
 
   async confirm(confirmations) {
     const ids = JSON.stringify(confirmations.map(({queueId}) => queueId));
-    const rows = await query<Ended>(tx, `SELECT * FROM held_mail WHERE is_held AND ${among}`, [ids]);
+    const rows = await query<Ended>(db, `SELECT * FROM held_mail WHERE is_held AND ${among}`, [ids]);
     const sizes = new Map(confirmations.map(({queueId, sizeBytes}) => [queueId, sizeBytes]));
     for (const {queueId, queuedAt, sizeBytes} of confirmations)
-      await query(tx, 'UPDATE held_mail SET queued_at = ?, size_bytes = ? WHERE queue_id = ?', [queuedAt, sizeBytes, queueId]);
+      await query(db, 'UPDATE held_mail SET queued_at = ?, size_bytes = ? WHERE queue_id = ?', [queuedAt, sizeBytes, queueId]);
     await adjustSums(
-      tx,
+      db,
       rows.map(row => ({...row, count: 0, size_bytes: (sizes.get(row.queue_id) ?? 0) - row.size_bytes})),
     );
   },
 
   async describe(queueId, {subject, client_ip, helo}) {
     const sql = 'UPDATE held_mail SET subject = ?, folded_subject = ?, client_ip = ?, helo = ? WHERE queue_id = ?';
-    await query(tx, sql, [subject, foldSubject(subject), client_ip, helo, queueId]);
+    await query(db, sql, [subject, foldSubject(subject), client_ip, helo, queueId]);
   },
 });
 

@@ -1,6 +1,6 @@
 // State of this node that is not replicated: identity, clock, sequences, running sums, and the latest use of each key.
-import type {SequenceReads, SequenceStore} from '../../services/node-store.ts';
-import type {KeyUseReads, KeyUseStore} from '../../services/ports.ts';
+import type {SequenceStore} from '../../services/node-store.ts';
+import type {KeyUseStore, StateStore} from '../../services/ports.ts';
 import type {Db} from './database.ts';
 import {query} from './query.ts';
 
@@ -28,35 +28,30 @@ export const writeStates = async (tx: Db, values: Record<string, string>): Promi
   await query(tx, writing, [JSON.stringify(values)]);
 };
 
-/** The latest number of a sequence; 0 before the first one. */
-export const lastInSequence = async (db: Db, sequence: string): Promise<number> =>
-  Number((await readState(db, `sequence:${sequence}`)) ?? 0);
-
-/** Numbers start at 1. */
-export const nextInSequence = async (tx: Db, sequence: string): Promise<number> => {
-  const [row] = await query<Pick<LocalStateRow, 'value'>>(tx, counting, [`sequence:${sequence}`]);
-  return Number(row?.value);
-};
-
-export const sequenceReads = (db: Db): SequenceReads => ({last: async sequence => lastInSequence(db, sequence)});
-
-export const sequenceStore = (tx: Db): SequenceStore => ({
-  ...sequenceReads(tx),
-  next: async sequence => nextInSequence(tx, sequence),
-  async raise(sequence, reached) {
-    if (reached > (await lastInSequence(tx, sequence))) await writeState(tx, `sequence:${sequence}`, String(reached));
-  },
+export const stateStore = (db: Db): StateStore => ({
+  read: async name => readState(db, name),
+  write: async (name, value) => writeState(db, name, value),
 });
+
+export const sequenceStore = (db: Db): SequenceStore => {
+  const last = async (sequence: string) => Number((await readState(db, `sequence:${sequence}`)) ?? 0);
+  return {
+    last,
+    async next(sequence) {
+      const [row] = await query<Pick<LocalStateRow, 'value'>>(db, counting, [`sequence:${sequence}`]);
+      return Number(row?.value);
+    },
+    async raise(sequence, reached) {
+      if (reached > (await last(sequence))) await writeState(db, `sequence:${sequence}`, String(reached));
+    },
+  };
+};
 
 const recording = `
 INSERT INTO key_use (key_id, last_used_at) SELECT value->>'$.key_id', value->>'$.last_used_at' FROM json_each(?) WHERE true
 ON CONFLICT (key_id) DO UPDATE SET last_used_at = excluded.last_used_at WHERE key_use.last_used_at < excluded.last_used_at`;
 
-export const keyUseReads = (db: Db): KeyUseReads => ({
+export const keyUseStore = (db: Db): KeyUseStore => ({
   list: async () => query(db, 'SELECT key_id, last_used_at FROM key_use'),
-});
-
-export const keyUseStore = (tx: Db): KeyUseStore => ({
-  ...keyUseReads(tx),
-  record: async uses => void (await query(tx, recording, [JSON.stringify(uses)])),
+  record: async uses => void (await query(db, recording, [JSON.stringify(uses)])),
 });

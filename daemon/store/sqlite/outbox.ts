@@ -1,7 +1,7 @@
 // Outbox: one row per change for the peers, numbered without gaps after `outbox_floor`.
-import type {AppliedReads, AppliedStore, OutboxEntry, OutboxReads, OutboxStore} from '../../services/node-store.ts';
+import type {AppliedStore, OutboxEntry, OutboxStore} from '../../services/node-store.ts';
 import type {Db} from './database.ts';
-import {lastInSequence, nextInSequence, readState, writeState} from './local-state.ts';
+import {sequenceStore, stateStore} from './local-state.ts';
 import {query} from './query.ts';
 
 interface OutboxRow {
@@ -19,56 +19,56 @@ FROM (SELECT 1) LEFT JOIN outbox ON outbox.seq > ? ORDER BY outbox.seq LIMIT ?`;
 
 const toEntry = ({seq, event}: OutboxRow): OutboxEntry => ({seq, event: JSON.parse(event)});
 
-export const outboxReads = (db: Db): OutboxReads => ({
-  last: async () => lastInSequence(db, sequence),
-  floor: async () => Number((await readState(db, floorName)) ?? 0),
-  all: async () => (await query<OutboxRow>(db, 'SELECT seq, event FROM outbox ORDER BY seq')).map(toEntry),
-  async depth() {
-    const [row] = await query<{count: number}>(db, 'SELECT count(*) AS count FROM outbox');
-    return row?.count ?? 0;
-  },
-  async after(after, {limit, maxChars}) {
-    const rows = await query<(OutboxRow | {seq: null}) & {floor: string | null}>(db, following, [after, Math.max(1, limit)]);
-    const entries: OutboxEntry[] = [];
-    let chars = 0;
-    for (const row of rows) {
-      if (row.seq === null || entries.length === limit) break;
-      chars += row.event.length;
-      if (entries.length > 0 && chars > maxChars) break;
-      entries.push(toEntry(row));
-    }
-    return {floor: Number(rows[0]?.floor ?? 0), entries};
-  },
-});
+export const outboxStore = (db: Db): OutboxStore => {
+  const state = stateStore(db);
+  const sequences = sequenceStore(db);
+  const last = async () => sequences.last(sequence);
+  const floor = async () => Number((await state.read(floorName)) ?? 0);
 
-export const outboxStore = (tx: Db): OutboxStore => {
-  const reads = outboxReads(tx);
   return {
-    ...reads,
+    last,
+    floor,
+    all: async () => (await query<OutboxRow>(db, 'SELECT seq, event FROM outbox ORDER BY seq')).map(toEntry),
+    async depth() {
+      const [row] = await query<{count: number}>(db, 'SELECT count(*) AS count FROM outbox');
+      return row?.count ?? 0;
+    },
+    async after(after, {limit, maxChars}) {
+      const rows = await query<(OutboxRow | {seq: null}) & {floor: string | null}>(db, following, [after, Math.max(1, limit)]);
+      const entries: OutboxEntry[] = [];
+      let chars = 0;
+      for (const row of rows) {
+        if (row.seq === null || entries.length === limit) break;
+        chars += row.event.length;
+        if (entries.length > 0 && chars > maxChars) break;
+        entries.push(toEntry(row));
+      }
+      return {floor: Number(rows[0]?.floor ?? 0), entries};
+    },
     async append(event) {
-      const seq = await nextInSequence(tx, sequence);
-      await query(tx, 'INSERT INTO outbox (seq, event) VALUES (?, ?)', [seq, JSON.stringify(event)]);
+      const seq = await sequences.next(sequence);
+      await query(db, 'INSERT INTO outbox (seq, event) VALUES (?, ?)', [seq, JSON.stringify(event)]);
       return seq;
     },
     async rewrite(entries) {
       for (const {seq, event} of entries)
-        await query(tx, 'UPDATE outbox SET event = ? WHERE seq = ?', [JSON.stringify(event), seq]);
+        await query(db, 'UPDATE outbox SET event = ? WHERE seq = ?', [JSON.stringify(event), seq]);
     },
     async prune(seq) {
-      if (seq <= (await reads.floor())) return 0;
-      const gone = await query(tx, 'DELETE FROM outbox WHERE seq <= ? RETURNING seq', [seq]);
-      await writeState(tx, floorName, String(seq));
+      if (seq <= (await floor())) return 0;
+      const gone = await query(db, 'DELETE FROM outbox WHERE seq <= ? RETURNING seq', [seq]);
+      await state.write(floorName, String(seq));
       return gone.length;
     },
     async renumber(seq) {
-      const last = await reads.last();
-      const [row] = await query<{first: number | null}>(tx, 'SELECT min(seq) AS first FROM outbox');
+      const newest = await last();
+      const [row] = await query<{first: number | null}>(db, 'SELECT min(seq) AS first FROM outbox');
       // Higher than all present numbers, so that no updated row collides with a row that is not updated yet.
-      const floor = Math.max(seq, last);
-      const delta = floor + 1 - (row?.first ?? last + 1);
-      await query(tx, 'UPDATE outbox SET seq = seq + ?', [delta]);
-      await writeState(tx, `sequence:${sequence}`, String(last + delta));
-      await writeState(tx, floorName, String(floor));
+      const newFloor = Math.max(seq, newest);
+      const delta = newFloor + 1 - (row?.first ?? newest + 1);
+      await query(db, 'UPDATE outbox SET seq = seq + ?', [delta]);
+      await sequences.raise(sequence, newest + delta);
+      await state.write(floorName, String(newFloor));
     },
   };
 };
@@ -83,15 +83,11 @@ const noting = `
 INSERT INTO applied (origin, seq) VALUES (?, ?)
 ON CONFLICT (origin) DO UPDATE SET seq = excluded.seq WHERE applied.seq < excluded.seq`;
 
-export const appliedReads = (db: Db): AppliedReads => ({
+export const appliedStore = (db: Db): AppliedStore => ({
   of: async origin => (await query<AppliedRow>(db, 'SELECT seq FROM applied WHERE origin = ?', [origin]))[0]?.seq ?? 0,
   async all() {
     const rows = await query<AppliedRow>(db, 'SELECT origin, seq FROM applied');
     return new Map(rows.map(({origin, seq}) => [origin, seq]));
   },
-});
-
-export const appliedStore = (tx: Db): AppliedStore => ({
-  ...appliedReads(tx),
-  note: async (origin, seq) => void (await query(tx, noting, [origin, seq])),
+  note: async (origin, seq) => void (await query(db, noting, [origin, seq])),
 });

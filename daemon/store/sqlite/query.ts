@@ -16,13 +16,10 @@ export interface SqliteConnection {
 
 interface Writer {
   connection: SqliteConnection;
-  /** By their SQL, the latest used last. */
+  /** By their SQL. All of them are kept: this folder has less than a hundred, and values are no part of them. */
   statements: Map<string, Promise<SqliteStatement>>;
   isReleased: boolean;
 }
-
-/** More than the statements of a node that is busy; a statement takes some kilobytes. */
-const keptStatements = 100;
 
 const writers = new WeakMap<Knex, Writer>();
 
@@ -56,15 +53,11 @@ export const releaseWriter = async (db: Knex): Promise<void> => {
 
 const statementOf = ({connection, statements, isReleased}: Writer, sql: string): Promise<SqliteStatement> => {
   if (isReleased) throw new Error('the database is closed');
-  const statement = statements.get(sql) ?? prepare(connection, sql);
-  statements.delete(sql);
+  const known = statements.get(sql);
+  if (known !== undefined) return known;
+  const statement = prepare(connection, sql);
   statements.set(sql, statement);
   statement.catch(() => statements.delete(sql));
-  for (const [oldest, unused] of statements) {
-    if (statements.size <= keptStatements) break;
-    statements.delete(oldest);
-    void finalize(unused);
-  }
   return statement;
 };
 

@@ -1,7 +1,6 @@
 // Readable tables: one row for each live configuration record, in the form in which it is read.
 
 import type {Knex} from 'knex';
-import {chunksOf} from '../../../shared/collections.ts';
 import type {Differences, IdRange, ReadableRow} from '../../services/node-store.ts';
 import {heldStates} from '../../services/quarantine/stored-mail.ts';
 import type {Kind, Readable} from '../../services/records.ts';
@@ -29,15 +28,11 @@ const isJson = (name: string, value: unknown): boolean => name === 'tenant_id' |
 
 export const showRecords = async (tx: Db, kind: Kind, records: readonly Readable[]): Promise<void> => {
   // Not bound as JSON: SQLite reads a number in JSON with less precision than it was written.
-  for (const rows of chunksOf(records.map(toRow))) {
-    const columns = Object.keys(rows[0] ?? {});
-    const values = rows.map(() => `(${columns.map(() => '?').join(', ')})`).join(', ');
+  for (const row of records.map(toRow)) {
+    const columns = Object.keys(row);
     const updates = columns.map(column => `${column} = excluded.${column}`).join(', ');
-    await query(
-      tx,
-      `INSERT INTO ${kind} (${columns.join(', ')}) VALUES ${values} ON CONFLICT (id) DO UPDATE SET ${updates}`,
-      rows.flatMap(row => columns.map(column => row[column] ?? null)),
-    );
+    const sql = `INSERT INTO ${kind} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')}) ON CONFLICT (id) DO UPDATE SET ${updates}`;
+    await query(tx, sql, Object.values(row));
   }
 };
 

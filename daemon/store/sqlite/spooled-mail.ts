@@ -1,5 +1,5 @@
 // Rows of spooled mail, for reconciliation with the spool.
-import type {SpoolRowReads, SpoolRows} from '../../services/node-store.ts';
+import type {SpoolRows} from '../../services/node-store.ts';
 import {heldStates} from '../../services/quarantine/stored-mail.ts';
 import type {Db} from './database.ts';
 import {type HeldMailRow, rebuildHeldCounts} from './held-mail.ts';
@@ -15,7 +15,7 @@ SELECT queue_id, state FROM held_mail WHERE queue_id IN (SELECT value FROM json_
 const following = `
 SELECT queue_id FROM held_mail WHERE queue_id > ? AND keeper = 'spool' AND is_held ORDER BY queue_id LIMIT ?`;
 
-export const spoolRowReads = (db: Db): SpoolRowReads => ({
+export const spoolRows = (db: Db): SpoolRows => ({
   async overview() {
     const [row] = await query<{odd: string; held: number}>(db, overview);
     return {odd: JSON.parse(row?.odd ?? '[]') as string[], held: row?.held ?? 0};
@@ -28,10 +28,6 @@ export const spoolRowReads = (db: Db): SpoolRowReads => ({
     const rows = await query<Pick<HeldMailRow, 'queue_id'>>(db, following, [after, limit]);
     return rows.map(({queue_id}) => queue_id);
   },
-});
-
-export const spoolRows = (tx: Db): SpoolRows => ({
-  ...spoolRowReads(tx),
-  drop: async queueId => void (await query(tx, 'DELETE FROM held_mail WHERE queue_id = ?', [queueId])),
-  rebuildCounts: async () => rebuildHeldCounts(tx),
+  drop: async queueId => void (await query(db, 'DELETE FROM held_mail WHERE queue_id = ?', [queueId])),
+  rebuildCounts: async () => rebuildHeldCounts(db),
 });

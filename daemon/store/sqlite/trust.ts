@@ -1,7 +1,7 @@
 // Trust store: data about the cluster that only this node has, namely join tokens, names in certificates, and the last report of
 // each peer, so that a node that has just started can describe one that is unreachable.
 import type {IssuedName, StoredJoinToken} from '../../services/cluster/stored-trust.ts';
-import type {TrustReads, TrustStore} from '../../services/ports.ts';
+import type {TrustStore} from '../../services/ports.ts';
 import type {Db} from './database.ts';
 import {query} from './query.ts';
 
@@ -11,43 +11,39 @@ interface PeerReportRow {
   report: string;
 }
 
-export const trustReads = (db: Db): TrustReads => ({
-  findJoinToken: async id => (await query<StoredJoinToken>(db, 'SELECT * FROM join_token WHERE id = ?', [id]))[0],
-  listIssuedNames: async () => query<IssuedName>(db, 'SELECT node_no, host FROM issued_name ORDER BY node_no, host'),
-  async listPeerReports() {
-    const rows = await query<PeerReportRow>(db, 'SELECT node_no, last_seen, report FROM peer_report');
-    return rows.map(row => ({...row, report: JSON.parse(row.report)}));
-  },
-});
-
-export const trustStore = (tx: Db): TrustStore => {
+export const trustStore = (db: Db): TrustStore => {
   const addIssuedNames: TrustStore['addIssuedNames'] = async names => {
     for (const {node_no, host} of names)
-      await query(tx, 'INSERT INTO issued_name (node_no, host) VALUES (?, ?) ON CONFLICT DO NOTHING', [node_no, host]);
+      await query(db, 'INSERT INTO issued_name (node_no, host) VALUES (?, ?) ON CONFLICT DO NOTHING', [node_no, host]);
   };
   return {
-    ...trustReads(tx),
+    findJoinToken: async id => (await query<StoredJoinToken>(db, 'SELECT * FROM join_token WHERE id = ?', [id]))[0],
+    listIssuedNames: async () => query<IssuedName>(db, 'SELECT node_no, host FROM issued_name ORDER BY node_no, host'),
+    async listPeerReports() {
+      const rows = await query<PeerReportRow>(db, 'SELECT node_no, last_seen, report FROM peer_report');
+      return rows.map(row => ({...row, report: JSON.parse(row.report)}));
+    },
     addIssuedNames,
     async insertJoinToken({id, created_at, expires_at, used_at}) {
       const sql = 'INSERT INTO join_token (id, created_at, expires_at, used_at) VALUES (?, ?, ?, ?)';
-      await query(tx, sql, [id, created_at, expires_at, used_at]);
+      await query(db, sql, [id, created_at, expires_at, used_at]);
     },
     async useJoinToken(id, at) {
       const sql = 'UPDATE join_token SET used_at = ? WHERE id = ? AND used_at IS NULL AND expires_at > ? RETURNING id';
-      return (await query(tx, sql, [at, id, at])).length === 1;
+      return (await query(db, sql, [at, id, at])).length === 1;
     },
-    forgetJoinTokens: async before => void (await query(tx, 'DELETE FROM join_token WHERE expires_at < ?', [before])),
+    forgetJoinTokens: async before => void (await query(db, 'DELETE FROM join_token WHERE expires_at < ?', [before])),
     async replaceIssuedNames(nodeNo, hosts) {
-      await query(tx, 'DELETE FROM issued_name WHERE node_no = ?', [nodeNo]);
+      await query(db, 'DELETE FROM issued_name WHERE node_no = ?', [nodeNo]);
       await addIssuedNames(hosts.map(host => ({node_no: nodeNo, host})));
     },
     async savePeerReports(reports) {
       const sql =
         'INSERT INTO peer_report (node_no, last_seen, report) VALUES (?, ?, ?) ON CONFLICT (node_no) DO UPDATE SET last_seen = excluded.last_seen, report = excluded.report';
-      for (const {node_no, last_seen, report} of reports) await query(tx, sql, [node_no, last_seen, JSON.stringify(report)]);
+      for (const {node_no, last_seen, report} of reports) await query(db, sql, [node_no, last_seen, JSON.stringify(report)]);
     },
     async keepPeerReports(nodeNos) {
-      await query(tx, 'DELETE FROM peer_report WHERE node_no NOT IN (SELECT value FROM json_each(?))', [JSON.stringify(nodeNos)]);
+      await query(db, 'DELETE FROM peer_report WHERE node_no NOT IN (SELECT value FROM json_each(?))', [JSON.stringify(nodeNos)]);
     },
   };
 };

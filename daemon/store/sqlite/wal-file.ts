@@ -2,6 +2,7 @@
 // the log up to the first frame with a wrong checksum and takes that for its end: one changed byte silently loses every later
 // commit. The log is therefore compared with its index (`-shm`), which has the number of committed frames.
 import {readFile} from 'node:fs/promises';
+import {endianness} from 'node:os';
 
 const headerBytes = 32;
 const frameHeaderBytes = 24;
@@ -142,7 +143,7 @@ const readIndex = (index: Buffer): Index | undefined => {
   return headers.sort((a, b) => b.frames - a.frames)[0];
 };
 
-const isBigEndianMachine = new Uint8Array(new Uint32Array([1]).buffer)[0] === 0;
+const isBigEndianMachine = endianness() === 'BE';
 const readNative = (bytes: Buffer, at: number): number => (isBigEndianMachine ? bytes.readUInt32BE(at) : bytes.readUInt32LE(at));
 
 const readOrEmpty = async (path: string): Promise<Buffer> =>

@@ -8,7 +8,7 @@ import {createColocatedNodes, createJoining} from '../../../../daemon/services/c
 import {createNodeDirectory} from '../../../../daemon/services/cluster/membership.ts';
 import {createPeerActors} from '../../../../daemon/services/cluster/peer-actors.ts';
 import {createDomainDirectory} from '../../../../daemon/services/domains/domain-directory.ts';
-import {listAudit} from '../../../../daemon/store/sqlite/audit.ts';
+import type {StoredNode} from '../../../../daemon/services/records.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import type {Scope} from '../../../../shared/scopes.ts';
 import {testConfiguration, testStore} from '../../../helpers/store.ts';
@@ -205,7 +205,10 @@ test('certificates are asked of the next node that has the key when one gives no
   );
 });
 
-const at = (node_id: string, host: string, fqdn = host) => ({
+const at = (node_id: string, host: string, fqdn = host): StoredNode => ({
+  id: 1,
+  created_at: '',
+  smtp_listen: null,
   node_id,
   fqdn,
   cluster_url: `https://${host}:8444`,
@@ -265,7 +268,7 @@ test('a renewal is audited, also that the certificate had ended, and an ended on
   await alpha.joining.renew({...beta, given: ['beta.test', 'old.test'], endMs}, requests);
 
   t.deepEqual(alpha.certified.slice(2), [['beta.test'], ['beta.test', 'old.test']]);
-  const {entries} = await listAudit(alpha.store.read, {action: 'cluster.renew'}, {limit: 10, offset: 0});
+  const {entries} = await alpha.store.audit.list({action: 'cluster.renew'}, {limit: 10, offset: 0});
   t.deepEqual(
     entries.map(({target, detail, remote_address, key_id}) => [target, detail, remote_address, key_id]),
     [

@@ -18,7 +18,7 @@ test('samples are read from an index alone, filter by filter', async t => {
   });
 
   for (const filter of filters)
-    await createHeldQuery(store, 'alpha').samples(filter, {kind: 'all'}, {offset: 0, stride: 2, limit: 5});
+    await createHeldQuery(store.read, 'alpha').samples(filter, {kind: 'all'}, {offset: 0, stride: 2, limit: 5});
 
   for (const [sql, values] of [...seen]) {
     const plan = await query<{detail: string}>(store.read, `EXPLAIN QUERY PLAN ${sql}`, values);

@@ -92,7 +92,7 @@ const rolledBack = new Error('rolled back');
 
 test('what is listed, and the total, are right after whatever has happened to held mail', async t => {
   const {store} = await testStore(t, {isDurable: false});
-  const query = createHeldQuery(store, 'alpha');
+  const query = createHeldQuery(store.read, 'alpha');
   const step = fc.record({
     n: fc.nat(11),
     what: fc.constantFrom('hold', 'hold', ...Object.keys(steps)),
@@ -120,7 +120,7 @@ test('what is listed, and the total, are right after whatever has happened to he
 
 test('a subject is found before and after the index has it, and no more once its mail is gone', async t => {
   const {store} = await testStore(t, {isDurable: false});
-  const query = createHeldQuery(store, 'alpha');
+  const query = createHeldQuery(store.read, 'alpha');
   const step = fc.record({
     arrive: fc.constantFrom(1, 2, 90, 300),
     goNewest: fc.constantFrom(0, 0, 1, 5, 400),

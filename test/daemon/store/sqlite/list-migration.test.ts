@@ -47,7 +47,7 @@ test('mail that was held before lists had tables of their own is found, counted 
   });
   const database = await openDatabase(filename);
   t.teardown(database.close);
-  const query = createHeldQuery(database, 'alpha');
+  const query = createHeldQuery(database.read, 'alpha');
   const found = async (filter: HoldFilter) => {
     const {mails, total} = await query.list(filter, all, {limit: 100, offset: 0});
     return [total, ...mails.map(({queue_id}) => Number(queue_id.slice(4)))];
@@ -107,7 +107,7 @@ test('a database of 0.5 has its subjects in the new index, and what counts were 
   });
   const database = await openDatabase(filename);
   t.teardown(database.close);
-  const query = createHeldQuery(database, 'alpha');
+  const query = createHeldQuery(database.read, 'alpha');
   const totalOf = async (subject: string) => (await query.list({subject}, all, {limit: 10, offset: 0})).total;
 
   const before = [await totalOf('invoice'), await totalOf('überweisung 298')];

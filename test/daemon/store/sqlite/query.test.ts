@@ -51,15 +51,6 @@ test('a prepared statement follows a change of the schema', async t => {
   t.deepEqual(await query(database.write, 'select * from later'), [{id: 1, name: 'a'}]);
 });
 
-test('more statements than are kept prepared, all at once and one after the other', async t => {
-  const {database} = await testDatabase(t);
-  const statements = Array.from({length: 250}, (_, number) => `select ${number} as number`);
-  const expected = statements.map((_, number) => [{number}]);
-
-  t.deepEqual(await Promise.all(statements.map(sql => query(database.write, sql))), expected);
-  for (const [number, sql] of statements.entries()) t.deepEqual(await query(database.write, sql), expected[number]);
-});
-
 test('an error is told to who watches the database, as those of knex are', async t => {
   const {database} = await testDatabase(t);
   const errors: unknown[] = [];

@@ -1,0 +1,59 @@
+// Facts of a held mail as they go from the received mail to its row, to an entry of the list, and to its details.
+import type {HeldMail, HeldMailDetail} from '../../shared/held-mail.ts';
+import {subjectOf} from '../services/intake/header-block.ts';
+import type {HeldMailFacts, Judgement, Ownership, ReceivedMail} from '../services/intake/mail.ts';
+import {type NewHeldMail, type StoredHeldMail, shownScore} from '../services/quarantine/stored-mail.ts';
+
+export const factsOf = (
+  mail: ReceivedMail,
+  {direction, domain}: Ownership,
+  {score, symbols, reason}: Judgement,
+): HeldMailFacts => ({
+  queue_id: mail.queueId,
+  arrived_at: mail.receivedAt.toISOString(),
+  direction,
+  domain: domain.name,
+  domain_id: domain.id,
+  sender: mail.envelope.sender,
+  recipients: mail.envelope.recipients,
+  is_utf8: mail.envelope.isUtf8,
+  is_eight_bit: mail.envelope.isEightBit,
+  subject: subjectOf(mail.headers),
+  score,
+  symbols,
+  reason,
+  client_ip: mail.client.ip,
+  helo: mail.client.helo,
+});
+
+/** The row of a spooled mail. */
+export const spoolEntry = ({symbols, ...facts}: HeldMailFacts, sizeBytes: number, sha256: string): NewHeldMail => ({
+  ...facts,
+  symbol_scores: symbols,
+  size_bytes: sizeBytes,
+  keeper: 'spool',
+  queued_at: null,
+  sha256,
+});
+
+export const toListEntry = (nodeId: string, entry: NewHeldMail): HeldMail => ({
+  node_id: nodeId,
+  queue_id: entry.queue_id,
+  sender: entry.sender,
+  recipients: entry.recipients,
+  subject: entry.subject,
+  score: shownScore(entry.score),
+  symbols: entry.symbol_scores.map(({name}) => name),
+  reason: entry.reason,
+  size_bytes: entry.size_bytes,
+  arrived_at: entry.arrived_at,
+});
+
+export const toDetail = (nodeId: string, mail: StoredHeldMail): HeldMailDetail => ({
+  ...toListEntry(nodeId, mail),
+  domain: mail.domain,
+  direction: mail.direction,
+  symbol_scores: mail.symbol_scores,
+  client_ip: mail.client_ip,
+  helo: mail.helo,
+});
