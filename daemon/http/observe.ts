@@ -5,6 +5,7 @@ import type {Middleware} from 'koa';
 import type {Logger} from 'pino';
 import {plainAddress} from '../../shared/host-port.ts';
 import type {Actor} from '../services/access/actor.ts';
+import {matchedRoute} from './matched-route.ts';
 import type {Metrics} from './metrics.ts';
 
 /** One log line (except with `isCounted`) and one measurement per answer. Without the query string, which may contain personal data. */
@@ -39,15 +40,6 @@ export const observe =
     });
     await next();
   };
-
-/** The pattern of the path, such as `/api/v1/domains/:id`; undefined when no route matched. The router declares it without a document. */
-export const matchedRoute = (ctx: object): string | undefined => {
-  const {_matchedRoute: route} = ctx as {_matchedRoute?: unknown};
-  return typeof route === 'string' ? route : undefined;
-};
-
-/** For a request that is answered without the router. */
-export const setMatchedRoute = (ctx: object, route: string): void => void Object.assign(ctx, {_matchedRoute: route});
 
 const knownMethods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'];
 

@@ -1,8 +1,9 @@
 // Announcement of deprecated operations of the API to their callers, and a count of such requests. Every answer to them, also to a
 // failed request, has the headers `Deprecation` (RFC 9745) and `Sunset` (RFC 8594), and `X-Deprecated` names the operation.
 import type {Middleware} from 'koa';
+import {matchedRoute} from '../matched-route.ts';
 import type {Metrics} from '../metrics.ts';
-import {matchedRoute, type RequestState} from '../observe.ts';
+import type {RequestState} from '../observe.ts';
 import type {Deprecation} from './operation.ts';
 
 export interface DeprecatedOperation {
