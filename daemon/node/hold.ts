@@ -6,7 +6,7 @@ import {createSpoolBackend, createSpoolHolder, type SpoolHolderNeeds} from '../h
 import type {Metrics} from '../http/metrics.ts';
 import {createBackendFailures, createBackendPool} from '../mail/backend/backend-pool.ts';
 import {createDeliver} from '../mail/backend/deliver.ts';
-import {createDkimSigner} from '../mail/sign/dkim.ts';
+import {signMail} from '../mail/sign/dkim.ts';
 import {clusterKeyword} from '../mail/smtp-reply.ts';
 import {traceHeader} from '../mail/trace-header.ts';
 import type {DomainDirectory} from '../services/domains/domain-directory.ts';
@@ -20,13 +20,13 @@ import type {LiveSettings} from './live-settings.ts';
 import {openPostfix} from './postfix.ts';
 
 export const openHold = (base: Base, bus: EventBus) => {
-  const {config, settings, storage, fqdn, records, metrics, log, now} = base;
+  const {settings, storage, fqdn, records, metrics, log, now} = base;
   const {store, spool, reserveFile, nodeId} = storage;
   const {domainDirectory} = records;
   const {pool, sign, deliver} = openDelivery(base);
   const spoolBackend = createSpoolBackend({spool, deliver, routeOf: mail => releaseRoute(mail, domainDirectory, settings())});
   const onHeld: SpoolHolderNeeds['onHeld'] = (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId);
-  const postfix = openPostfix({config: config.postfix, nodeId, store, records, tmpDir: spool.tmpDir, onHeld, metrics, log, now});
+  const postfix = openPostfix(base, onHeld);
   const queue = createHoldQueue({
     nodeId,
     store,
@@ -59,11 +59,10 @@ export const openHold = (base: Base, bus: EventBus) => {
 };
 
 const openDelivery = ({records: {domainDirectory}, fqdn, trust, metrics, log, now}: Base) => {
-  const signer = createDkimSigner();
   const sign: NonNullable<Parameters<typeof createDeliver>[0]['sign']> = async ({id, name}, content) => {
     const keys = domainDirectory.dkimKeysOf(id).map(key => ({...key, domain: name}));
     if (keys.length === 0) log.warn({domain: name}, 'mail leaves unsigned: dkim_active is set, but there is no DKIM key');
-    return signer.sign(content, keys);
+    return signMail(content, keys);
   };
   const pool = createBackendPool({
     hostname: fqdn,

@@ -48,15 +48,6 @@ export const openTrust = async ({folder, identity, running, records: {nodeDirect
   };
 };
 
-export interface CutOff {
-  /** ISO 8601; undefined while the certificate is valid. */
-  since(): string | undefined;
-  /** Advice for the operator; undefined while the certificate is valid. */
-  advice(): string | undefined;
-  /** Logs a failed renewal of a node that is cut off, at once and then once an hour. Returns false for any other node. */
-  couldNotRenew(error: unknown): boolean;
-}
-
 interface CutOffNeeds {
   since(): Date | undefined;
   log: Logger;
@@ -66,16 +57,19 @@ interface CutOffNeeds {
 
 const logEveryMs = 3_600_000;
 
-export const createCutOff = ({since, log, monotonic = performance.now.bind(performance)}: CutOffNeeds): CutOff => {
+export const createCutOff = ({since, log, monotonic = performance.now.bind(performance)}: CutOffNeeds) => {
   let logAfterMs = Number.NEGATIVE_INFINITY;
   const advice = () => {
     const end = since();
     return end && cutOffText(end);
   };
   return {
-    since: () => since()?.toISOString(),
+    /** ISO 8601; undefined while the certificate is valid. */
+    since: (): string | undefined => since()?.toISOString(),
+    /** Advice for the operator; undefined while the certificate is valid. */
     advice,
-    couldNotRenew(error) {
+    /** Logs a failed renewal of a node that is cut off, at once and then once an hour. Returns false for any other node. */
+    couldNotRenew(error: unknown): boolean {
       const text = advice();
       if (text === undefined) return false;
       if (monotonic() < logAfterMs) return true;
