@@ -9,16 +9,6 @@ import {causeOf} from './heartbeats.ts';
 import type {PeerClient} from './peer-client.ts';
 import type {Peer} from './peers.ts';
 
-/** Catch-ups in the background, one at a time for each peer. */
-export interface CatchUpRunner {
-  /** Starts a catch-up from the peer, unless one is under way. */
-  start(peer: Peer): void;
-  /** Waits for all catch-ups under way; resolves with whether all of them succeeded. */
-  done(): Promise<boolean>;
-  /** Starts no more. A catch-up under way ends when the client of its peer is closed. */
-  stop(): void;
-}
-
 interface Needs {
   nodeNo: number;
   replication: Replication;
@@ -29,7 +19,8 @@ interface Needs {
 const pageMs = 30_000;
 const failurePauseMs = 1000;
 
-export const createCatchUpRunner = ({nodeNo, replication, onDone, log}: Needs): CatchUpRunner => {
+/** Catch-ups in the background, one at a time for each peer. */
+export const createCatchUpRunner = ({nodeNo, replication, onDone, log}: Needs) => {
   const underWay = new Map<number, Promise<boolean>>();
   const stopped = new AbortController();
 
@@ -51,15 +42,18 @@ export const createCatchUpRunner = ({nodeNo, replication, onDone, log}: Needs): 
   };
 
   return {
-    start(peer) {
+    /** Starts a catch-up from the peer, unless one is under way. */
+    start(peer: Peer): void {
       if (stopped.signal.aborted || underWay.has(peer.nodeNo)) return;
       underWay.set(
         peer.nodeNo,
         run(peer).finally(() => underWay.delete(peer.nodeNo)),
       );
     },
-    done: async () => (await Promise.all(underWay.values())).every(Boolean),
-    stop: () => stopped.abort(),
+    /** Waits for all catch-ups under way; resolves with whether all of them succeeded. */
+    done: async (): Promise<boolean> => (await Promise.all(underWay.values())).every(Boolean),
+    /** Starts no more. A catch-up under way ends when the client of its peer is closed. */
+    stop: (): void => stopped.abort(),
   };
 };
 

@@ -7,14 +7,6 @@ import {changeSchema, type Heartbeat, heartbeatSchema} from '../services/cluster
 import type {HeartbeatExchange} from '../services/cluster/replication-ports.ts';
 import type {Peer, Peers} from './peers.ts';
 
-export interface Heartbeats {
-  /** Sends a heartbeat now, unless one is under way; resolves with whether it was answered. */
-  beat(): Promise<boolean>;
-  /** How many heartbeats in a row were not answered. */
-  readonly misses: number;
-  stop(): void;
-}
-
 interface Needs {
   peer: Peer;
   exchange: HeartbeatExchange;
@@ -32,16 +24,7 @@ interface Needs {
 const pollMs = 1000;
 const answerMs = 3000;
 
-export const startHeartbeats = ({
-  peer,
-  exchange,
-  intervalMs,
-  news,
-  onAnswer,
-  onFailure,
-  heardAtMs,
-  nodeNo,
-}: Needs): Heartbeats => {
+export const startHeartbeats = ({peer, exchange, intervalMs, news, onAnswer, onFailure, heardAtMs, nodeNo}: Needs) => {
   let usesSent = 0;
   let newsSent = '';
   let sentAt = Number.NEGATIVE_INFINITY;
@@ -86,11 +69,13 @@ export const startHeartbeats = ({
     if (isDue || isBack || news() !== newsSent) void beat();
   }, pollMs).unref();
   return {
+    /** Sends a heartbeat now, unless one is under way; resolves with whether it was answered. */
     beat,
-    get misses() {
+    /** How many heartbeats in a row were not answered. */
+    get misses(): number {
       return misses;
     },
-    stop() {
+    stop(): void {
       isStopped = true;
       clearInterval(timer);
     },
@@ -144,11 +129,6 @@ export const findLostPeers = ({exchange, peers, states}: LostPeersNeeds): {stop(
   return {stop: () => clearInterval(timer)};
 };
 
-export interface FailureLog {
-  failed(error: unknown): void;
-  worked(): void;
-}
-
 interface FailureLogNeeds {
   nodeId: string;
   /** Called when the peer answers that this node has been removed from the cluster. */
@@ -157,17 +137,17 @@ interface FailureLogNeeds {
 }
 
 /** Logs the beginning and the end of a peer's silence, not each failed request. */
-export const createFailureLog = ({nodeId, onRemoved, log}: FailureLogNeeds): FailureLog => {
+export const createFailureLog = ({nodeId, onRemoved, log}: FailureLogNeeds) => {
   let isSilent = false;
   return {
-    failed(error) {
+    failed(error: unknown): void {
       const level = isSilent ? 'debug' : 'warn';
       isSilent = true;
       if (!(error instanceof Fault)) log.error({node: nodeId, err: error}, 'a request to a node failed');
       else if (error.code === 'node_removed') onRemoved(nodeId);
       else log[level]({node: nodeId, detail: causeOf(error)}, 'the node does not answer');
     },
-    worked() {
+    worked(): void {
       if (isSilent) log.info({node: nodeId}, 'the node answers again');
       isSilent = false;
     },

@@ -7,11 +7,6 @@ import {holdEventSchema} from '../services/quarantine/peer-hold-protocol.ts';
 import type {PeerClient} from './peer-client.ts';
 import type {Peers} from './peers.ts';
 
-export interface HoldEventListener {
-  /** Subscribes at all nodes, including later ones. Allows one listener at a time. `silent`: nodes that do not answer the first request. */
-  listen(onEvent: (event: BusEvent) => void): {silent: Promise<string[]>; stop(): void};
-}
-
 interface Needs {
   peers: Peers;
   onFailure(nodeId: string, error: unknown): void;
@@ -23,7 +18,7 @@ const silenceMs = 15_000;
 const backoff = {firstMs: 250, mostMs: 5000};
 const maxLineChars = 4 * 1024 * 1024;
 
-export const createHoldEventListener = ({peers, onFailure}: Needs): HoldEventListener => {
+export const createHoldEventListener = ({peers, onFailure}: Needs) => {
   const subscriptions = new Map<number, Subscription>();
   let onEach: ((event: BusEvent) => void) | undefined;
 
@@ -42,7 +37,8 @@ export const createHoldEventListener = ({peers, onFailure}: Needs): HoldEventLis
   });
 
   return {
-    listen(onEvent) {
+    /** Subscribes at all nodes, including later ones. Allows one listener at a time. `silent`: nodes that do not answer the first request. */
+    listen(onEvent: (event: BusEvent) => void): {silent: Promise<string[]>; stop(): void} {
       onEach = onEvent;
       const opened = peers.list().map(({nodeNo, nodeId, client}) => ({nodeId, subscription: open(nodeNo, client, onEvent)}));
       const silent = opened.map(async ({nodeId, subscription}) => ((await subscription.hasAnswered) ? [] : [nodeId]));

@@ -5,18 +5,6 @@ import type {Replication} from '../services/cluster/replication-ports.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {PeerClient} from './peer-client.ts';
 
-export interface OutboxSender {
-  /** Sends without further delay: there may be a new event, or the peer may be back. */
-  wake(): void;
-  /** The peer reports the last event that it has applied; its position may have gone back. */
-  reportedApplied(seq: number): void;
-  /** The last event of this node that the peer has applied; undefined until the peer has reported it. */
-  readonly acknowledged: number | undefined;
-  /** Resolves with true once the peer has applied event `seq`, with false when it cannot be reached or at the deadline. */
-  reached(seq: number, deadlineMs: number): Promise<boolean>;
-  stop(): void;
-}
-
 interface Needs {
   client: PeerClient;
   replication: Replication;
@@ -36,7 +24,7 @@ const answerMs = 5000;
 const gapPauseMs = 300;
 const batch = {most: 500, maxChars: 256 * 1024};
 
-export const startOutboxSender = (needs: Needs): OutboxSender => {
+export const startOutboxSender = (needs: Needs) => {
   const acknowledgement = createAcknowledgement();
   const batches = createBatches(needs, acknowledgement);
   let isStopped = false;
@@ -84,22 +72,26 @@ export const startOutboxSender = (needs: Needs): OutboxSender => {
   wake();
 
   return {
+    /** Sends without further delay: there may be a new event, or the peer may be back. */
     wake,
-    reportedApplied(seq) {
+    /** The peer reports the last event that it has applied; its position may have gone back. */
+    reportedApplied(seq: number): void {
       // The answer to a batch under way is newer than this report. The first position has to come from such an answer.
       if (isBusy || seq === acknowledgement.seq) return;
       if (acknowledgement.seq !== undefined) acknowledgement.set(seq);
       wake();
     },
-    get acknowledged() {
+    /** The last event of this node that the peer has applied; undefined until the peer has reported it. */
+    get acknowledged(): number | undefined {
       return acknowledgement.seq;
     },
-    async reached(seq, deadlineMs) {
+    /** Resolves with true once the peer has applied event `seq`, with false when it cannot be reached or at the deadline. */
+    async reached(seq: number, deadlineMs: number): Promise<boolean> {
       if (acknowledgement.isReached(seq)) return true;
       wake();
       return acknowledgement.waitFor(seq, deadlineMs);
     },
-    stop() {
+    stop(): void {
       isStopped = true;
       clearTimeout(timer);
       acknowledgement.giveUp();
@@ -149,39 +141,32 @@ const isRefusal = (error: unknown): error is Fault => error instanceof Fault && 
 /** A batch that was sent and not answered in time may be too big for the line. A peer that is down does not suggest that. */
 const mayBeTooMuch = (error: unknown): boolean => !(error instanceof Fault && error.code === 'node_unreachable');
 
-interface Acknowledgement {
-  /** The number of the last event that the peer has applied; undefined until the peer has reported it. */
-  readonly seq: number | undefined;
-  /** The peer reports its position, which may have gone back. */
-  set(seq: number): void;
-  isReached(seq: number): boolean;
-  /** Resolves with true once the peer has applied event `seq`, with false at the deadline or at `giveUp`. */
-  waitFor(seq: number, deadlineMs: number): Promise<boolean>;
-  /** Answers everybody who waits with false. */
-  giveUp(): void;
-}
+type Acknowledgement = ReturnType<typeof createAcknowledgement>;
 
 interface Waiting {
   seq: number;
   settle(isReached: boolean): void;
 }
 
-const createAcknowledgement = (): Acknowledgement => {
+const createAcknowledgement = () => {
   let acknowledged: number | undefined;
   const waiting = new Set<Waiting>();
 
   const isReached = (seq: number): boolean => acknowledged !== undefined && acknowledged >= seq;
 
   return {
-    get seq() {
+    /** The number of the last event that the peer has applied; undefined until the peer has reported it. */
+    get seq(): number | undefined {
       return acknowledged;
     },
-    set(seq) {
+    /** The peer reports its position, which may have gone back. */
+    set(seq: number): void {
       acknowledged = seq;
       for (const one of waiting) if (isReached(one.seq)) one.settle(true);
     },
     isReached,
-    async waitFor(seq, deadlineMs) {
+    /** Resolves with true once the peer has applied event `seq`, with false at the deadline or at `giveUp`. */
+    async waitFor(seq: number, deadlineMs: number): Promise<boolean> {
       return new Promise(resolve => {
         const one: Waiting = {
           seq,
@@ -195,7 +180,8 @@ const createAcknowledgement = (): Acknowledgement => {
         waiting.add(one);
       });
     },
-    giveUp() {
+    /** Answers everybody who waits with false. */
+    giveUp(): void {
       for (const one of waiting) one.settle(false);
     },
   };

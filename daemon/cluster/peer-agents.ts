@@ -12,25 +12,13 @@ export type PeerCredentials = KeyAndCertificate & {ca: string};
 /** `own`: traffic between the nodes; `callers`: requests for callers; `mails`: mails that callers read, perhaps slowly. */
 export type PeerPool = 'own' | 'callers' | 'mails';
 
-export interface PeerAgents {
-  /** The agent of the pool, without idle connections to a certificate that has expired. */
-  of(pool: PeerPool): Agent;
-  /** Ends idle connections. */
-  endIdle(pool: PeerPool): void;
-  /** When the node's own certificate expires. */
-  endMs(): number;
-  /** New connections use this certificate; open ones end when they become idle. */
-  setCertificate(pair: PeerCredentials): void;
-  close(): void;
-}
-
 interface Needs {
   peer: NodeIdentity;
   credentials: PeerCredentials;
   maxSockets: Record<PeerPool, number>;
 }
 
-export const createPeerAgents = ({peer, credentials, maxSockets}: Needs): PeerAgents => {
+export const createPeerAgents = ({peer, credentials, maxSockets}: Needs) => {
   const openAgents = (pair: PeerCredentials) => {
     const agentOf = (pool: PeerPool) =>
       new Agent({
@@ -65,15 +53,18 @@ export const createPeerAgents = ({peer, credentials, maxSockets}: Needs): PeerAg
   };
 
   return {
-    of(pool) {
+    /** The agent of the pool, without idle connections to a certificate that has expired. */
+    of(pool: PeerPool): Agent {
       // The peer may have a new certificate by now, which only a new connection shows.
       if (freeSocketsOf(current.pools[pool]).some(hasOutlivedPeer)) replace(current.pair);
       return current.pools[pool];
     },
-    endIdle: pool => destroyIdle(current.pools[pool]),
-    endMs: () => current.endMs,
+    endIdle: (pool: PeerPool): void => destroyIdle(current.pools[pool]),
+    /** When the node's own certificate expires. */
+    endMs: (): number => current.endMs,
+    /** New connections use this certificate; open ones end when they become idle. */
     setCertificate: replace,
-    close() {
+    close(): void {
       for (const agent of Object.values(current.pools)) agent.destroy();
     },
   };

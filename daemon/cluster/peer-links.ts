@@ -8,29 +8,9 @@ import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {Refusals} from '../services/cluster/refusals.ts';
 import type {HeartbeatExchange, Replication} from '../services/cluster/replication-ports.ts';
 import {createCatchUpRunner} from './catch-up.ts';
-import {createFailureLog, findLostPeers, type Heartbeats, startHeartbeats} from './heartbeats.ts';
-import {type OutboxSender, startOutboxSender} from './outbox-sender.ts';
+import {createFailureLog, findLostPeers, startHeartbeats} from './heartbeats.ts';
+import {startOutboxSender} from './outbox-sender.ts';
 import type {Peer, Peers} from './peers.ts';
-
-export interface PeerLinks {
-  /** There is a new event in the outbox. */
-  wake(): void;
-  /** Sends a heartbeat to each peer, unless one is under way; resolves once all have been answered or have failed. */
-  sendHeartbeats(): Promise<void>;
-  /** Waits until all peers have applied event `seq`; resolves with the ids of those that could not be reached, or were too late. */
-  settled(seq: number, deadlineMs: number): Promise<string[]>;
-  /** The last event of this node that all peers have applied; undefined until each peer has reported its position. */
-  leastAcknowledged(): number | undefined;
-  /**
-   * Sends a heartbeat to each peer, and catches up where that turns out to be needed. Resolves with whether all peers have
-   * answered, and all catching up has succeeded, before the deadline.
-   */
-  greet(deadlineMs: number): Promise<boolean>;
-  /** Notifies every peer that this node stops. */
-  sayGoodbye(deadlineMs: number): Promise<void>;
-  /** Starts nothing new, and waits for the work under way, which ends soon only once the peers are closed. */
-  stop(): Promise<void>;
-}
 
 interface Needs {
   nodeNo: number;
@@ -47,19 +27,12 @@ interface Needs {
   log: Logger;
 }
 
-interface Link {
-  peer: Peer;
-  sender: OutboxSender;
-  heartbeats: Heartbeats;
-  stop(): void;
-}
-
 /** How long `greet` keeps asking peers that do not answer at first. */
 const greetRetryMs = 1000;
 
-export const startPeerLinks = (needs: Needs): PeerLinks => {
+export const startPeerLinks = (needs: Needs) => {
   const {nodeNo, peers, exchange, replication, log} = needs;
-  const links = new Map<number, Link>();
+  const links = new Map<number, ReturnType<typeof startLink>>();
   const all = () => [...links.values()];
   const startedAt = new Date().toISOString();
   const wake = () => {
@@ -91,23 +64,31 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
   const sendHeartbeats = async (): Promise<boolean[]> => Promise.all(all().map(async ({heartbeats}) => heartbeats.beat()));
 
   return {
+    /** There is a new event in the outbox. */
     wake,
-    async sendHeartbeats() {
+    /** Sends a heartbeat to each peer, unless one is under way; resolves once all have been answered or have failed. */
+    async sendHeartbeats(): Promise<void> {
       await sendHeartbeats();
     },
-    async settled(seq, deadlineMs) {
+    /** Waits until all peers have applied event `seq`; resolves with the ids of those that could not be reached, or were too late. */
+    async settled(seq: number, deadlineMs: number): Promise<string[]> {
       const outcomes = await Promise.all(
         all().map(async ({peer, sender}) => ((await sender.reached(seq, deadlineMs)) ? [] : [peer.nodeId])),
       );
       return outcomes.flat().sort();
     },
-    leastAcknowledged() {
+    /** The last event of this node that all peers have applied; undefined until each peer has reported its position. */
+    leastAcknowledged(): number | undefined {
       const acknowledged = all().map(({sender}) => sender.acknowledged);
       return acknowledged.every(seq => seq !== undefined)
         ? Math.min(Number.MAX_SAFE_INTEGER, ...(acknowledged as number[]))
         : undefined;
     },
-    async greet(deadlineMs) {
+    /**
+     * Sends a heartbeat to each peer, and catches up where that turns out to be needed. Resolves with whether all peers have
+     * answered, and all catching up has succeeded, before the deadline.
+     */
+    async greet(deadlineMs: number): Promise<boolean> {
       const beganAt = performance.now();
       const greetAll = async (): Promise<boolean> => {
         const answered = await sendHeartbeats();
@@ -120,12 +101,14 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
       };
       return Promise.race([greetAll(), delay(deadlineMs, false, {ref: false})]);
     },
-    async sayGoodbye(deadlineMs) {
+    /** Notifies every peer that this node stops. */
+    async sayGoodbye(deadlineMs: number): Promise<void> {
       const request = {method: 'POST', path: 'stopping', deadlineMs} as const;
       // A peer that does not receive this notices later that the node is gone.
       await Promise.all(all().map(async ({peer}) => peer.client.ask(z.null(), request).catch(() => {})));
     },
-    async stop() {
+    /** Starts nothing new, and waits for the work under way, which ends soon only once the peers are closed. */
+    async stop(): Promise<void> {
       catchUps.stop();
       lost.stop();
       for (const link of all()) link.stop();
@@ -135,7 +118,7 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
 };
 
 /** Starts the sender and the heartbeats of one peer; both report to one failure log. */
-const startLink = (needs: Needs, peer: Peer, onGoneBack: (() => void) | undefined): Link => {
+const startLink = (needs: Needs, peer: Peer, onGoneBack: (() => void) | undefined) => {
   const {nodeNo, exchange, replication, refusals, peerStates, limiter, intervalMs, news, onRemoved, log} = needs;
   const failures = createFailureLog({nodeId: peer.nodeId, onRemoved, log});
   const sender = startOutboxSender({

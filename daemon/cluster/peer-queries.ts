@@ -1,16 +1,24 @@
-// Data of another node, requested over mutual TLS: its hold queue, its audit log and its records.
+// Data of another node, requested over mutual TLS: its hold queue and its audit log on behalf of a caller, and its records.
 
 import {z} from 'zod';
-import type {HoldFilter} from '../../shared/hold-filter.ts';
+import {Fault, type FaultCode} from '../../shared/fault.ts';
+import type {HoldAction} from '../../shared/held-mail.ts';
+import type {Page} from '../../shared/hold-filter.ts';
+import type {Actor} from '../services/access/actor.ts';
 import {changeSchema, digestsPageSchema} from '../services/cluster/peer-protocol.ts';
 import type {RemoteRecords} from '../services/cluster/replication-ports.ts';
-import type {AuditCursor, AuditFilter, AuditLog} from '../services/ports.ts';
-import {actorToRelay, auditAnswersOf, holdAnswersOf} from '../services/quarantine/peer-hold-protocol.ts';
-import type {HoldCursor, HoldQueue} from '../services/quarantine/stored-mail.ts';
+import type {AuditLog} from '../services/ports.ts';
+import type {Steps} from '../services/quarantine/merged-list.ts';
+import {actorToRelay, auditAnswersOf, holdAnswersOf, positionAnswer} from '../services/quarantine/peer-hold-protocol.ts';
+import type {HoldQueue} from '../services/quarantine/stored-mail.ts';
 import type {PeerClient} from './peer-client.ts';
-import {act, actionMs, askPart, openStream, read, unreachable} from './peer-question.ts';
+import type {PeerRequest} from './peer-request.ts';
 import type {Peer} from './peers.ts';
 
+/** For an answer that the peer only has to look up. */
+const lookUpMs = 2000;
+/** Longer than a caller waits, see `../services/quarantine/gather.ts`. */
+const actionMs = 15_000;
 /** Each action is a separate request. */
 const actsAtOnce = 64;
 
@@ -21,48 +29,91 @@ export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
   return {
     nodeId,
     actsAtOnce,
-    ...askPart<HoldFilter, HoldCursor, typeof answers.list, typeof answers.marks>(client, {
-      path: 'hold',
-      list: answers.list,
-      samples: answers.marks,
-    }),
-    summary: async (filter, actor) =>
-      read(client, 'hold/summary', {schema: answers.summary, body: {actor: actorToRelay(actor), filter}}),
-    get: async (queueId, actor) =>
-      read(client, 'hold/get', {schema: answers.mail, body: {actor: actorToRelay(actor), queue_id: queueId}}),
+    ...createPeerPart(client, 'hold', answers),
+    summary: async (filter, actor) => read(client, answers.summary, lookUp('hold/summary', {actor, filter})),
+    get: async (queueId, actor) => read(client, answers.mail, lookUp('hold/get', {actor, queue_id: queueId})),
 
     async body(queueId, actor) {
-      const {sizeBytes, stream} = await openStream(client, 'hold/body', {actor: actorToRelay(actor), queue_id: queueId});
+      const request = lookUp('hold/body', {actor, queue_id: queueId});
+      const {sizeBytes, stream} = await translateReadFaults(client, async () => client.stream(request));
       if (sizeBytes !== undefined) return {sizeBytes, stream};
       stream.destroy();
       throw unreachable(`node ${nodeId} does not say how long the mail is; try again later`);
     },
 
-    act: async (action, queueId, actor) =>
-      act(client, action, async () =>
-        client.ask(answers.outcome, {
-          method: 'POST',
-          path: 'hold/act',
-          body: {actor: actorToRelay(actor), queue_id: queueId, action},
-          deadlineMs: actionMs,
-          isForCaller: true,
-          isAnnounced: true,
-        }),
-      ),
+    /** Without an answer it rejects with `outcome_unknown`: the action may have been done. */
+    async act(action, queueId, actor) {
+      const request = lookUp('hold/act', {actor, queue_id: queueId, action});
+      return translateFaults(client, [...forCallers, ...ofActions[action]], async () =>
+        client.ask(answers.outcome, {...request, deadlineMs: actionMs, isAnnounced: true}),
+      );
+    },
   };
 };
 
-export const createPeerAuditLog = (client: PeerClient): AuditLog => {
-  const answers = auditAnswersOf(client.nodeId);
-  return {
-    nodeId: client.nodeId,
-    ...askPart<AuditFilter, AuditCursor, typeof answers.list, typeof answers.marks>(client, {
-      path: 'audit',
-      list: answers.list,
-      samples: answers.marks,
-    }),
-  };
+export const createPeerAuditLog = (client: PeerClient): AuditLog => ({
+  nodeId: client.nodeId,
+  ...createPeerPart(client, 'audit', auditAnswersOf(client.nodeId)),
+});
+
+/** Another node's part of a list that is merged from many, see `readMerged`. */
+const createPeerPart = <L extends z.ZodType, M extends z.ZodType>(
+  client: PeerClient,
+  path: string,
+  answers: {list: L; marks: M},
+) => ({
+  list: async (filter: object, page: Page, actor: Actor) =>
+    read(client, answers.list, lookUp(`${path}/list`, {actor, filter, page})),
+  samples: async (filter: object, steps: Steps, actor: Actor) =>
+    read(client, answers.marks, lookUp(`${path}/marks`, {actor, filter, steps})),
+  positionOf: async (filter: object, cursor: object, actor: Actor) =>
+    (await read(client, positionAnswer, lookUp(`${path}/rank`, {actor, filter, place: cursor}))).rank,
+});
+
+const lookUp = (path: string, {actor, ...body}: {actor: Actor; [member: string]: unknown}): PeerRequest => ({
+  method: 'POST',
+  path,
+  body: {actor: actorToRelay(actor), ...body},
+  deadlineMs: lookUpMs,
+  isForCaller: true,
+});
+
+/** Fault codes of the mail's owner that are passed to the caller. All others concern the two nodes only. */
+const forCallers: FaultCode[] = [
+  'key_invalid',
+  'key_revoked',
+  'key_expired',
+  'not_found',
+  'unavailable',
+  'node_unreachable',
+  'outcome_unknown',
+];
+/** Further codes that only an action can cause. */
+const ofActions: Record<HoldAction, FaultCode[]> = {release: ['conflict', 'delivery_failed'], discard: ['conflict']};
+
+/** Sends a request that changes nothing. */
+const read = async <S extends z.ZodType>(client: PeerClient, schema: S, request: PeerRequest) =>
+  translateReadFaults(client, async () => client.ask(schema, request));
+
+/** Without an answer it rejects with `node_unreachable`: nothing can have been done. */
+const translateReadFaults = async <T>(client: PeerClient, question: () => Promise<T>): Promise<T> =>
+  translateFaults(client, forCallers, question).catch(error => {
+    if (error instanceof Fault && error.code === 'outcome_unknown')
+      throw unreachable(`node ${client.nodeId} did not answer; try again later`, error);
+    throw error;
+  });
+
+const translateFaults = async <T>(client: PeerClient, passed: readonly FaultCode[], question: () => Promise<T>): Promise<T> => {
+  try {
+    return await question();
+  } catch (error) {
+    if (!(error instanceof Fault) || passed.includes(error.code)) throw error;
+    throw unreachable(`node ${client.nodeId} does not take requests from this one; nothing was done`, error);
+  }
 };
+
+const unreachable = (detail: string, cause?: Fault): Fault =>
+  new Fault('node_unreachable', detail, {cause, retryAfterSeconds: 5});
 
 const deadlineMs = 10_000;
 

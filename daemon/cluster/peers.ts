@@ -16,18 +16,7 @@ export interface Peer {
   readonly client: PeerClient;
 }
 
-export interface Peers {
-  /** The current peers. */
-  list(): readonly Peer[];
-  /** Calls `onPeer` with all current and future peers, and the function that it returns when the peer has left, or at `close`. */
-  follow(onPeer: (peer: Peer) => () => void): void;
-  /** A client for a node at an address from another peer. The caller closes it. */
-  clientAt(node: NodeIdentity, clusterUrl: string): PeerClient;
-  /** Tries to connect to the node at its published address, over a separate connection. */
-  reach(nodeNo: number): Promise<ReachAnswer>;
-  setCertificate(pair: PeerCredentials): void;
-  close(): void;
-}
+export type Peers = ReturnType<typeof startPeers>;
 
 interface Needs {
   nodeNo: number;
@@ -39,7 +28,7 @@ interface Needs {
 
 const removalNoticeMs = 2000;
 
-export const startPeers = ({nodeNo, directory, credentials, routes}: Needs): Peers => {
+export const startPeers = ({nodeNo, directory, credentials, routes}: Needs) => {
   const routeTo = new Map(routes.map(route => [route.slice(0, route.indexOf('=')), route.slice(route.indexOf('=') + 1)]));
   const followers: ((peer: Peer) => () => void)[] = [];
   const known = new Map<number, Peer & {onGone: (() => void)[]}>();
@@ -88,22 +77,26 @@ export const startPeers = ({nodeNo, directory, credentials, routes}: Needs): Pee
   });
 
   return {
-    list: () => [...known.values()],
-    follow(onPeer) {
+    /** The current peers. */
+    list: (): readonly Peer[] => [...known.values()],
+    /** Calls `onPeer` with all current and future peers, and the function that it returns when the peer has left, or at `close`. */
+    follow(onPeer: (peer: Peer) => () => void): void {
       followers.push(onPeer);
       for (const peer of known.values()) peer.onGone.push(onPeer(peer));
     },
-    clientAt: (node, clusterUrl) =>
+    /** A client for a node at an address from another peer. The caller closes it. */
+    clientAt: (node: NodeIdentity, clusterUrl: string): PeerClient =>
       createPeerClient({peer: node, address: () => addressFor(node.nodeId, clusterUrl), credentials: current}),
-    async reach(no) {
+    /** Tries to connect to the node at its published address, over a separate connection. */
+    async reach(no: number): Promise<ReachAnswer> {
       const node = directory.findByNo(no);
       return tryToReach(node && addressFor(node.node_id, node.cluster_url));
     },
-    setCertificate(pair) {
+    setCertificate(pair: PeerCredentials): void {
       current = pair;
       for (const {client} of known.values()) client.setCertificate(pair);
     },
-    close() {
+    close(): void {
       isClosed = true;
       for (const id of [...known.keys()]) forget(id)?.client.close();
       for (const client of notified) client.close();

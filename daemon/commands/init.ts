@@ -12,12 +12,8 @@ import {openSqliteStore} from '../store/sqlite/store.ts';
 import {localAddresses, type NewNode, type NewNodeOptions, planNode} from './new-node.ts';
 
 /** What `mfd init --json` prints. */
-export interface InitReport {
+export interface InitReport extends ReturnType<typeof localAddresses> {
   node_id: string;
-  api_url: string;
-  cluster_url: string;
-  metrics_url: string;
-  smtp: string;
   api_key: string;
   ca_file: string;
   data: string;

@@ -22,16 +22,7 @@ import {type Admission, readToken, requestToJoin, withAdvice} from './join-reque
 import {localAddresses, type NewNode, type NewNodeOptions, planNode} from './new-node.ts';
 
 /** What `mfd join --json` prints. */
-export interface JoinReport {
-  node_id: string;
-  node_no: number;
-  api_url: string;
-  cluster_url: string;
-  metrics_url: string;
-  smtp: string;
-  ca_file: string;
-  data: string;
-}
+export type JoinReport = ReturnType<typeof reportOf>;
 
 const snapshotAttempts = 3;
 
@@ -63,7 +54,7 @@ export const joinCluster = async (
   }
 };
 
-const reportOf = ({nodeId, config, folder}: NewNode, {node_no}: JoinAnswer): JoinReport => ({
+const reportOf = ({nodeId, config, folder}: NewNode, {node_no}: JoinAnswer) => ({
   node_id: nodeId,
   node_no,
   ...localAddresses(config),

@@ -52,17 +52,11 @@ const headersOf = ({code, details}: Fault): Record<string, string> => ({
   ...(details.retryAfterSeconds !== undefined && {'Retry-After': String(details.retryAfterSeconds)}),
 });
 
-export interface TextStream {
-  readonly body: Readable;
-  send(text: string): void;
-  end(): void;
-  /** Calls the listener once, when the reader is gone or the stream has ended. */
-  onClose(listener: () => void): void;
-}
+export type TextStream = ReturnType<typeof createTextStream>;
 
 const maxWaitingBytes = 1024 * 1024;
 
-export const createTextStream = (): TextStream => {
+export const createTextStream = () => {
   const body = new Readable({read() {}});
   let isEnded = false;
   // Koa logs errors of the answer.
@@ -70,16 +64,17 @@ export const createTextStream = (): TextStream => {
 
   return {
     body,
-    send(text) {
+    send(text: string): void {
       if (isEnded || body.destroyed) return;
       if (body.readableLength < maxWaitingBytes) body.push(text);
       else body.destroy(new Error('the reader is too slow'));
     },
-    end() {
+    end(): void {
       if (!isEnded && !body.destroyed) body.push(null);
       isEnded = true;
     },
-    onClose: listener => void body.once('close', listener),
+    /** Calls the listener once, when the reader is gone or the stream has ended. */
+    onClose: (listener: () => void) => void body.once('close', listener),
   };
 };
 

@@ -21,8 +21,10 @@ export const queryOf = <S extends z.ZodType>(ctx: Ctx, schema: S): z.output<S> =
   return validateParameters(schema, Object.fromEntries(parameters));
 };
 
-export const requireNoQuery = (ctx: Ctx): void => {
+/** For routes without parameters. */
+export const noQuery: RouterMiddleware<RequestState> = async (ctx, next) => {
   if (ctx.querystring !== '') queryOf(ctx, noQuerySchema);
+  await next();
 };
 
 /** Parses an id in the path, such as `{id}`: an integer from 1 to 2^53 - 1. */

@@ -13,13 +13,6 @@ export interface ContentReport {
   isHeaderTooLong: boolean;
 }
 
-export interface ContentChecker {
-  /** Takes the next bytes after DATA, without dot-stuffing. Chunks may end anywhere. */
-  push(chunk: Buffer): void;
-  /** Ends the check; a last line without CRLF is allowed. */
-  end(): ContentReport;
-}
-
 /** RFC 5321 section 4.5.3.1.6: 1000 octets with the CRLF. */
 const maxLineBytes = 998;
 /** RFC 5321 section 6.3 suggests at least 100, but real mail never reaches 50, and a loop always does. */
@@ -37,18 +30,20 @@ const violations = {
  * Checks a mail in one pass; the report does not depend on the size of the chunks. `isFormChecked` false: another mail server has
  * accepted the form of the mail, so nothing in it is a violation.
  */
-export const createContentChecker = ({isFormChecked = true} = {}): ContentChecker => {
+export const createContentChecker = ({isFormChecked = true} = {}) => {
   const lines = createLineChecker();
   const testString = createTestStringFinder();
   const headers = createHeaderReader();
 
   return {
-    push(chunk) {
+    /** Takes the next bytes after DATA, without dot-stuffing. Chunks may end anywhere. */
+    push(chunk: Buffer): void {
       if (isFormChecked) lines.push(chunk);
       testString.push(chunk);
       headers.push(chunk);
     },
-    end() {
+    /** Ends the check; a last line without CRLF is allowed. */
+    end(): ContentReport {
       const fields = headers.fields();
       const hops = headerValues(fields, 'received').length;
       const violation = isFormChecked ? (lines.end() ?? (hops > maxHops ? violations.hops : undefined)) : undefined;

@@ -1,43 +1,24 @@
 // Cluster of a node: connections to the other nodes, and replication over them.
-import type {Logger} from 'pino';
 import {startPeerLinks} from '../cluster/peer-links.ts';
 import {remoteRecords} from '../cluster/peer-queries.ts';
 import {type Peers, startPeers} from '../cluster/peers.ts';
-import type {Config} from '../config/schema.ts';
 import {createDrift, createRecordDifferences} from '../replication/drift.ts';
 import {createHeartbeatExchange} from '../replication/heartbeat-exchange.ts';
 import {createLateChanges} from '../replication/late-changes.ts';
 import {createReplication} from '../replication/replication.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
 import {createRateLimiter} from '../services/access/rate-limit.ts';
 import {createAuthorities} from '../services/cluster/authority.ts';
 import {createRefusals} from '../services/cluster/refusals.ts';
-import type {NodeStore} from '../services/node-store.ts';
+import type {Base} from './base.ts';
 import type {Closers} from './closers.ts';
-import type {LiveSettings} from './live-settings.ts';
-import type {Records} from './records.ts';
-import type {Storage} from './storage.ts';
-import type {Trust} from './trust.ts';
-
-interface Needs {
-  config: Config;
-  settings(): LiveSettings;
-  storage: Pick<Storage, 'store' | 'nodeId' | 'nodeNo'>;
-  records: Records;
-  trust: Trust;
-  version: string;
-  closers: Closers;
-  log: Logger;
-  now: () => number;
-}
 
 export type Cluster = ReturnType<typeof openCluster>;
 
-export const openCluster = ({config, settings, storage, records, trust, version, closers, log, now}: Needs) => {
-  const {store, nodeId, nodeNo} = storage;
+export const openCluster = (base: Base, version: string, closers: Closers) => {
+  const {config, records, trust} = base;
+  const {nodeNo} = base.storage;
   const {nodeDirectory: directory, membership, peerStates} = records;
-  const {ca, hasAuthority} = trust;
-  const credentials = {...trust.certificates.current().cluster, ca};
+  const credentials = {...trust.certificates.current().cluster, ca: trust.ca};
   const peers = startPeers({nodeNo, directory, credentials, routes: config.cluster.routes});
   closers.add(peers.close);
   const authorities = createAuthorities({
@@ -48,24 +29,11 @@ export const openCluster = ({config, settings, storage, records, trust, version,
     nodeNo,
     onRemoved: membership.removedBy,
   });
-  const driftAfterMs = config.cluster.drift_after * 1000;
-  const identity = {nodeId, nodeNo};
-  const replicated = openReplication({store, identity, records, settings, version, hasAuthority, driftAfterMs, log, now});
-  const links = startLinks({nodeNo, config, records, replicated, peers, log});
+  const replicated = openReplication(base, version);
+  const links = startLinks(base, peers, replicated);
   closers.add(links.stop);
   return {peers, authorities, replicated, links};
 };
-
-interface LinkNeeds {
-  nodeNo: number;
-  config: Config;
-  records: Records;
-  replicated: ReplicationParts;
-  peers: Peers;
-  log: Logger;
-}
-
-export type ClusterLinks = ReturnType<typeof startLinks>;
 
 /** How long a starting node waits for the others before it opens its listeners. */
 const greetingMs = 3000;
@@ -73,13 +41,13 @@ const greetingMs = 3000;
 const replicationWaitMs = 2000;
 const farewellMs = 500;
 
-const startLinks = ({nodeNo, config, records, replicated, peers, log}: LinkNeeds) => {
+const startLinks = ({config, storage, records, log}: Base, peers: Peers, replicated: ReturnType<typeof openReplication>) => {
   const {replication, exchange, limiter, refusals, lateChanges, drift} = replicated;
   const {membership} = records;
   let lastSeq = 0;
   let changes = 0;
   const links = startPeerLinks({
-    nodeNo,
+    nodeNo: storage.nodeNo,
     peers,
     exchange,
     replication,
@@ -147,24 +115,8 @@ const startLinks = ({nodeNo, config, records, replicated, peers, log}: LinkNeeds
   };
 };
 
-interface ReplicationNeeds {
-  store: NodeStore;
-  identity: NodeIdentity;
-  records: Records;
-  settings(): LiveSettings;
-  version: string;
-  /** Whether this node can issue certificates. */
-  hasAuthority: boolean;
-  /** How long configurations may differ without events in transit before they are compared. */
-  driftAfterMs: number;
-  log: Logger;
-  now: () => number;
-}
-
-export type ReplicationParts = ReturnType<typeof openReplication>;
-
-const openReplication = ({store, identity, records, log, now, ...needs}: ReplicationNeeds) => {
-  const {nodeId, nodeNo} = identity;
+const openReplication = ({config, settings, storage, records, trust, log, now}: Base, version: string) => {
+  const {store, nodeId, nodeNo} = storage;
   const {configuration, nodeDirectory: directory, peerStates, keyDirectory} = records;
   const monotonic = () => performance.now();
   const limiter = createRateLimiter({now, monotonic});
@@ -194,7 +146,7 @@ const openReplication = ({store, identity, records, log, now, ...needs}: Replica
     refusals,
     differences,
     nodeId,
-    afterMs: () => needs.driftAfterMs,
+    afterMs: () => config.cluster.drift_after * 1000,
     now,
     monotonic,
     onRepair: repair => log.warn(repair, 'configuration drift repaired from the other node'),
@@ -210,9 +162,9 @@ const openReplication = ({store, identity, records, log, now, ...needs}: Replica
     refusals,
     nodeId,
     nodeNo,
-    version: needs.version,
-    license: () => needs.settings().license,
-    hasAuthority: needs.hasAuthority,
+    version,
+    license: () => settings().license,
+    hasAuthority: trust.hasAuthority,
     now,
   });
   return {limiter, replication, drift, lateChanges, exchange, refusals};

@@ -1,49 +1,32 @@
 // Hold queue of this node, with intake and release.
-
-import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
-import type {Config} from '../config/schema.ts';
 import type {HoldBackend} from '../hold/hold-backend.ts';
 import {createHoldQueue} from '../hold/hold-queue.ts';
 import {createSpoolBackend, createSpoolHolder, type SpoolHolderNeeds} from '../hold/spool/spool-backend.ts';
 import type {Metrics} from '../http/metrics.ts';
 import {createBackendFailures, createBackendPool} from '../mail/backend/backend-pool.ts';
 import {createDeliver} from '../mail/backend/deliver.ts';
-import {createDkimSigner} from '../mail/sign/dkim.ts';
+import {signMail} from '../mail/sign/dkim.ts';
 import {clusterKeyword} from '../mail/smtp-reply.ts';
 import {traceHeader} from '../mail/trace-header.ts';
 import type {DomainDirectory} from '../services/domains/domain-directory.ts';
 import type {EventBus} from '../services/events/event-bus.ts';
 import {createIntake, routeFor} from '../services/intake/intake.ts';
-import type {Deliver, MailHolder, ReceivedMail, Route} from '../services/intake/mail.ts';
+import type {Deliver, MailHolder, Route} from '../services/intake/mail.ts';
 import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createTrainer} from '../services/quarantine/trainer.ts';
+import type {Base} from './base.ts';
 import type {LiveSettings} from './live-settings.ts';
 import {openPostfix} from './postfix.ts';
-import type {Records} from './records.ts';
-import type {Storage} from './storage.ts';
 
-interface Needs {
-  config: Config;
-  settings(): LiveSettings;
-  storage: Storage;
-  fqdn: string;
-  /** Certificate of the cluster's authority, PEM. */
-  ca: string;
-  records: Records;
-  bus: EventBus;
-  metrics: Metrics;
-  log: Logger;
-  now: () => number;
-}
-
-export const openHold = ({config, settings, storage, fqdn, ca, records, bus, metrics, log, now}: Needs) => {
+export const openHold = (base: Base, bus: EventBus) => {
+  const {settings, storage, fqdn, records, metrics, log, now} = base;
   const {store, spool, reserveFile, nodeId} = storage;
   const {domainDirectory} = records;
-  const {pool, sign, deliver} = openDelivery({domainDirectory, fqdn, ca, metrics, log, now});
+  const {pool, sign, deliver} = openDelivery(base);
   const spoolBackend = createSpoolBackend({spool, deliver, routeOf: mail => releaseRoute(mail, domainDirectory, settings())});
   const onHeld: SpoolHolderNeeds['onHeld'] = (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId);
-  const postfix = openPostfix({config: config.postfix, nodeId, store, records, tmpDir: spool.tmpDir, onHeld, metrics, log, now});
+  const postfix = openPostfix(base, onHeld);
   const queue = createHoldQueue({
     nodeId,
     store,
@@ -63,7 +46,7 @@ export const openHold = ({config, settings, storage, fqdn, ca, records, bus, met
     now,
   });
   const spoolHolder = createSpoolHolder({nodeId, store, spool, traceHeader: mail => traceHeader(mail, fqdn), onHeld});
-  const intakeTo = (holder: MailHolder) => createIntake({...intakeNeeds({storage, settings, records, metrics, log}), holder});
+  const intakeTo = (holder: MailHolder) => openIntake(base, holder);
   return {
     queue,
     intake: intakeTo(spoolHolder),
@@ -75,20 +58,15 @@ export const openHold = ({config, settings, storage, fqdn, ca, records, bus, met
   };
 };
 
-interface DeliveryNeeds extends Pick<Needs, 'fqdn' | 'ca' | 'metrics' | 'log' | 'now'> {
-  domainDirectory: DomainDirectory;
-}
-
-const openDelivery = ({domainDirectory, fqdn, ca, metrics, log, now}: DeliveryNeeds) => {
-  const signer = createDkimSigner();
+const openDelivery = ({records: {domainDirectory}, fqdn, trust, metrics, log, now}: Base) => {
   const sign: NonNullable<Parameters<typeof createDeliver>[0]['sign']> = async ({id, name}, content) => {
     const keys = domainDirectory.dkimKeysOf(id).map(key => ({...key, domain: name}));
     if (keys.length === 0) log.warn({domain: name}, 'mail leaves unsigned: dkim_active is set, but there is no DKIM key');
-    return signer.sign(content, keys);
+    return signMail(content, keys);
   };
   const pool = createBackendPool({
     hostname: fqdn,
-    ownKeyword: clusterKeyword(ca),
+    ownKeyword: clusterKeyword(trust.ca),
     onFailure: createBackendFailures({log, now}),
   });
   return {pool, sign, deliver: counted(createDeliver({pool, sign}), metrics)};
@@ -112,24 +90,20 @@ const releaseRoute = (
   throw new Fault('delivery_failed', detail);
 };
 
-const intakeNeeds = ({
-  storage,
-  settings,
-  records,
-  metrics,
-  log,
-}: Pick<Needs, 'storage' | 'settings' | 'records' | 'metrics' | 'log'>) => ({
-  domains: records.domainDirectory,
-  scorer: {score: async (mail: ReceivedMail) => settings().scorer.score(mail)},
-  smarthost: () => settings().smarthost,
-  hasSpace: storage.reserveFile.hasSpace,
-  isRemoved: records.membership.isRemoved,
-  onScorerFailure: () => settings().onScorerFailure,
-  onUnscored: (error: unknown) => {
-    metrics.unscored();
-    log.error({err: error}, 'mail could not be scored');
-  },
-});
+const openIntake = ({storage, settings, records, metrics, log}: Base, holder: MailHolder) =>
+  createIntake({
+    domains: records.domainDirectory,
+    scorer: {score: async mail => settings().scorer.score(mail)},
+    smarthost: () => settings().smarthost,
+    hasSpace: storage.reserveFile.hasSpace,
+    isRemoved: records.membership.isRemoved,
+    onScorerFailure: () => settings().onScorerFailure,
+    onUnscored(error) {
+      metrics.unscored();
+      log.error({err: error}, 'mail could not be scored');
+    },
+    holder,
+  });
 
 /** There are mails in Postfix's hold queue, but this node's configuration no longer names it. */
 const refuse = async (): Promise<never> => {

@@ -1,21 +1,12 @@
 // Periodic jobs of a node.
-import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
-import type {Config} from '../config/schema.ts';
-import type {ReserveFile} from '../hold/reserve-file.ts';
-import type {Metrics} from '../http/metrics.ts';
-import type {ClusterLinks} from './cluster.ts';
-import type {Records} from './records.ts';
+import type {Base} from './base.ts';
+import type {Cluster} from './cluster.ts';
 import type {Services} from './services.ts';
 
 interface Needs {
-  services: Pick<Services, 'keyFailures' | 'flushKeyUses' | 'retention' | 'postfixPoll'>;
-  records: Records;
-  links: ClusterLinks;
-  reserveFile: ReserveFile;
-  log: Logger;
-  metrics: Metrics;
-  config(): Config;
+  links: Cluster['links'];
+  services: Services;
   renew(): Promise<void>;
 }
 
@@ -23,16 +14,8 @@ interface Needs {
  * Each job runs again some time after its last run has ended; a failure is logged. `stop` prevents new runs and waits for the
  * current ones.
  */
-export const startTimers = ({
-  services,
-  records,
-  links,
-  reserveFile,
-  log,
-  metrics,
-  config,
-  renew,
-}: Needs): {stop(): Promise<void>} => {
+export const startTimers = (base: Base, {links, services, renew}: Needs): {stop(): Promise<void>} => {
+  const {config, records, metrics, log} = base;
   const every = (ms: number, what: string, job: () => Promise<unknown>): (() => Promise<void>) => {
     let timer: NodeJS.Timeout;
     let running = Promise.resolve();
@@ -61,7 +44,7 @@ export const startTimers = ({
 
   const {postfixPoll} = services;
   const stops = [
-    every(2_000, 'checking disk space', reserveFile.refresh),
+    every(2_000, 'checking disk space', base.storage.reserveFile.refresh),
     every(5_000, 'counting requests without a valid key', async () => services.keyFailures.report()),
     every(20_000, 'storing key uses', services.flushKeyUses),
     every(10_000, 'pruning the outbox', links.prune),
@@ -72,13 +55,13 @@ export const startTimers = ({
     every(1_000, 'fetching late changes', links.fetchLate),
     every(1_000, 'comparing configurations', links.compare),
     every(10_000, 'storing peer reports', records.peerStates.flush),
-    every(config().retention.sweep_interval * 1000, 'retention sweep', async () => {
+    every(config.retention.sweep_interval * 1000, 'retention sweep', async () => {
       const expired = await services.retention.sweep();
       if (expired > 0) log.info({expired}, 'held mail removed by retention');
       metrics.expired(expired);
     }),
     ...(postfixPoll
-      ? [every(config().postfix.reconcile_interval * 1000, 'looking at Postfix’s queue', postfixPoll.run), postfixPoll.stop]
+      ? [every(config.postfix.reconcile_interval * 1000, 'looking at Postfix’s queue', postfixPoll.run), postfixPoll.stop]
       : []),
     every(60_000, 'certificate renewal', async () => renew()),
   ];

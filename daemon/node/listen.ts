@@ -19,6 +19,9 @@ export interface Listener {
   stop(graceMs: number): Promise<void>;
 }
 
+/** How long work in progress may take once the node stops. */
+export const graceMs = 7000;
+
 /** Time limits for a client, in milliseconds: for the TLS handshake, the headers, a whole request, and between requests. */
 const limits = {handshakeTimeout: 10_000, headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000};
 

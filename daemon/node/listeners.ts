@@ -1,75 +1,47 @@
 // Listeners of one node, opened in order: metrics, peers, API, mail. The node announces each address once it is open.
 import {setTimeout as delay} from 'node:timers/promises';
-import type {Logger} from 'pino';
-import {formatHostPort} from '../../shared/host-port.ts';
-import type {Peers} from '../cluster/peers.ts';
-import type {Config} from '../config/schema.ts';
 import {createApi} from '../http/api/app.ts';
 import {deprecations} from '../http/api/openapi-text.ts';
-import type {Metrics} from '../http/metrics.ts';
-import {type LocalAddress, type LocalListener, parseLocalAddress} from '../mail/local-listener.ts';
+import type {Base} from './base.ts';
 import type {Closers} from './closers.ts';
-import type {ClusterLinks, ReplicationParts} from './cluster.ts';
+import type {Cluster} from './cluster.ts';
 import {apiUrl, clusterUrl, listenOf} from './free-addresses.ts';
-import {listenHttps} from './listen.ts';
-import type {LiveSettings} from './live-settings.ts';
-import {openMilter, openTables, startMail} from './mail.ts';
-import {openMetricsListener, openPeerListener} from './peer-listener.ts';
-import type {Records} from './records.ts';
+import {graceMs, listenHttps} from './listen.ts';
+import {openMailListeners} from './mail.ts';
+import {openMetricsListener, openPeerListener, type Phase} from './peer-listener.ts';
 import type {Services} from './services.ts';
-import type {Storage} from './storage.ts';
-import type {Trust} from './trust.ts';
+import {certificateHosts} from './tls-files.ts';
 
 interface Needs {
-  config: Config;
-  settings(): LiveSettings;
-  storage: Storage;
-  fqdn: string;
-  records: Records;
-  trust: Trust;
-  peers: Peers;
-  replicated: ReplicationParts;
-  links: ClusterLinks;
+  cluster: Cluster;
   services: Services;
-  phase(): 'starting' | 'open' | 'stopping';
+  phase(): Phase;
   closers: Closers;
-  metrics: Metrics;
-  log: Logger;
-  now: () => number;
 }
 
-const graceMs = 7000;
 const firstPollMs = 5000;
 
-export const openListeners = async (needs: Needs) => {
-  const {config, storage, records, trust, services, links, closers, metrics: counters, log} = needs;
-  const {certificates, ca} = trust;
+export const openListeners = async (base: Base, {services, phase, closers, ...needs}: Needs) => {
+  const {config, fqdn, records, trust, log} = base;
+  const {links} = needs.cluster;
   const {announce} = services.announcement;
 
-  const metrics = await openMetricsListener({
-    ...{config, records, services, log, phase: needs.phase},
-    ...{store: storage.store, reserveFile: storage.reserveFile, metrics: counters, cutOff: trust.cutOff},
-    certificates: () => ({api: certificates.current().api.cert, cluster: certificates.current().cluster.cert}),
-  });
+  await noteNames(base, services);
+  const metrics = await openMetricsListener(base, services, phase);
   closers.add(async () => metrics.stop(0));
-  const cluster = await openPeerListener({
-    ...{config, records, services, log, peers: needs.peers, replicated: needs.replicated, nodeNo: storage.nodeNo},
-    credentials: {...certificates.current().cluster, ca},
-  });
+  const cluster = await openPeerListener(base, needs.cluster, services);
   closers.add(async () => cluster.stop(0));
-  await announce({fqdn: needs.fqdn, cluster_url: clusterUrl(config, needs.fqdn, cluster.address)});
+  await announce({fqdn, cluster_url: clusterUrl(config, fqdn, cluster.address)});
   services.joining.begin(await links.greet());
   // Actions from before the restart are settled before the API opens; a slow queue is not waited for.
   await Promise.race([services.postfixPoll?.run(), delay(firstPollMs, undefined, {ref: false})]);
 
-  const app = createApi({
-    ...services,
-    ...{membership: records.membership, explainDrift: links.explainDrift, deprecations, metrics: counters, log},
-  });
-  const api = await listenHttps(listenOf(config.api.listen), certificates.current().api, app.callback());
+  const {membership} = records;
+  const app = createApi({...services, membership, explainDrift: links.explainDrift, deprecations, metrics: base.metrics, log});
+  const api = await listenHttps(listenOf(config.api.listen), trust.certificates.current().api, app.callback());
   closers.add(async () => api.stop(graceMs));
-  await announce({api_url: apiUrl(config, needs.fqdn, api.address)});
-  const mail = await openMailListeners(needs);
+  await announce({api_url: apiUrl(config, fqdn, api.address)});
+  const mail = await openMailListeners(base, services, closers);
 
   return {
     ...{metrics, cluster, api, mail},
@@ -80,24 +52,39 @@ export const openListeners = async (needs: Needs) => {
   };
 };
 
-const openMailListeners = async ({config, settings, storage, fqdn, records, trust, services, closers, ...needs}: Needs) => {
-  const {metrics, log, now} = needs;
-  const {ca, certificates} = trust;
-  const common = {config, settings, services, tmpDir: storage.spool.tmpDir, graceMs, metrics, log};
-  const smtp = await startMail({...common, tls: certificates.current().api, nodeNo: storage.nodeNo, fqdn, ca, now});
-  closers.add(smtp.stop);
-  await services.announcement.announce({smtp_listen: formatHostPort(smtp.address)});
-  const milter = await openLocal(config.postfix.milter_listen, async listen => openMilter({...common, listen}));
-  closers.add(milter.stop);
-  const tables = await openLocal(config.postfix.socketmap_listen, async listen =>
-    openTables({listen, services, records, graceMs, log, now}),
-  );
-  closers.add(tables.stop);
-  return {smtp, milter, tables};
-};
+/** Records the names in this node's certificates. */
+const noteNames = async ({storage, trust}: Base, {issuedNames}: Services): Promise<void> =>
+  issuedNames.shown(storage.nodeNo, certificateHosts(trust.certificates.current().cluster.cert));
 
-/** Opens nothing without an address. */
-const openLocal = async (address: string | undefined, open: (listen: LocalAddress) => Promise<LocalListener>) => {
-  const listen = parseLocalAddress(address ?? '');
-  return listen ? open(listen) : {address: undefined, stop: async () => undefined};
+interface RenewalNeeds extends Pick<Needs, 'cluster' | 'services'> {
+  listeners: Awaited<ReturnType<typeof openListeners>>;
+}
+
+/** Checks the files and the age of the certificates, and installs new ones. Rejects when renewal fails, unless this node was removed or is cut off. */
+export const createRenewal = (base: Base, {cluster: {peers, authorities}, services, listeners}: RenewalNeeds) => {
+  const {records, log} = base;
+  const {certificates, cutOff, ca} = base.trust;
+
+  const install = async (): Promise<void> => {
+    const {api, cluster} = certificates.current();
+    await noteNames(base, services);
+    listeners.api.setCertificate(api);
+    listeners.mail.smtp.updateSecureContext(api);
+    listeners.cluster.setCertificate(cluster);
+    peers.setCertificate({...cluster, ca});
+    log.info('certificates renewed');
+  };
+
+  return async (isForced = false): Promise<void> => {
+    listeners.cluster.expel();
+    const before = certificates.current();
+    const failure = await certificates.refresh(authorities.askForCertificates, isForced).then(
+      () => undefined,
+      (error: unknown) => ({error}),
+    );
+    const {api, cluster} = certificates.current();
+    if (api.cert !== before.api.cert || cluster.cert !== before.cluster.cert) await install();
+    // The requests of a removed node always fail, which is logged elsewhere.
+    if (failure && !records.membership.isRemoved() && !cutOff.couldNotRenew(failure.error)) throw failure.error;
+  };
 };

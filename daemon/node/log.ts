@@ -1,13 +1,13 @@
 // Log: JSON lines on stderr. They contain no content of mails or keys, even where an error quotes it.
 
 import {fstatSync} from 'node:fs';
-import pino, {type DestinationStream, type Logger} from 'pino';
+import pino, {type Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
 import {databaseErrorText} from '../store/sqlite/database.ts';
 
 /** `isForJournal`: each line begins with its priority. */
 export const createLog = (level: string, isForJournal: boolean): Logger => {
-  const lines = linesTogether(pino.destination({dest: 2, sync: true}));
+  const lines = pino.destination({dest: 2, sync: true});
   return pino(
     {
       level,
@@ -21,26 +21,6 @@ export const createLog = (level: string, isForJournal: boolean): Logger => {
 
 /** The level is the first member of each line. */
 const levelOf = (line: string): LogLevel => (/^\{"level":"(\w+)"/.exec(line)?.[1] ?? 'info') as LogLevel;
-
-/**
- * Writes the lines of one turn of the event loop together: mails are processed in groups, and a write takes longer than the rest
- * of a log line.
- */
-const linesTogether = (destination: DestinationStream): DestinationStream => {
-  let lines = '';
-  const flush = () => {
-    if (lines !== '') destination.write(lines);
-    lines = '';
-  };
-  // At any exit, except when the process is killed.
-  process.on('exit', flush);
-  return {
-    write(line) {
-      if (lines === '') setImmediate(flush);
-      lines += line;
-    },
-  };
-};
 
 /** Converts an error and its causes. */
 export const describeError = (error: unknown, depth = 0): unknown => {

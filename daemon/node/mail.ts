@@ -1,59 +1,47 @@
 // Listeners for mail of one node, wired to its services: the SMTP gateway, the milter and the routing tables.
-import type {Logger} from 'pino';
-import {parseHostPort} from '../../shared/host-port.ts';
-import type {KeyAndCertificate} from '../cluster/certificates.ts';
-import type {Config} from '../config/schema.ts';
-import type {Metrics} from '../http/metrics.ts';
+import {formatHostPort} from '../../shared/host-port.ts';
 import {createRecipientCheck} from '../mail/backend/recipient-check.ts';
 import {createClientNames} from '../mail/gateway/clients.ts';
 import {startSmtpGateway} from '../mail/gateway/smtp-gateway.ts';
-import {formatLocalAddress, type LocalAddress, type LocalListener} from '../mail/local-listener.ts';
+import {formatLocalAddress, type LocalAddress, type LocalListener, parseLocalAddress} from '../mail/local-listener.ts';
 import {startMilterServer} from '../mail/milter/milter-connection.ts';
 import {clusterKeyword} from '../mail/smtp-reply.ts';
 import {createRoutingTables} from '../mail/socketmap/routing-tables.ts';
 import {startSocketmapServer} from '../mail/socketmap/socketmap-server.ts';
 import {traceHeader} from '../mail/trace-header.ts';
 import {createQueueIds} from '../services/intake/mail.ts';
-import type {LiveSettings} from './live-settings.ts';
-import type {Records} from './records.ts';
+import type {Base} from './base.ts';
+import type {Closers} from './closers.ts';
+import {listenOf} from './free-addresses.ts';
+import {graceMs} from './listen.ts';
 import type {Services} from './services.ts';
 
-interface Needs {
-  config: Config;
-  settings(): LiveSettings;
-  services: Pick<Services, 'intake' | 'pool' | 'sign'>;
-  nodeNo: number;
-  fqdn: string;
-  /** Certificate of the cluster's authority, PEM. */
-  ca: string;
-  metrics: Metrics;
-  log: Logger;
-  now: () => number;
-  tls: KeyAndCertificate;
-  tmpDir: string;
-  graceMs: number;
-}
+export const openMailListeners = async (base: Base, services: Services, closers: Closers) => {
+  const {milter_listen, socketmap_listen} = base.config.postfix;
+  const smtp = await openGateway(base, services);
+  closers.add(smtp.stop);
+  await services.announcement.announce({smtp_listen: formatHostPort(smtp.address)});
+  const milter = await openLocal(milter_listen, async listen => openMilter(listen, base, services));
+  closers.add(milter.stop);
+  const tables = await openLocal(socketmap_listen, async listen => openTables(listen, base, services));
+  closers.add(tables.stop);
+  return {smtp, milter, tables};
+};
 
-export const startMail = async ({
-  config,
-  services,
-  tls,
-  tmpDir,
-  graceMs,
-  fqdn,
-  ca,
-  nodeNo,
-  now,
-  log,
-  metrics,
-  settings,
-}: Needs) => {
-  const {smtp} = config;
-  const gateway = await startSmtpGateway({
-    listen: parseHostPort(smtp.listen, {allowZero: true}) ?? {host: '127.0.0.1', port: 0},
+/** Opens nothing without an address. */
+const openLocal = async (address: string | undefined, open: (listen: LocalAddress) => Promise<LocalListener>) => {
+  const listen = parseLocalAddress(address ?? '');
+  return listen ? open(listen) : {address: undefined, stop: async () => undefined};
+};
+
+const openGateway = async (base: Base, services: Services) => {
+  const {settings, storage, fqdn, trust, metrics, log, now} = base;
+  const {smtp} = base.config;
+  return startSmtpGateway({
+    listen: listenOf(smtp.listen),
     hostname: fqdn,
-    keyword: clusterKeyword(ca),
-    tls,
+    keyword: clusterKeyword(trust.ca),
+    tls: trust.certificates.current().api,
     maxSize: smtp.max_size,
     maxConnections: smtp.max_connections,
     maxConnectionsPerClient: smtp.max_connections_per_client,
@@ -62,8 +50,8 @@ export const startMail = async ({
     drainMs: graceMs,
     isTrusted: ip => settings().trusted.contains(ip),
     pool: services.pool,
-    tmpDir,
-    newQueueId: createQueueIds(nodeNo, now),
+    tmpDir: storage.spool.tmpDir,
+    newQueueId: createQueueIds(storage.nodeNo, now),
     log,
     intake: {
       ...services.intake,
@@ -76,46 +64,24 @@ export const startMail = async ({
       recordRelay: outcome => metrics.delivery('relay', outcome),
     },
   });
-  return {address: gateway.address, setCertificate: gateway.updateSecureContext, stop: gateway.stop};
 };
 
-interface MilterNeeds {
-  listen: LocalAddress;
-  config: Config;
-  settings(): LiveSettings;
-  metrics: Metrics;
-  log: Logger;
-  services: Pick<Services, 'milterIntake' | 'sign'>;
-  tmpDir: string;
-  graceMs: number;
-}
-
-export const openMilter = async (needs: MilterNeeds): Promise<LocalListener> => {
-  const {listen, config, services, tmpDir, graceMs, settings, metrics, log} = needs;
+const openMilter = async (listen: LocalAddress, {config, settings, storage, metrics, log}: Base, services: Services) => {
   const server = await startMilterServer({
     listen,
     maxSize: config.smtp.max_size,
     maxConnections: config.smtp.max_connections,
-    tmpDir,
+    tmpDir: storage.spool.tmpDir,
     drainMs: graceMs,
     isTrusted: ip => settings().trusted.contains(ip),
     log,
     intake: {...services.milterIntake, sign: services.sign, recordVerdict: metrics.verdict},
   });
   log.info({address: formatLocalAddress(server.address)}, 'milter open');
-  return {address: server.address, stop: server.stop};
+  return server;
 };
 
-interface RoutingTablesNeeds {
-  listen: LocalAddress;
-  records: Records;
-  log: Logger;
-  now: () => number;
-  services: Pick<Services, 'intake' | 'pool'>;
-  graceMs: number;
-}
-
-export const openTables = async ({listen, services, records, log, now, graceMs}: RoutingTablesNeeds): Promise<LocalListener> => {
+const openTables = async (listen: LocalAddress, {records, log, now}: Base, services: Services): Promise<LocalListener> => {
   const tables = createRoutingTables({
     domains: records.domainDirectory,
     routeTo: domain => services.intake.routeOf({direction: 'inbound', domain}),

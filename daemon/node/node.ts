@@ -5,18 +5,19 @@ import type {HostPort} from '../../shared/host-port.ts';
 import type {LoadedConfig} from '../config/load.ts';
 import {createMetrics} from '../http/metrics.ts';
 import type {LocalAddress} from '../mail/local-listener.ts';
+import type {Base} from './base.ts';
 import {type Closers, createClosers} from './closers.ts';
 import {openCluster} from './cluster.ts';
 import {dataFolder} from './data-folder.ts';
 import {requireFreeAddresses} from './free-addresses.ts';
 import {startTimers} from './jobs.ts';
-import {openListeners} from './listeners.ts';
+import {createRenewal, openListeners} from './listeners.ts';
 import {openConfig} from './live-settings.ts';
+import type {Phase} from './peer-listener.ts';
 import {openRecords} from './records.ts';
 import {createServices} from './services.ts';
 import {openStorage} from './storage.ts';
-import {certificateHosts} from './tls-files.ts';
-import {createCertificateInstaller, openTrust} from './trust.ts';
+import {openTrust} from './trust.ts';
 
 export interface RunningNode {
   nodeId: string;
@@ -56,12 +57,10 @@ export const startNode = async (needs: Needs): Promise<RunningNode> => {
 
 const open = async ({data, loaded, log, version, now = Date.now}: Needs, closers: Closers): Promise<RunningNode> => {
   const folder = dataFolder(data);
-  const phase: {now: 'starting' | 'open' | 'stopping'} = {now: 'starting'};
+  let phase: Phase = 'starting';
   const running = openConfig(loaded);
   closers.add(running.close);
-  const {settings} = running;
   const {config} = loaded;
-  const fqdn = config.fqdn ?? hostname();
   const metrics = createMetrics(version);
 
   const storage = await openStorage({folder, config, log, now, closers});
@@ -69,34 +68,23 @@ const open = async ({data, loaded, log, version, now = Date.now}: Needs, closers
   const {nodeId, nodeNo} = storage;
   const records = await openRecords({...storage, log, now});
   const trust = await openTrust({folder, identity: {nodeId, nodeNo}, running, records, log, now});
-  const cluster = openCluster({config, settings, storage, records, trust, version, closers, log, now});
-  const services = createServices({config, settings, storage, fqdn, records, trust, cluster, metrics, log, now});
+  const fqdn = config.fqdn ?? hostname();
+  const base: Base = {config, settings: running.settings, fqdn, storage, records, trust, metrics, log, now};
+  const cluster = openCluster(base, version, closers);
+  const services = createServices(base, cluster);
   closers.add(services.close);
-  const noteNames = async () => services.issuedNames.shown(nodeNo, certificateHosts(trust.certificates.current().cluster.cert));
-  await noteNames();
-
-  const listeners = await openListeners({
-    ...{config, settings, storage, fqdn, records, trust, ...cluster, services, closers, metrics, log, now},
-    phase: () => phase.now,
-  });
-  const renew = createCertificateInstaller({
-    ...{...trust, peers: cluster.peers, noteNames, log},
-    askPeers: cluster.authorities.askForCertificates,
-    listeners: {api: listeners.api, mail: listeners.mail.smtp, cluster: listeners.cluster},
-    isRemoved: records.membership.isRemoved,
-  });
+  const listeners = await openListeners(base, {cluster, services, phase: () => phase, closers});
+  const renew = createRenewal(base, {cluster, services, listeners});
   const renewOrLog = async (isForced: boolean) =>
     renew(isForced).catch(error => log.error({err: error}, 'certificate renewal failed'));
-  const {links} = cluster;
-  const {reserveFile} = storage;
-  const timers = startTimers({services, records, links, reserveFile, metrics, log, config: running.config, renew});
+  const timers = startTimers(base, {links: cluster.links, services, renew});
   closers.add(async () => {
     // Jobs that wait for other nodes end when these connections close.
     const idle = timers.stop();
-    await links.stop();
+    await cluster.links.stop();
     await idle;
   });
-  phase.now = 'open';
+  phase = 'open';
   // Renewal that was due before the peers were connected.
   void renewOrLog(false);
 
@@ -118,7 +106,7 @@ const open = async ({data, loaded, log, version, now = Date.now}: Needs, closers
       log.info('configuration and certificates reread');
     },
     async stop() {
-      phase.now = 'stopping';
+      phase = 'stopping';
       // These requests never end on their own.
       services.events.close();
       services.forPeers.bus.close();

@@ -1,31 +1,17 @@
 // Clients for the other nodes: their hold queues, audit logs and events.
 
-import type {Logger} from 'pino';
 import {createHoldEventListener} from '../cluster/hold-event-listener.ts';
 import {createPeerAuditLog, createPeerHoldQueue} from '../cluster/peer-queries.ts';
 import type {Peers} from '../cluster/peers.ts';
-import type {Metrics} from '../http/metrics.ts';
 import {createEventBus, publishConfigEvents} from '../services/events/event-bus.ts';
 import {createEvents} from '../services/events/events.ts';
 import type {AuditLog} from '../services/ports.ts';
 import {createAskAll} from '../services/quarantine/gather.ts';
 import type {HoldQueue} from '../services/quarantine/stored-mail.ts';
-import type {Records} from './records.ts';
-
-interface PeerNeeds {
-  peers: Peers;
-  records: Records;
-  log: Logger;
-}
-
-interface EventNeeds extends PeerNeeds {
-  nodeId: string;
-  metrics: Metrics;
-  now: () => number;
-}
+import type {Base} from './base.ts';
 
 /** Provides the clients of all current peers. */
-export const followPeers = ({peers, records: {nodeDirectory, peerStates}, log}: PeerNeeds) => {
+export const followPeers = ({records: {nodeDirectory, peerStates}, log}: Base, peers: Peers) => {
   const queues = new Map<number, HoldQueue>();
   const logs = new Map<number, AuditLog>();
   peers.follow(({nodeNo, client}) => {
@@ -52,7 +38,7 @@ export const followPeers = ({peers, records: {nodeDirectory, peerStates}, log}: 
   };
 };
 
-export const openEvents = ({nodeId, records, peers, metrics, log, now}: EventNeeds) => {
+export const openEvents = ({storage: {nodeId}, records, metrics, log, now}: Base, peers: Peers) => {
   const {configuration, keyDirectory: keys, domainDirectory: domains, peerStates} = records;
   const bus = createEventBus({nodeId, now, onFailure: error => log.error({err: error}, 'publishing an event failed')});
   const elsewhere = createHoldEventListener({

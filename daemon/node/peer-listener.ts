@@ -1,46 +1,21 @@
 // Listeners for other nodes, for those that are about to join, and for metrics.
-import type {Logger} from 'pino';
 import {joinTokenIdIn} from '../cluster/join-token.ts';
-import type {PeerCredentials} from '../cluster/peer-client.ts';
 import {hostsIn, identityIn} from '../cluster/peer-identity.ts';
-import type {Peers} from '../cluster/peers.ts';
-import type {Config} from '../config/schema.ts';
-import type {Metrics} from '../http/metrics.ts';
 import {createMetricsApp} from '../http/metrics-app.ts';
 import {createPeerApi} from '../http/peer/peer-app.ts';
 import {routePeerAdmission, routePeerCluster, routePeerEvents, routePeerTrust} from '../http/peer/routes-peer-cluster.ts';
 import {routePeerHold} from '../http/peer/routes-peer-hold.ts';
 import type {NodeIdentity} from '../services/access/actor.ts';
 import {validityOf} from '../services/cluster/certificate-names.ts';
-import type {ReplicationParts} from './cluster.ts';
+import type {Base} from './base.ts';
+import type {Cluster} from './cluster.ts';
 import {listenOf} from './free-addresses.ts';
 import {type Listener, listenHttp, listenMutualTls} from './listen.ts';
-import type {Records} from './records.ts';
 import type {Services} from './services.ts';
-import type {Storage} from './storage.ts';
-import type {CutOff} from './trust.ts';
 
-interface Needs {
-  config: Config;
-  credentials: PeerCredentials;
-  nodeNo: number;
-  records: Records;
-  peers: Peers;
-  replicated: ReplicationParts;
-  services: Services;
-  log: Logger;
-}
-
-export const openPeerListener = async ({
-  config,
-  credentials,
-  records: {nodeDirectory, membership},
-  nodeNo,
-  peers,
-  replicated,
-  services,
-  log,
-}: Needs) => {
+export const openPeerListener = async (base: Base, {peers, replicated}: Cluster, services: Services) => {
+  const {config, storage, trust, log} = base;
+  const {nodeDirectory, membership} = base.records;
   const isMember = ({nodeId, nodeNo}: NodeIdentity) => nodeDirectory.findByNo(nodeNo)?.node_id === nodeId;
   const noteNames = (no: number, hosts: string[]) =>
     void services.issuedNames
@@ -53,7 +28,7 @@ export const openPeerListener = async ({
     wasRemoved,
     noteAddress: ({nodeNo}, remoteAddress) => services.colocatedNodes.noteAddress(nodeNo, remoteAddress),
     routes: [
-      routePeerCluster({...replicated, membership, nodeNo, reach: peers.reach}),
+      routePeerCluster({...replicated, membership, nodeNo: storage.nodeNo, reach: peers.reach}),
       routePeerTrust({...services, hostsIn}),
       routePeerHold(services.forPeers),
       routePeerEvents(services.forPeers),
@@ -64,7 +39,8 @@ export const openPeerListener = async ({
   const listener = await listenMutualTls(
     listenOf(config.cluster.listen),
     {
-      ...credentials,
+      ...trust.certificates.current().cluster,
+      ca: trust.ca,
       // A client without a node identity may be joining.
       admits({subjectAltName, endMs}) {
         const validity = validityOf({endMs}, Date.now());
@@ -87,20 +63,12 @@ export const openPeerListener = async ({
   return listener;
 };
 
-interface MetricsListenerNeeds extends Pick<Storage, 'store' | 'reserveFile'> {
-  config: Config;
-  records: Records;
-  services: Pick<Services, 'cluster'>;
-  metrics: Metrics;
-  cutOff: CutOff;
-  log: Logger;
-  /** PEM, by listener. */
-  certificates(): Record<string, string>;
-  phase(): 'starting' | 'open' | 'stopping';
-}
+/** What the node is doing, for `/readyz`. */
+export type Phase = 'starting' | 'open' | 'stopping';
 
-export const openMetricsListener = async (needs: MetricsListenerNeeds): Promise<Listener> => {
-  const {config, services, store, reserveFile, records, metrics, cutOff, log} = needs;
+export const openMetricsListener = async (base: Base, services: Services, phase: () => Phase): Promise<Listener> => {
+  const {config, records, trust, metrics, log} = base;
+  const {store, reserveFile} = base.storage;
   const app = createMetricsApp({
     metrics,
     log,
@@ -110,16 +78,19 @@ export const openMetricsListener = async (needs: MetricsListenerNeeds): Promise<
       outboxDepth: async () => store.outbox.depth(),
       clockSkews: records.peerStates.skews,
       hasSpace: reserveFile.hasSpace,
-      certificates: needs.certificates,
+      certificates() {
+        const {api, cluster} = trust.certificates.current();
+        return {api: api.cert, cluster: cluster.cert};
+      },
     },
     unready: async () => [
-      ...(needs.phase() === 'open' ? [] : [`the node is ${needs.phase()}`]),
+      ...(phase() === 'open' ? [] : [`the node is ${phase()}`]),
       ...[records.membership.advice()].filter(advice => advice !== undefined),
       ...[store.damage()].filter(text => text !== undefined).map(text => `the database is damaged: ${text}`),
       ...(reserveFile.hasSpace() ? [] : ['the disk is nearly full: new mail is answered 452']),
     ],
     // Mail does not depend on the other nodes, so their state is only a remark.
-    remarks: () => [cutOff.advice()].filter(advice => advice !== undefined),
+    remarks: () => [trust.cutOff.advice()].filter(advice => advice !== undefined),
   });
   return listenHttp(listenOf(config.metrics.listen), app.callback());
 };

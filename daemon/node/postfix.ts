@@ -1,49 +1,21 @@
 // Postfix's hold queue as part of this node's hold queue: its backend and its poll.
 import type {Logger} from 'pino';
 import type {HeldMail} from '../../shared/held-mail.ts';
-import type {Config} from '../config/schema.ts';
 import type {HoldBackend} from '../hold/hold-backend.ts';
 import type {OwnHoldQueue} from '../hold/hold-queue.ts';
-import {createPostfixHolder, type PostfixHolder} from '../hold/postfix/hold-mail.ts';
+import {createPostfixHolder} from '../hold/postfix/hold-mail.ts';
 import {createPostfixBackend} from '../hold/postfix/postfix-backend.ts';
 import {createPostfixPrograms, PostfixRefusal} from '../hold/postfix/postfix-programs.ts';
-import {createPostfixAdopt, createPostfixReconcile, type PostfixReconciliation} from '../hold/postfix/postfix-reconcile.ts';
+import {createPostfixAdopt, createPostfixReconcile} from '../hold/postfix/postfix-reconcile.ts';
 import {createLifetime, hasLongQueueIds} from '../hold/postfix/postfix-settings.ts';
-import type {Metrics} from '../http/metrics.ts';
-import type {NodeStore} from '../services/node-store.ts';
-import type {Records} from './records.ts';
+import type {Base} from './base.ts';
 
-export interface PostfixHold {
-  holder: PostfixHolder;
-  backend: HoldBackend;
-  /** Polls Postfix's queue, and checks the configuration of Postfix. */
-  createPoll(queue: Pick<OwnHoldQueue, 'isUnderWay' | 'catchUp'>): PostfixPoll;
-}
+/** Called for every mail that is added to the list. */
+type OnHeld = (mail: HeldMail, domainId: number) => void;
 
-interface Needs {
-  config: Config['postfix'];
-  nodeId: string;
-  store: NodeStore;
-  records: Pick<Records, 'domainDirectory'>;
-  tmpDir: string;
-  metrics: Metrics;
-  log: Logger;
-  now: () => number;
-  /** Called for every mail that is added to the list. */
-  onHeld(mail: HeldMail, domainId: number): void;
-}
-
-export const openPostfix = ({
-  config,
-  nodeId,
-  store,
-  records,
-  tmpDir,
-  metrics,
-  log,
-  now,
-  onHeld,
-}: Needs): PostfixHold | undefined => {
+export const openPostfix = ({storage, records, metrics, log, now, ...base}: Base, onHeld: OnHeld) => {
+  const config = base.config.postfix;
+  const {store, nodeId} = storage;
   if (config.config_dir === undefined) return undefined;
 
   const programs = createPostfixPrograms({configDir: config.config_dir, helperSocket: config.helper_socket});
@@ -52,7 +24,7 @@ export const openPostfix = ({
     programs,
     isArriving: holder.isArriving,
     lifetimeMs: createLifetime(programs, now),
-    tmpDir,
+    tmpDir: storage.spool.tmpDir,
     onNotFlushed: (queueId, error) =>
       log.warn(
         {queue_id: queueId, err: error},
@@ -70,29 +42,29 @@ export const openPostfix = ({
     onUnreadable: error => refusals.failed(error, 'mails on hold in Postfix are listed without their subjects'),
   });
 
-  const createPoll: PostfixHold['createPoll'] = ({isUnderWay, catchUp}) => {
+  /** Polls Postfix's queue, and checks the configuration of Postfix. */
+  const createPoll = ({isUnderWay, catchUp}: Pick<OwnHoldQueue, 'isUnderWay' | 'catchUp'>) => {
     const reconcile = createPostfixReconcile({nodeId, store, programs, holder, isUnderWay, adopt, now});
     const polls = createFailureLog(log);
     let isFirst = true;
 
-    return createPostfixPoll({
-      async reconcile(signal) {
+    const poll: Poll = async signal => {
+      try {
         await catchUp();
         if (isFirst) await warnOfShortIds();
         isFirst = false;
-        return reconcile(signal);
-      },
-      onPolled({pollMs, ...found}) {
+        const {pollMs, ...found} = await reconcile(signal);
         polls.worked('Postfix’s queue can be read again');
         metrics.postfixReconciled(now());
         if (found.appeared + found.gone.length + found.reopened.length > 0) log.info(found, 'hold queue of Postfix reconciled');
-      },
-      onFailed(error) {
+        return pollMs;
+      } catch (error) {
         metrics.postfixFailed();
         polls.failed(error, 'Postfix’s queue could not be read; the list shows its last known state');
-      },
-      now,
-    });
+        return undefined;
+      }
+    };
+    return createPostfixPoll(poll, now);
   };
 
   const warnOfShortIds = async (): Promise<void> => {
@@ -138,39 +110,20 @@ const createFailureLog = (log: Logger) => {
   };
 };
 
-interface PostfixPoll {
-  /** Polls, or waits for the current poll. Never rejects. */
-  run(): Promise<void>;
-  /** Aborts the current poll where possible, and waits for it. */
-  stop(): Promise<void>;
-}
-
-interface PostfixPollNeeds {
-  reconcile(signal: AbortSignal): Promise<PostfixReconciliation>;
-  onPolled(found: PostfixReconciliation): void;
-  onFailed(error: unknown): void;
-  now: () => number;
-}
+/** Never rejects. Resolves with how long the queue was read, which is all that counts: results are written once. Undefined after a failure. */
+type Poll = (signal: AbortSignal) => Promise<number | undefined>;
 
 /** The part of the time that polling may take. */
 const maxShare = 0.2;
 
-const createPostfixPoll = ({reconcile, onPolled, onFailed, now}: PostfixPollNeeds): PostfixPoll => {
+const createPostfixPoll = (pollOnce: Poll, now: () => number) => {
   const stopping = new AbortController();
   let underWay: Promise<void> | undefined;
   let last = {at: 0, pauseMs: 0};
 
   const poll = async (): Promise<void> => {
     const startedAt = now();
-    // Only the reading of the queue counts: its results are written once.
-    let pollMs: number | undefined;
-    try {
-      const found = await reconcile(stopping.signal);
-      pollMs = found.pollMs;
-      onPolled(found);
-    } catch (error) {
-      onFailed(error);
-    }
+    const pollMs = await pollOnce(stopping.signal);
     const at = now();
     last = {at, pauseMs: (pollMs ?? at - startedAt) / maxShare};
   };
@@ -179,7 +132,8 @@ const createPostfixPoll = ({reconcile, onPolled, onFailed, now}: PostfixPollNeed
   const isPausing = (): boolean => now() >= last.at && now() < last.at + last.pauseMs;
 
   return {
-    async run() {
+    /** Polls, or waits for the current poll. Never rejects. */
+    async run(): Promise<void> {
       if (stopping.signal.aborted || (!underWay && isPausing())) return;
       underWay ??= poll().finally(() => {
         underWay = undefined;
@@ -187,7 +141,8 @@ const createPostfixPoll = ({reconcile, onPolled, onFailed, now}: PostfixPollNeed
       await underWay;
     },
 
-    async stop() {
+    /** Aborts the current poll where possible, and waits for it. */
+    async stop(): Promise<void> {
       stopping.abort();
       await underWay;
     },

@@ -3,12 +3,7 @@ import {execFile} from 'node:child_process';
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 
-export interface ServiceManager {
-  /** Sends assignments such as `READY=1`, in the order of the calls. Does nothing without a service manager. */
-  notify(...assignments: string[]): void;
-  /** Resolves once everything has been sent, or the time limit has passed. */
-  settled(): Promise<void>;
-}
+export type ServiceManager = ReturnType<typeof createServiceManager>;
 
 interface Needs {
   environment: NodeJS.ProcessEnv;
@@ -18,18 +13,20 @@ interface Needs {
 /** systemd-notify waits for the service manager, which may be busy; this is the longest wait. */
 const deadlineMs = 3_000;
 
-export const createServiceManager = ({environment, log}: Needs): ServiceManager => {
+export const createServiceManager = ({environment, log}: Needs) => {
   let sending = Promise.resolve();
 
   return {
-    notify(...assignments) {
+    /** Sends assignments such as `READY=1`, in the order of the calls. Does nothing without a service manager. */
+    notify(...assignments: string[]): void {
       if (!environment.NOTIFY_SOCKET) return;
       sending = sending.then(async () => {
         const failure = await notify(assignments, environment);
         if (failure) log.warn({err: failure}, 'systemd-notify failed: the service manager does not know the state of this node');
       });
     },
-    settled: async () => Promise.race([sending, delay(deadlineMs, undefined, {ref: false})]),
+    /** Resolves once everything has been sent, or the time limit has passed. */
+    settled: async (): Promise<void> => Promise.race([sending, delay(deadlineMs, undefined, {ref: false})]),
   };
 };
 

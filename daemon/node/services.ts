@@ -1,28 +1,27 @@
 // Services and hold queue of one node, wired to each other.
-
+import {networkInterfaces} from 'node:os';
 import {setTimeout as delay} from 'node:timers/promises';
-import type {Logger} from 'pino';
-import type {Config} from '../config/schema.ts';
-import type {Metrics} from '../http/metrics.ts';
+import {isTokenFor} from '../cluster/join-token.ts';
 import {createKeyFailures} from '../services/access/key-failures.ts';
 import {createKeys} from '../services/access/keys.ts';
 import {createClusterRateLimits} from '../services/access/rate-limit.ts';
 import {createAudit, createAuditLog} from '../services/audit/audit.ts';
+import {createIssuedNames} from '../services/cluster/certificate-names.ts';
 import {createCluster} from '../services/cluster/cluster.ts';
+import {createJoinTokens} from '../services/cluster/join-tokens.ts';
+import {createColocatedNodes, createJoining} from '../services/cluster/joining.ts';
+import {createNodeAnnouncement} from '../services/cluster/membership.ts';
 import {createPeerActors} from '../services/cluster/peer-actors.ts';
+import {createRemoval} from '../services/cluster/removal.ts';
 import {createDomainParts} from '../services/domains/domain-parts.ts';
 import {createBackendRules, createDomains} from '../services/domains/domains.ts';
-import type {AwaitReplication, Store} from '../services/ports.ts';
 import {createQuarantine} from '../services/quarantine/quarantine.ts';
 import {createRetention} from '../services/quarantine/retention.ts';
+import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
 import {apiUrl, listenOf} from './free-addresses.ts';
 import {openHold} from './hold.ts';
-import type {LiveSettings} from './live-settings.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
-import type {Records} from './records.ts';
-import type {Storage} from './storage.ts';
-import {createTrustServices, type Trust} from './trust.ts';
 
 /**
  * The listeners close first and have already waited. A delivery that takes longer is given up: its mail is held again at the next
@@ -32,24 +31,11 @@ const idleWaitMs = 500;
 
 export type Services = ReturnType<typeof createServices>;
 
-interface Needs {
-  config: Config;
-  settings(): LiveSettings;
-  storage: Storage;
-  fqdn: string;
-  records: Records;
-  trust: Trust;
-  cluster: Cluster;
-  metrics: Metrics;
-  log: Logger;
-  now: () => number;
-}
-
-export const createServices = ({config, settings, storage, fqdn, records, trust, cluster, metrics, log, now}: Needs) => {
-  const {store, nodeId, nodeNo} = storage;
+export const createServices = (base: Base, cluster: Cluster) => {
+  const {config, settings, fqdn, records, trust, log, now} = base;
+  const {store, nodeId, nodeNo} = base.storage;
   const {configuration, keyDirectory, domainDirectory, nodeDirectory, peerStates, membership} = records;
-  const {peers, authorities, links, replicated} = cluster;
-  const {awaitReplication, sendHeartbeats} = links;
+  const {peers, links, replicated} = cluster;
   // Used until this node has announced the real address of its API.
   const expectedUrl = apiUrl(config, fqdn, listenOf(config.api.listen));
   const domains = createDomains({
@@ -57,18 +43,17 @@ export const createServices = ({config, settings, storage, fqdn, records, trust,
     directory: domainDirectory,
     backendFaults: createBackendRules({nodes: nodeDirectory, nodeNo, networks: () => settings().backendNetworks}),
   });
-  const {actors, ...access} = createAccess({store, nodeId, records, awaitReplication, log, now});
-  const others = followPeers({peers, records, log});
-  const {bus, events} = openEvents({nodeId, peers, records, metrics, log, now});
+  const {actors, ...access} = createAccess(base, cluster);
+  const others = followPeers(base, peers);
+  const {bus, events} = openEvents(base, peers);
   membership.onRemoved(events.close);
   const auditLog = createAuditLog({store, nodeId});
 
-  const mail = openHold({config, settings, storage, fqdn, ca: trust.ca, records, bus, metrics, log, now});
+  const mail = openHold(base, bus);
   const {queue} = mail;
   return {
     ...access,
-    limits: createClusterRateLimits({limiter: replicated.limiter, sendHeartbeats}),
-    ...createTrustServices({store, nodeNo, records, trust, authorities, keys: access.keys, actors, awaitReplication, now}),
+    limits: createClusterRateLimits({limiter: replicated.limiter, sendHeartbeats: links.sendHeartbeats}),
     domains,
     domainParts: createDomainParts({store, configuration, domains}),
     quarantine: createQuarantine({
@@ -92,12 +77,7 @@ export const createServices = ({config, settings, storage, fqdn, records, trust,
     }),
     audit: createAudit({logs: () => [auditLog, ...others.auditLogs()], ask: others.ask}),
     events,
-    forPeers: {
-      queue,
-      auditLog,
-      actors,
-      bus,
-    },
+    forPeers: {queue, auditLog, actors, bus},
     retention: createRetention({
       store,
       retentionMs: () => settings().keepMs,
@@ -116,20 +96,29 @@ export const createServices = ({config, settings, storage, fqdn, records, trust,
   };
 };
 
-interface AccessNeeds extends Pick<Needs, 'records' | 'log' | 'now'> {
-  store: Store;
-  nodeId: string;
-  awaitReplication: AwaitReplication;
-}
-
-const createAccess = ({store, nodeId, records, awaitReplication, log, now}: AccessNeeds) => {
-  const {configuration, keyDirectory, domainDirectory: domains} = records;
+/** Who may do what: API keys, and the nodes of the cluster. */
+const createAccess = ({storage, records, trust, log, now}: Base, {authorities, links: {awaitReplication}}: Cluster) => {
+  const {store, nodeId, nodeNo} = storage;
+  const {configuration, keyDirectory, domainDirectory: domains, nodeDirectory: directory} = records;
+  const keys = createKeys({store, configuration, directory: keyDirectory, domains, nodeId, awaitReplication, now});
+  const actors = createPeerActors({store, keys: keyDirectory, domains, now});
+  const colocatedNodes = createColocatedNodes({nodeNo, ownAddresses});
+  const issuedNames = createIssuedNames({store, hasAuthority: trust.hasAuthority, nodes: directory.list});
+  const common = {configuration, authorities, directory, nodeNo, now};
   return {
-    keys: createKeys({store, configuration, directory: keyDirectory, domains, nodeId, awaitReplication, now}),
+    keys,
+    actors,
     keyFailures: createKeyFailures({
       monotonic: () => performance.now(),
       onCount: count => log.warn(count, 'requests without a valid API key'),
     }),
-    actors: createPeerActors({store, keys: keyDirectory, domains, now}),
+    colocatedNodes,
+    issuedNames,
+    announcement: createNodeAnnouncement({configuration, nodeNo}),
+    joinTokens: createJoinTokens({...common, actors, isOurs: token => isTokenFor(trust.ca, token)}),
+    joining: createJoining({...common, store, issuedNames, colocatedNodes}),
+    removal: createRemoval({...common, keys, awaitReplication}),
   };
 };
+
+const ownAddresses = (): string[] => Object.values(networkInterfaces()).flatMap(all => (all ?? []).map(({address}) => address));

@@ -8,7 +8,7 @@ import type {JoinTokens} from '../../services/cluster/join-tokens.ts';
 import type {Removal} from '../../services/cluster/removal.ts';
 import {nameUnreachable, reply} from '../answer.ts';
 import type {RequestState} from '../observe.ts';
-import {nodeIdOf, optionalJsonBody, queryOf, requireNoQuery} from '../request-input.ts';
+import {nodeIdOf, noQuery, optionalJsonBody, queryOf} from '../request-input.ts';
 import {replyGathered, setPaging} from './gathered-answer.ts';
 import {needs} from './guard.ts';
 
@@ -19,15 +19,9 @@ interface Needs {
 }
 
 export const routeCluster = (router: Router<RequestState>, {cluster, audit, explainDrift}: Needs): void => {
-  router.get('/cluster/status', needs('cluster:read'), async ctx => {
-    requireNoQuery(ctx);
-    reply(ctx, await cluster.status());
-  });
+  router.get('/cluster/status', needs('cluster:read'), noQuery, async ctx => reply(ctx, await cluster.status()));
 
-  router.get('/cluster/drift', needs('cluster:read'), async ctx => {
-    requireNoQuery(ctx);
-    reply(ctx, await explainDrift());
-  });
+  router.get('/cluster/drift', needs('cluster:read'), noQuery, async ctx => reply(ctx, await explainDrift()));
 
   router.get('/audit', needs('audit:read'), async ctx => {
     const query = queryOf(ctx, auditQuerySchema);
@@ -38,15 +32,13 @@ export const routeCluster = (router: Router<RequestState>, {cluster, audit, expl
 };
 
 export const routeClusterNodes = (router: Router<RequestState>, joinTokens: JoinTokens, removal: Removal): void => {
-  router.post('/cluster/tokens', needs('cluster:write'), optionalJsonBody, async ctx => {
-    requireNoQuery(ctx);
-    reply(ctx, await joinTokens.create(ctx.state.actor, ctx.state.body), 'Created');
-  });
+  router.post('/cluster/tokens', needs('cluster:write'), optionalJsonBody, noQuery, async ctx =>
+    reply(ctx, await joinTokens.create(ctx.state.actor, ctx.state.body), 'Created'),
+  );
 
-  router.get('/cluster/nodes/:node_id', needs('cluster:write'), async ctx => {
-    requireNoQuery(ctx);
-    reply(ctx, await removal.describe(nodeIdOf(ctx)));
-  });
+  router.get('/cluster/nodes/:node_id', needs('cluster:write'), noQuery, async ctx =>
+    reply(ctx, await removal.describe(nodeIdOf(ctx))),
+  );
 
   router.delete('/cluster/nodes/:node_id', needs('cluster:write'), async ctx => {
     const {force, revoke_keys} = queryOf(ctx, removeNodeQuerySchema);

@@ -3,24 +3,17 @@ import {forceQuerySchema} from '../../../shared/hold-filter.ts';
 import type {Keys} from '../../services/access/keys.ts';
 import {nameUnreachable, reply} from '../answer.ts';
 import type {RequestState} from '../observe.ts';
-import {idOf, jsonBody, optionalJsonBody, queryOf, requireNoQuery} from '../request-input.ts';
+import {idOf, jsonBody, noQuery, optionalJsonBody, queryOf} from '../request-input.ts';
 import {needs} from './guard.ts';
 
 export const routeKeys = (router: Router<RequestState>, keys: Keys): void => {
-  router.get('/auth/me', needs('me:read'), async ctx => {
-    requireNoQuery(ctx);
-    reply(ctx, await keys.me(ctx.state.actor.keyId));
-  });
+  router.get('/auth/me', needs('me:read'), noQuery, async ctx => reply(ctx, await keys.me(ctx.state.actor.keyId)));
 
-  router.get('/auth/api-keys', needs('keys:read'), async ctx => {
-    requireNoQuery(ctx);
-    reply(ctx, await keys.list());
-  });
+  router.get('/auth/api-keys', needs('keys:read'), noQuery, async ctx => reply(ctx, await keys.list()));
 
-  router.post('/auth/api-keys', needs('keys:write'), jsonBody, async ctx => {
-    requireNoQuery(ctx);
-    reply(ctx, await keys.create(ctx.state.actor, ctx.state.body), 'Created');
-  });
+  router.post('/auth/api-keys', needs('keys:write'), jsonBody, noQuery, async ctx =>
+    reply(ctx, await keys.create(ctx.state.actor, ctx.state.body), 'Created'),
+  );
 
   router.post('/auth/api-keys/:id/revoke', needs('keys:write'), optionalJsonBody, async ctx => {
     const {force} = queryOf(ctx, forceQuerySchema);

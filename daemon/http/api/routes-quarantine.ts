@@ -5,7 +5,7 @@ import type {Quarantine} from '../../services/quarantine/quarantine.ts';
 import {validate} from '../../services/validate.ts';
 import {reply} from '../answer.ts';
 import type {RequestState} from '../observe.ts';
-import {bulkJsonBody, mailOf, queryOf, requireNoQuery} from '../request-input.ts';
+import {bulkJsonBody, mailOf, noQuery, queryOf} from '../request-input.ts';
 import {complete, replyGathered, setPaging} from './gathered-answer.ts';
 import {needs} from './guard.ts';
 
@@ -24,25 +24,21 @@ export const routeQuarantine = (router: Router<RequestState>, quarantine: Quaran
   });
 
   for (const action of holdActions) {
-    router.post(`/mail/quarantine/${action}`, needs('quarantine:act'), bulkJsonBody, async ctx => {
-      requireNoQuery(ctx);
+    router.post(`/mail/quarantine/${action}`, needs('quarantine:act'), bulkJsonBody, noQuery, async ctx => {
       const {items} = validate(bulkRequestSchema, ctx.state.body);
       reply(ctx, await quarantine.actOnAll(ctx.state.actor, action, items));
     });
 
-    router.post(`/mail/quarantine/:node_id/:queue_id/${action}`, needs('quarantine:act'), async ctx => {
-      requireNoQuery(ctx);
-      reply(ctx, await quarantine.act(ctx.state.actor, action, mailOf(ctx)));
-    });
+    router.post(`/mail/quarantine/:node_id/:queue_id/${action}`, needs('quarantine:act'), noQuery, async ctx =>
+      reply(ctx, await quarantine.act(ctx.state.actor, action, mailOf(ctx))),
+    );
   }
 
-  router.get('/mail/quarantine/:node_id/:queue_id', needs('quarantine:read'), async ctx => {
-    requireNoQuery(ctx);
-    reply(ctx, await quarantine.get(ctx.state.actor, mailOf(ctx)));
-  });
+  router.get('/mail/quarantine/:node_id/:queue_id', needs('quarantine:read'), noQuery, async ctx =>
+    reply(ctx, await quarantine.get(ctx.state.actor, mailOf(ctx))),
+  );
 
-  router.get('/mail/quarantine/:node_id/:queue_id/body', needs('quarantine:read'), async ctx => {
-    requireNoQuery(ctx);
+  router.get('/mail/quarantine/:node_id/:queue_id/body', needs('quarantine:read'), noQuery, async ctx => {
     const mail = mailOf(ctx);
     const {sizeBytes, stream} = await quarantine.body(ctx.state.actor, mail);
     ctx.status = 200;

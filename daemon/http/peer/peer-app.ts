@@ -53,11 +53,10 @@ export const createPeerApi = ({
     return router;
   };
 
-  const shownBy = createShownCertificates();
   const app = new Koa<PeerState>();
   app.use(answerErrors(log));
   app.use(async (ctx, next) => {
-    const shown = shownBy(ctx);
+    const shown = shownCertificateOf(ctx);
     const peer = identityIn(shown.subjectAltName);
     if (peer && wasRemoved(peer)) {
       ctx.set('Connection', 'close');
@@ -78,7 +77,7 @@ export const createPeerApi = ({
   });
   app.use(routerWith(openRoutes).routes());
   app.use(async (ctx, next) => {
-    const peer = identityIn(shownBy(ctx).subjectAltName);
+    const peer = identityIn(shownCertificateOf(ctx).subjectAltName);
     if (!peer || !isMember(peer)) throw new Fault('insufficient_scope', 'the client certificate names no node of this cluster');
     noteAddress(peer, remoteAddressOf(ctx.req));
     ctx.state.peer = peer;
@@ -97,18 +96,7 @@ const isRenewal = ({method, path}: Koa.Context): boolean => method === 'POST' &&
 
 /** The client certificate, verified after the handshake. */
 export const shownCertificateOf = ({req}: Pick<Koa.Context, 'req'>): ShownCertificate => {
-  const {subjectaltname, valid_to} = (req.socket as TLSSocket).getPeerCertificate();
+  const shown = (req.socket as TLSSocket).getPeerX509Certificate();
   // A closed connection has no certificate any more.
-  return {subjectAltName: subjectaltname, endMs: Date.parse(valid_to) || 0};
-};
-
-/** Caches the certificate by connection, as parsing it takes a noticeable part of a request's time. */
-const createShownCertificates = (): typeof shownCertificateOf => {
-  const certificates = new WeakMap<object, ShownCertificate>();
-  return ctx => {
-    const {socket} = ctx.req;
-    const shown = certificates.get(socket) ?? shownCertificateOf(ctx);
-    certificates.set(socket, shown);
-    return shown;
-  };
+  return {subjectAltName: shown?.subjectAltName, endMs: Date.parse(shown?.validTo ?? '') || 0};
 };

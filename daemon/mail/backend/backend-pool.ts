@@ -166,17 +166,6 @@ export const createBackendFailures = ({log, now, maxRemembered = 1000}: Needs) =
 // failed → dead; an attempt fails → dead, the next pause is twice as long; an attempt or a mail succeeds → forgotten;
 // no mail asks for the server for ten minutes → forgotten
 
-export interface DeadServers {
-  /** Whether the server did not answer the last attempt. */
-  has(server: string): boolean;
-  /** Records that the server did not answer. `tryAgain` resolves with whether it answers, and never rejects. */
-  failed(server: string, tryAgain: () => Promise<boolean>): void;
-  /** Records that the server answered. */
-  worked(server: string): void;
-  /** Ends all background attempts. */
-  close(): void;
-}
-
 interface DeadServersNeeds {
   /** Milliseconds of a monotonic clock. */
   now: () => number;
@@ -196,7 +185,7 @@ export const createDeadServers = ({
   pause = {firstMs: 1000, mostMs: 60_000},
   wantedMs = 600_000,
   maxRemembered = 1000,
-}: DeadServersNeeds): DeadServers => {
+}: DeadServersNeeds) => {
   const notes = new Map<string, Note>();
 
   const forget = (server: string): void => {
@@ -216,19 +205,23 @@ export const createDeadServers = ({
   };
 
   return {
-    has(server) {
+    /** Whether the server did not answer the last attempt. */
+    has(server: string): boolean {
       const note = notes.get(server);
       if (note) note.askedAtMs = now();
       return note !== undefined;
     },
-    failed(server, tryAgain) {
+    /** Records that the server did not answer. `tryAgain` resolves with whether it answers, and never rejects. */
+    failed(server: string, tryAgain: () => Promise<boolean>): void {
       if (notes.has(server) || notes.size >= maxRemembered) return;
       const note: Note = {askedAtMs: now()};
       notes.set(server, note);
       tryLater(server, note, pause.firstMs, tryAgain);
     },
+    /** Records that the server answered. */
     worked: forget,
-    close() {
+    /** Ends all background attempts. */
+    close(): void {
       for (const server of [...notes.keys()]) forget(server);
     },
   };

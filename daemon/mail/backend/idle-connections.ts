@@ -3,22 +3,6 @@
 import type {BackendConnection} from './backend-connection.ts';
 import {isLost} from './command-connection.ts';
 
-export interface IdleConnections {
-  /**
-   * Keeps the connection for the next transaction, or ends it when its server has enough idle ones. `isClean`: no transaction
-   * is open on it.
-   */
-  put(connection: BackendConnection, key: string, isClean: boolean): void;
-  /** The connection that was used last, and for how many milliseconds it has been idle. */
-  take(key: string): {connection: BackendConnection; idleForMs: number} | undefined;
-  /** The connection was closed. */
-  remove(connection: BackendConnection, key: string): void;
-  /** Closes all idle connections of one server and login. */
-  closeAll(key: string): void;
-  /** Ends all idle connections with QUIT, and keeps none from now on. */
-  stop(): Promise<void>;
-}
-
 interface Needs {
   maxPerServer: number;
   idleMs: number;
@@ -33,7 +17,7 @@ interface Entry {
 /** How long an aborted transaction may stay open at the server. */
 const resetMs = 50;
 
-export const createIdleConnections = ({maxPerServer, idleMs}: Needs): IdleConnections => {
+export const createIdleConnections = ({maxPerServer, idleMs}: Needs) => {
   const entriesOf = new Map<string, Entry[]>();
   let isStopped = false;
 
@@ -63,7 +47,11 @@ export const createIdleConnections = ({maxPerServer, idleMs}: Needs): IdleConnec
   };
 
   return {
-    put(connection, key, isClean) {
+    /**
+     * Keeps the connection for the next transaction, or ends it when its server has enough idle ones. `isClean`: no transaction
+     * is open on it.
+     */
+    put(connection: BackendConnection, key: string, isClean: boolean): void {
       if (isStopped || (entriesOf.get(key)?.length ?? 0) >= maxPerServer) void connection.quit();
       else if (isClean) keepClean(connection, key);
       else if (connection.canPipeline) {
@@ -72,17 +60,21 @@ export const createIdleConnections = ({maxPerServer, idleMs}: Needs): IdleConnec
         keep(connection, key, resetMs, () => reset(connection, key));
       } else void reset(connection, key);
     },
-    take(key) {
+    /** The connection that was used last, and for how many milliseconds it has been idle. */
+    take(key: string): {connection: BackendConnection; idleForMs: number} | undefined {
       const entry = entriesOf.get(key)?.at(-1);
       if (!entry) return undefined;
       remove(entry.connection, key);
       return {connection: entry.connection, idleForMs: performance.now() - entry.sinceMs};
     },
+    /** The connection was closed. */
     remove,
-    closeAll(key) {
+    /** Closes all idle connections of one server and login. */
+    closeAll(key: string): void {
       for (const {connection} of entriesOf.get(key) ?? []) connection.close();
     },
-    async stop() {
+    /** Ends all idle connections with QUIT, and keeps none from now on. */
+    async stop(): Promise<void> {
       isStopped = true;
       const entries = [...entriesOf.values()].flat();
       entriesOf.clear();

@@ -13,18 +13,13 @@ export interface ClientLimitNeeds {
   isTrusted(ip: string): boolean;
 }
 
-export interface ClientLimits {
-  /** The reply that refuses this client; undefined admits it and counts it until `leave`. */
-  admit(ip: string): SmtpReply | undefined;
-  leave(ip: string): void;
-}
-
-export const createClientLimits = ({maxConnections, maxConnectionsPerClient, isTrusted}: ClientLimitNeeds): ClientLimits => {
+export const createClientLimits = ({maxConnections, maxConnectionsPerClient, isTrusted}: ClientLimitNeeds) => {
   const byClient = new Map<string, number>();
   let total = 0;
 
   return {
-    admit: ip => {
+    /** The reply that refuses this client; undefined admits it and counts it until `leave`. */
+    admit(ip: string): SmtpReply | undefined {
       const count = byClient.get(ip) ?? 0;
       if (total >= maxConnections) return replies.tooManyConnections;
       if (count >= maxConnectionsPerClient && !isTrusted(ip)) return replies.tooManyFromClient;
@@ -33,7 +28,7 @@ export const createClientLimits = ({maxConnections, maxConnectionsPerClient, isT
       byClient.set(ip, count + 1);
       return undefined;
     },
-    leave: ip => {
+    leave(ip: string): void {
       const count = (byClient.get(ip) ?? 0) - 1;
       total -= 1;
       if (count > 0) byClient.set(ip, count);

@@ -29,9 +29,6 @@ export interface SmtpGatewayNeeds extends ClientLimitNeeds {
   tls: TlsPair;
   maxSize: number;
   maxRecipients: number;
-  maxMailsPerSession?: number;
-  /** Idle time after which a client is disconnected (RFC 5321 section 4.5.3.2.7 asks for five minutes). */
-  socketTimeoutMs?: number;
   /** How long a handshake after STARTTLS may take: 30 s by default. */
   handshakeMs?: number;
   /** How long `stop` waits for mails under way. */
@@ -55,6 +52,9 @@ export interface SmtpGateway {
   stop(): Promise<void>;
 }
 
+const maxMailsPerSession = 1000;
+/** Idle time after which a client is disconnected (RFC 5321 section 4.5.3.2.7 asks for five minutes). */
+const socketTimeoutMs = 300_000;
 /** For the clean-up after disconnected clients, such as files. */
 const cleanUpMs = 1000;
 
@@ -76,7 +76,7 @@ export const startSmtpGateway = async (needs: SmtpGatewayNeeds): Promise<SmtpGat
       size: needs.maxSize,
       maxRecipients: needs.maxRecipients,
       maxCommandLength: 4096,
-      socketTimeout: needs.socketTimeoutMs ?? 300_000,
+      socketTimeout: socketTimeoutMs,
       closeTimeout: drainMs,
       disableReverseLookup: needs.clientNames === undefined,
       resolver: {
@@ -128,7 +128,7 @@ const listen = async ({server}: GatewayServer, {host, port}: HostPort): Promise<
 const mailParameters = new Set(['SIZE', 'BODY', 'SMTPUTF8']);
 
 const createSessions = (needs: SmtpGatewayNeeds) => {
-  const {intake, maxMailsPerSession = 1000, log} = needs;
+  const {intake, log} = needs;
   const messages = createMessageIntake({tmpDir: needs.tmpDir, maxSizeBytes: needs.maxSize});
   const transactions = new Map<string, MailTransaction>();
   const running = new Set<Promise<void>>();

@@ -44,28 +44,21 @@ export type MilterReply =
 /** The peer violates the protocol, or uses an unsupported version: the connection has to end. */
 export class MilterError extends Error {}
 
-export interface CommandReader {
-  push(bytes: Buffer): void;
-  /** The next complete command. Throws MilterError. */
-  next(): MilterCommand | undefined;
-  readonly bufferedBytes: number;
-}
-
 /** Postfix sends at most 64 KiB of a body at once, and header fields up to its header_size_limit (100 KiB). */
 const maxFrameBytes = 1024 * 1024;
 const lengthBytes = 4;
 
-export const createCommandReader = (): CommandReader => {
+export const createCommandReader = () => {
   // One buffer that grows by doubling: if a peer sent single bytes, a list of chunks would take a hundred times their size.
   let buffer: Buffer = Buffer.alloc(0);
   let start = 0;
   let end = 0;
 
   return {
-    get bufferedBytes() {
+    get bufferedBytes(): number {
       return end - start;
     },
-    push(bytes) {
+    push(bytes: Buffer): void {
       const neededBytes = end - start + bytes.length;
       if (end + bytes.length > buffer.length) {
         const larger = neededBytes > buffer.length ? Buffer.allocUnsafe(Math.max(4096, neededBytes * 2)) : buffer;
@@ -77,7 +70,8 @@ export const createCommandReader = (): CommandReader => {
       bytes.copy(buffer, end);
       end += bytes.length;
     },
-    next() {
+    /** The next complete command. Throws MilterError. */
+    next(): MilterCommand | undefined {
       if (end - start < lengthBytes) return undefined;
       const sizeBytes = buffer.readUInt32BE(start);
       if (sizeBytes === 0 || sizeBytes > maxFrameBytes) throw new MilterError(`a frame of ${sizeBytes} bytes`);

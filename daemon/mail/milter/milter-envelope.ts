@@ -42,22 +42,14 @@ export interface EnvelopeNeeds {
   intake: Pick<MilterIntake, 'claim' | 'canTakeMail'>;
 }
 
-export interface MilterEnvelope {
-  readonly client: Client;
-  /** The sender and the recipients accepted so far. */
-  facts(): Envelope;
-  /** The owner of the mail. `foreign`: no domain of ours; undefined: there is no recipient yet. */
-  owner(): Ownership | 'foreign' | undefined;
-  /** The reply that refuses this recipient; undefined accepts it. */
-  rcpt(command: CommandOf<'rcpt'>, macros: Macros): SmtpReply | undefined;
-}
+export type MilterEnvelope = ReturnType<typeof createMilterEnvelope>;
 
 /** `session`: facts that hold for all mails of the client. */
 export const createMilterEnvelope = (
   {isTrusted, intake}: EnvelopeNeeds,
   session: {peer: Peer; helo: string; isSecure: boolean},
   {address, parameters, macros}: CommandOf<'mail'> & {macros: Macros},
-): MilterEnvelope => {
+) => {
   const {peer, helo, isSecure} = session;
   const upper = parameters.map(parameter => parameter.toUpperCase());
   const isUtf8 = upper.includes('SMTPUTF8');
@@ -88,6 +80,7 @@ export const createMilterEnvelope = (
     return undefined;
   };
 
+  /** The reply that refuses this recipient; undefined accepts it. */
   const rcpt = (command: CommandOf<'rcpt'>, rcptMacros: Macros): SmtpReply | undefined => {
     // Postfix itself refuses this recipient, and only reports it.
     if (rcptMacros.get('{rcpt_mailer}') === 'error') return undefined;
@@ -106,7 +99,9 @@ export const createMilterEnvelope = (
 
   return {
     client,
-    facts: () => ({sender: sender ?? '', recipients: [...recipients], isUtf8, isEightBit}),
+    /** The sender and the recipients accepted so far. */
+    facts: (): Envelope => ({sender: sender ?? '', recipients: [...recipients], isUtf8, isEightBit}),
+    /** The owner of the mail. `foreign`: no domain of ours; undefined: there is no recipient yet. */
     owner: () => owner,
     rcpt,
   };

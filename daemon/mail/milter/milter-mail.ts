@@ -29,15 +29,9 @@ interface ContentStep {
   complete?: JudgedMail;
 }
 
-export interface MilterMail {
-  readonly envelope: MilterEnvelope;
-  /** False while only envelope commands have arrived. */
-  readonly hasContent: boolean;
-  /** Throws MilterError for a command at the wrong stage. */
-  receive(command: ContentCommand, macros: Macros): ContentStep;
-}
+export type MilterMail = ReturnType<typeof createMilterMail>;
 
-export const createMilterMail = (envelope: MilterEnvelope, {hasLeadingSpace}: MilterOptions): MilterMail => {
+export const createMilterMail = (envelope: MilterEnvelope, {hasLeadingSpace}: MilterOptions) => {
   let stage: 'envelope' | 'header' | 'body' = 'envelope';
   let queueId: string | undefined;
 
@@ -72,10 +66,12 @@ export const createMilterMail = (envelope: MilterEnvelope, {hasLeadingSpace}: Mi
 
   return {
     envelope,
-    get hasContent() {
+    /** False while only envelope commands have arrived. */
+    get hasContent(): boolean {
       return stage !== 'envelope';
     },
-    receive(command, macros) {
+    /** Throws MilterError for a command at the wrong stage. */
+    receive(command: ContentCommand, macros: Macros): ContentStep {
       const owner = envelope.owner();
       if (owner === undefined) throw new MilterError('content of a mail without a recipient');
       // Foreign mail is accepted with the first possible answer, mostly before its content is sent.
@@ -94,31 +90,27 @@ const goOn = (bytes: Buffer[]): ContentStep => ({bytes, reply: {kind: 'continue'
 const headerBytes = ({name, value}: CommandOf<'header'>, hasLeadingSpace: boolean): Buffer =>
   Buffer.from(`${name}:${hasLeadingSpace ? '' : ' '}${value.replace(/\r?\n/g, '\r\n')}\r\n`, 'latin1');
 
-export interface MilterContent {
-  /** Resolves when the buffer has space for more. */
-  push(bytes: Buffer): Promise<void>;
-  /** Ends the content. The caller has to call `discard` afterwards. Undefined when the content was discarded before. */
-  end(): Promise<Taken | undefined>;
-  /** Frees everything, at any time. A second call has no effect. */
-  discard(): Promise<void>;
-}
+export type MilterContent = ReturnType<typeof startMilterContent>;
 
 const bufferBytes = 256 * 1024;
 
-export const startMilterContent = (messages: MessageIntake, name: string): MilterContent => {
+export const startMilterContent = (messages: MessageIntake, name: string) => {
   const stream = new PassThrough({highWaterMark: bufferBytes});
   // Rejects only when the stream breaks off.
   const taking = messages.take(stream, name).catch(() => undefined);
 
   return {
-    async push(bytes) {
+    /** Resolves when the buffer has space for more. */
+    async push(bytes: Buffer): Promise<void> {
       if (!stream.destroyed && !stream.write(bytes)) await drained(stream);
     },
-    async end() {
+    /** Ends the content. The caller has to call `discard` afterwards. Undefined when the content was discarded before. */
+    async end(): Promise<Taken | undefined> {
       stream.end();
       return taking;
     },
-    async discard() {
+    /** Frees everything, at any time. A second call has no effect. */
+    async discard(): Promise<void> {
       stream.destroy();
       const taken = await taking;
       if (taken?.kind === 'taken') await taken.content.discard();

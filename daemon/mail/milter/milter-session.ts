@@ -17,21 +17,13 @@ export type SessionAction =
   | {kind: 'forget'}
   | {kind: 'close'};
 
-export interface MilterSession {
-  /** Throws MilterError when the peer violates the protocol. */
-  receive(command: MilterCommand): SessionAction[];
-  /** The answer to the end of a mail; no actions when that mail was forgotten meanwhile. */
-  judged(mail: JudgedMail, replies: readonly MilterReply[]): SessionAction[];
-  isJudging(mail: JudgedMail): boolean;
-  /** From the first content command until the answer to the mail. */
-  readonly isMailUnderWay: boolean;
-}
+export type MilterSession = ReturnType<typeof createMilterSession>;
 
 type PeerClient = {peer: Peer; helo: string; isSecure: boolean};
 type SessionCommand = Exclude<MilterCommand, CommandOf<'negotiate'>>;
 type MailCommand = CommandOf<'mail' | 'rcpt'> | ContentCommand;
 
-export const createMilterSession = (needs: EnvelopeNeeds): MilterSession => {
+export const createMilterSession = (needs: EnvelopeNeeds) => {
   const macros = createStageMacros();
   const mails = createMailProgress();
   let options: MilterOptions | undefined;
@@ -81,7 +73,8 @@ export const createMilterSession = (needs: EnvelopeNeeds): MilterSession => {
   };
 
   return {
-    receive(command) {
+    /** Throws MilterError when the peer violates the protocol. */
+    receive(command: MilterCommand): SessionAction[] {
       if (command.kind === 'negotiate') {
         if (options) throw new MilterError('a second negotiation');
         options = negotiate(command);
@@ -92,12 +85,14 @@ export const createMilterSession = (needs: EnvelopeNeeds): MilterSession => {
         throw new MilterError('a command before the answer to the last one');
       return handle(command, options);
     },
-    judged(mail, replies) {
+    /** The answer to the end of a mail; no actions when that mail was forgotten meanwhile. */
+    judged(mail: JudgedMail, replies: readonly MilterReply[]): SessionAction[] {
       if (!mails.endJudging(mail)) return [];
       return [{kind: 'answer', replies: options?.hasLeadingSpace ? replies.map(withLeadingSpace) : [...replies]}];
     },
     isJudging: mails.isJudging,
-    get isMailUnderWay() {
+    /** From the first content command until the answer to the mail. */
+    get isMailUnderWay(): boolean {
       return mails.isUnderWay();
     },
   };

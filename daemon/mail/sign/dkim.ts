@@ -11,44 +11,37 @@ export interface SigningKey {
   private_key_pem: string;
 }
 
-export interface DkimSigner {
-  /**
-   * The DKIM-Signature header fields to put before the mail, one per key, each ending in CRLF; empty without keys. Rejects with
-   * `unavailable` when signing fails: mail of a domain that signs must not leave without a signature.
-   */
-  sign(content: MailContent, keys: readonly SigningKey[]): Promise<Buffer>;
-}
-
 const algorithms: Record<DkimAlgorithm, string> = {'rsa-2048': 'rsa-sha256', ed25519: 'ed25519-sha256'};
 
-/** Signs relaxed/relaxed (RFC 6376), with RSA or Ed25519 (RFC 8463). Reads the mail once for all keys. */
-export const createDkimSigner = (): DkimSigner => ({
-  async sign(content, keys) {
-    const signatureData = keys.map(key => ({
-      signingDomain: key.domain,
-      selector: key.selector,
-      privateKey: key.private_key_pem,
-      algorithm: algorithms[key.algorithm],
-    }));
-    const [first] = signatureData;
-    if (!first) return Buffer.alloc(0);
+/**
+ * The DKIM-Signature header fields to put before the mail, one per key, each ending in CRLF; empty without keys. Signs relaxed/relaxed
+ * (RFC 6376), with RSA or Ed25519 (RFC 8463), and reads the mail once for all keys. Rejects with `unavailable` when signing fails:
+ * mail of a domain that signs must not leave without a signature.
+ */
+export const signMail = async (content: MailContent, keys: readonly SigningKey[]): Promise<Buffer> => {
+  const signatureData = keys.map(key => ({
+    signingDomain: key.domain,
+    selector: key.selector,
+    privateKey: key.private_key_pem,
+    algorithm: algorithms[key.algorithm],
+  }));
+  const [first] = signatureData;
+  if (!first) return Buffer.alloc(0);
 
-    // Loaded on demand: it is half of the code that a node would load, and most nodes sign nothing.
-    const {dkimSign} = await import('mailauth/lib/dkim/sign.js');
-    const {signatures, errors} = await dkimSign(Readable.from(withHeaderEnd(content)), {
-      canonicalization: 'relaxed/relaxed',
-      signTime: new Date(),
-      // The declared type also requires one key at the top level, but only the list is used.
-      ...first,
-      signatureData,
-    });
+  // Loaded on demand: it is half of the code that a node would load, and most nodes sign nothing.
+  const {dkimSign} = await import('mailauth/lib/dkim/sign.js');
+  const {signatures, errors} = await dkimSign(Readable.from(withHeaderEnd(content)), {
+    canonicalization: 'relaxed/relaxed',
+    signTime: new Date(),
+    // The declared type also requires one key at the top level, but only the list is used.
+    ...first,
+    signatureData,
+  });
 
-    const [error] = errors ?? [];
-    if (error)
-      throw new Fault('unavailable', 'The mail could not be signed; look at the DKIM keys of its domain', {cause: error});
-    return Buffer.from(signatures, 'latin1');
-  },
-});
+  const [error] = errors ?? [];
+  if (error) throw new Fault('unavailable', 'The mail could not be signed; look at the DKIM keys of its domain', {cause: error});
+  return Buffer.from(signatures, 'latin1');
+};
 
 /** A mail that ends within its header block is signed as a header with an empty body. */
 async function* withHeaderEnd(content: MailContent): AsyncGenerator<Buffer> {

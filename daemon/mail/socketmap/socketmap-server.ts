@@ -21,17 +21,10 @@ export interface SocketmapNeeds {
   idleMs?: number;
 }
 
-export interface SocketmapServer {
-  /** The address with the actual port if port 0 was requested. */
-  address: LocalAddress;
-  /** Accepts no more requests, and answers pending ones within `graceMs`. */
-  stop(graceMs: number): Promise<void>;
-}
-
 /** Postfix accepts replies up to this size, and its longest keys are far shorter. */
 const maxRequestBytes = 100_000;
 
-export const startSocketmapServer = async (needs: SocketmapNeeds): Promise<SocketmapServer> => {
+export const startSocketmapServer = async (needs: SocketmapNeeds) => {
   const {maxConnections = 2000, idleMs = 120_000} = needs;
   const open = new Map<Socket, {finish(): void}>();
   let isStopping = false;
@@ -46,8 +39,10 @@ export const startSocketmapServer = async (needs: SocketmapNeeds): Promise<Socke
     socket.once('close', () => open.delete(socket));
   });
   return {
+    /** The address with the actual port if port 0 was requested. */
     address: listener.address,
-    async stop(graceMs) {
+    /** Accepts no more requests, and answers pending ones within `graceMs`. */
+    async stop(graceMs: number): Promise<void> {
       isStopping = true;
       const closed = Promise.all([listener.stop(), ...[...open.keys()].map(socketClosed)]);
       for (const {finish} of open.values()) finish();
@@ -136,11 +131,6 @@ const replyText = (answer: TableAnswer): string => {
   }
 };
 
-export interface NetstringReader {
-  /** The netstrings that `chunk` completes, in order. Throws a `MalformedNetstring` for other bytes; the reader is unusable then. */
-  push(chunk: Buffer): Buffer[];
-}
-
 export class MalformedNetstring extends Error {
   override name = 'MalformedNetstring';
 }
@@ -148,7 +138,7 @@ export class MalformedNetstring extends Error {
 const [zero, nine, colon, comma] = ['0', '9', ':', ','].map(sign => sign.charCodeAt(0)) as [number, number, number, number];
 
 /** Buffers at most `maxBytes` and a few digits, whatever length is announced. */
-export const createNetstringReader = (maxBytes: number): NetstringReader => {
+export const createNetstringReader = (maxBytes: number) => {
   const maxDigits = String(maxBytes).length;
   let digits = '';
   /** Missing bytes of the current netstring, including its comma; undefined while its length is read. */
@@ -185,7 +175,8 @@ export const createNetstringReader = (maxBytes: number): NetstringReader => {
   };
 
   return {
-    push(chunk) {
+    /** The netstrings that `chunk` completes, in order. Throws a `MalformedNetstring` for other bytes; the reader is unusable then. */
+    push(chunk: Buffer): Buffer[] {
       const complete: Buffer[] = [];
       for (let at = 0; at < chunk.length; ) {
         if (missing === undefined) at = readLength(chunk, at);

@@ -5,10 +5,9 @@ import {testQueue} from '../../helpers/hold-queue.ts';
 test('with the clock put back Postfix’s queue is looked at as before, once at a time', async t => {
   const mails = await testQueue(t);
   let failures = 0;
-  const postfix = openPostfix({
-    config: {config_dir: '/nonexistent', reconcile_interval: 10},
-    nodeId: 'alpha',
-    store: mails.store,
+  const base = {
+    config: {postfix: {config_dir: '/nonexistent', reconcile_interval: 10}},
+    storage: {nodeId: 'alpha', store: mails.store, spool: mails.spool},
     records: {domainDirectory: {findByName: () => undefined}},
     log: {debug() {}, info() {}, warn() {}, error() {}},
     metrics: {
@@ -21,9 +20,8 @@ test('with the clock put back Postfix’s queue is looked at as before, once at 
       mails.now += 500;
       return mails.now;
     },
-    spool: mails.spool,
-    onHeld() {},
-  } as unknown as Parameters<typeof openPostfix>[0]);
+  } as unknown as Parameters<typeof openPostfix>[0];
+  const postfix = openPostfix(base, () => {});
   const poll = postfix?.createPoll(mails.queue);
   await poll?.run();
 

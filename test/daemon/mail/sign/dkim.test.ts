@@ -2,14 +2,13 @@ import {readdirSync, readFileSync} from 'node:fs';
 import {Readable} from 'node:stream';
 import test from 'ava';
 import {dkimVerify} from 'mailauth/lib/dkim/verify.js';
-import {createDkimSigner, type SigningKey} from '../../../../daemon/mail/sign/dkim.ts';
+import {type SigningKey, signMail} from '../../../../daemon/mail/sign/dkim.ts';
 import {traceHeader} from '../../../../daemon/mail/trace-header.ts';
 import {dkimRecord, generateDkimKey} from '../../../../daemon/services/domains/domain-parts.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import {type DkimAlgorithm, dkimAlgorithms} from '../../../../shared/field-rules.ts';
 import {contentOf, headersOf, receivedMail, sample} from '../../../helpers/received-mail.ts';
 
-const signer = createDkimSigner();
 const records = new Map<string, string>();
 
 const makeKey = async (algorithm: DkimAlgorithm): Promise<SigningKey> => {
@@ -39,7 +38,7 @@ const verdicts = async (bytes: Buffer): Promise<string[]> => {
 const passed = ['ed25519 pass', 'rsa-2048 pass'];
 
 const signed = async (bytes: Buffer, chunkBytes?: number): Promise<Buffer> =>
-  Buffer.concat([await signer.sign(contentOf(bytes, chunkBytes), keys), bytes]);
+  Buffer.concat([await signMail(contentOf(bytes, chunkBytes), keys), bytes]);
 
 const sharedFolder = new URL('../../../../../shared/mail/', import.meta.url);
 const sharedMails = (): string[] => {
@@ -82,7 +81,7 @@ test('odd endings and odd headers verify as well', async t => {
 
 test('a mail without a body is signed as what it becomes with an empty one', async t => {
   for (const header of ['From: a@example.net\r\nSubject: x', 'From: a@example.net\r\nSubject: x\r\n']) {
-    const signatures = await signer.sign(contentOf(Buffer.from(header)), keys);
+    const signatures = await signMail(contentOf(Buffer.from(header)), keys);
     t.deepEqual(await verdicts(Buffer.concat([signatures, Buffer.from(`${header.trimEnd()}\r\n\r\n`)])), passed);
   }
 });
@@ -115,7 +114,7 @@ test('a change of one byte in body, subject or sender breaks every signature', a
 });
 
 test('what a reader sees is covered', async t => {
-  const signatures = await signer.sign(contentOf(sample('plain.eml')), keys);
+  const signatures = await signMail(contentOf(sample('plain.eml')), keys);
 
   for (const field of headersOf(signatures)) {
     const covered =
@@ -129,7 +128,7 @@ test('what a reader sees is covered', async t => {
 });
 
 test('signatures are whole header fields with lines of at most 78 characters', async t => {
-  const signatures = await signer.sign(contentOf(sample('plain.eml')), keys);
+  const signatures = await signMail(contentOf(sample('plain.eml')), keys);
 
   t.deepEqual(
     headersOf(signatures).map(field => field.name),
@@ -150,14 +149,14 @@ test('how the content is cut makes no difference', async t => {
 });
 
 test('without keys nothing is put in front', async t => {
-  t.is((await signer.sign(contentOf(sample('plain.eml')), [])).length, 0);
+  t.is((await signMail(contentOf(sample('plain.eml')), [])).length, 0);
 });
 
 test('a key that cannot sign, or content that cannot be read, is a fault and never an unsigned mail', async t => {
   const [key] = keys;
   const broken = {...(key as SigningKey), private_key_pem: 'no key'};
 
-  const fault = await t.throwsAsync(signer.sign(contentOf(sample('plain.eml')), [...keys, broken]), {instanceOf: Fault});
+  const fault = await t.throwsAsync(signMail(contentOf(sample('plain.eml')), [...keys, broken]), {instanceOf: Fault});
   t.is(fault?.code, 'unavailable');
 
   const unreadable = {
@@ -169,5 +168,5 @@ test('a key that cannot sign, or content that cannot be read, is a fault and nev
         },
       }),
   };
-  await t.throwsAsync(signer.sign(unreadable, keys), {message: 'disk'});
+  await t.throwsAsync(signMail(unreadable, keys), {message: 'disk'});
 });
