@@ -99,7 +99,7 @@ serialWith('Postfix', postfixMissing() ?? programsMissing(['/usr/bin/sudo']))(
   },
 );
 
-serialWith('Postfix', postfixMissing())('[Postfix] a Postfix that is none is said to be', async t => {
+serialWith('Postfix', postfixMissing())('a Postfix that is none is said to be', async t => {
   const programs = createPostfixPrograms({configDir: '/nonexistent'});
 
   const error = await t.throwsAsync(async () => programs.change('release', ['BCDFGHJKLM']), {instanceOf: PostfixRefusal});
