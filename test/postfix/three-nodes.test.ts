@@ -181,23 +181,3 @@ ifPostfix('a domain created on one node is taken mail for by the Postfix of anot
   await eventually(() => deliveredTo('soon.example') === 1);
   t.false((await beta.postfix.log()).includes('reload'));
 });
-
-ifPostfix('with one node stopped the list is partial and says so, and its mails are back when it is', async t => {
-  const {alpha, gamma, all} = sites();
-  const domain = await createDomain();
-  const held: MailReference[] = [];
-  for (const site of all) held.push(await hold(site, domain));
-  await gamma.node.stop();
-
-  const {status, json, headers} = await list(alpha, domain);
-  const shown = await alpha.node.mfctl(['quarantine', 'list', '--domain', domain, '-o', 'name']);
-  const strict = await alpha.node.mfctl(['quarantine', 'list', '--domain', domain, '--strict']);
-  await gamma.node.start();
-
-  t.deepEqual([status, json.message, headers['x-unreachable-nodes']], [200, 'Partial', 'gamma']);
-  t.deepEqual(json.data.map(idOf).toSorted(), held.slice(0, 2).map(idOf).toSorted());
-  t.is(shown.code, 0, shown.stderr);
-  t.regex(shown.stderr, /the list is incomplete: gamma did not answer/);
-  t.is(strict.code, 6, strict.stderr);
-  await eventually(async () => (await idsIn(alpha, domain)).length === 3);
-});
