@@ -1,3 +1,4 @@
+// Nodes on hosts of their own, some of which cannot reach others.
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {attemptJoin, makeToken} from '../helpers/join-attempt.ts';

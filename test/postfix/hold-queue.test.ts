@@ -1,3 +1,4 @@
+// The hold queue of a real Postfix as part of a node's quarantine, without a milter: it lists every mail on hold there.
 import {eventually} from '../helpers/eventually.ts';
 import {splitTrace} from '../helpers/mail-node.ts';
 import {postfixMissing} from '../helpers/postfix.ts';

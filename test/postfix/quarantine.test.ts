@@ -1,3 +1,5 @@
+// The whole path with real programs: mail comes to Postfix, mfd scores it with Rspamd, Postfix holds it, people decide through
+// mfctl.
 import {formatHostPort} from '../../shared/host-port.ts';
 import {startMilterNode} from '../helpers/milter-node.ts';
 import {closedPort} from '../helpers/ports.ts';

@@ -1,3 +1,4 @@
+// Ten thousand mails on hold in a real Postfix beside a real node: the list, single actions, and bulk actions.
 import type {ActionOutcome, HeldMail} from '../../shared/held-mail.ts';
 import {quantilesOf} from '../bench/quantiles.ts';
 import {eventually} from '../helpers/eventually.ts';

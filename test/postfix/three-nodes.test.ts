@@ -1,3 +1,4 @@
+// Three nodes of one cluster, each beside a Postfix of its own: their hold queues form one quarantine.
 import {testString} from '../../daemon/mail/content-check.ts';
 import type {BulkResult, HeldMail, MailReference} from '../../shared/held-mail.ts';
 import {type Cluster, type ClusterNode, startCluster, type ThreeNodes} from '../helpers/cluster.ts';

@@ -1,3 +1,4 @@
+// Domain files between two real clusters, applied by the built program.
 import test from 'ava';
 import {startNode, type TestNode} from '../helpers/node.ts';
 

@@ -1,3 +1,4 @@
+// The quarantine with mfctl: the built program against a built node.
 import test from 'ava';
 import {heldIds, send, startHoldingNode} from '../helpers/cli/holding-node.ts';
 

@@ -1,3 +1,4 @@
+// The milter of a real node, with a test that plays Postfix: this also runs where Postfix is not installed.
 import {connect} from 'node:net';
 import {join} from 'node:path';
 import test from 'ava';
