@@ -1,6 +1,7 @@
 // A real node with one domain and the backend that it delivers to, and common steps of mail tests.
 import {readdir} from 'node:fs/promises';
 import {join} from 'node:path';
+import type {HeldMail} from '../../shared/held-mail.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
 import type {Owner} from './daemon.ts';
 import {type ApiAnswer, type NodeOptions, startNode, type TestNode} from './node.ts';
@@ -9,17 +10,7 @@ import {type SinkOptions, type SmtpSink, startSmtpSink} from './smtp-sink.ts';
 
 export {eventually} from './eventually.ts';
 
-export interface Held {
-  node_id: string;
-  queue_id: string;
-  sender: string;
-  recipients: string[];
-  subject: string;
-  score: number;
-  symbols: string[];
-  reason: string;
-  size_bytes: number;
-}
+export type Held = HeldMail;
 
 export interface Sending {
   from?: string;
@@ -35,8 +26,10 @@ export interface MailNode extends TestNode {
   send(raw: string | Buffer, sending?: Sending): Promise<Reply>;
   createDomain(domain: object): Promise<number>;
   updateDomain(changes: object): Promise<void>;
-  /** All held mails that match, newest first. */
+  /** One page of the held mails that match, newest first. */
   held(query?: string): Promise<Held[]>;
+  /** All held mails, page by page. */
+  allHeld(): Promise<Held[]>;
   /** The only held mail. */
   onlyHeld(): Promise<Held>;
   body(mail: Held): Promise<Buffer>;
@@ -80,6 +73,14 @@ export const startMailNode = async (owner: Owner, options: MailNodeOptions = {})
     domainId,
     createDomain,
     held,
+    async allHeld() {
+      const mails: Held[] = [];
+      for (;;) {
+        const page = await held(`limit=1000&offset=${mails.length}`);
+        mails.push(...page);
+        if (page.length < 1000) return mails;
+      }
+    },
     send: async (raw, {from = 'ada@example.net', to = 'ben@example.com', parameters} = {}) =>
       (await sendMail({port: node.smtpPort, from, to, raw, ...(parameters !== undefined && {parameters})})).reply,
     updateDomain: async changes => {

@@ -1,5 +1,4 @@
 // Three nodes of one cluster, each beside a Postfix of its own: their hold queues form one quarantine.
-import test from 'ava';
 import {testString} from '../../daemon/mail/content-check.ts';
 import type {BulkResult, HeldMail, MailReference} from '../../shared/held-mail.ts';
 import {type Cluster, type ClusterNode, startCluster, type ThreeNodes} from '../helpers/cluster.ts';
@@ -9,10 +8,10 @@ import {forFile} from '../helpers/for-file.ts';
 import {type PrivatePostfix, postfixMissing, startPostfix} from '../helpers/postfix.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
 import {makeSocketFolder} from '../helpers/socket-folder.ts';
+import {serialWith} from '../helpers/test-with.ts';
 
 const missing = postfixMissing();
-const ifPostfix = missing === undefined ? test.serial : test.serial.skip;
-const named = (title: string) => `[Postfix] ${title}${missing === undefined ? '' : ` (skipped: ${missing})`}`;
+const ifPostfix = serialWith('Postfix', missing);
 
 const names = ['alpha', 'beta', 'gamma'] as const;
 
@@ -82,12 +81,9 @@ const hold = async (site: Site, domain: string): Promise<MailReference> => {
   const {code, text} = await send(site, `ben@${domain}`, testString);
   const queue_id = / queued as (\w+)$/.exec(text)?.[1];
   if (code !== 250 || queue_id === undefined) throw new Error(`${code} ${text}`);
-  await eventually(async () => (await onHold(site)).includes(queue_id));
+  await eventually(async () => (await site.postfix.onHold()).includes(queue_id));
   return {node_id: site.name, queue_id};
 };
-
-const onHold = async ({postfix}: Site): Promise<string[]> =>
-  (await postfix.queue()).filter(({queue_name}) => queue_name === 'hold').map(({queue_id}) => queue_id);
 
 const list = async ({node}: Site, domain: string) => node.api('GET', `mail/quarantine?limit=1000&domain=${domain}`);
 const idOf = ({node_id, queue_id}: MailReference): string => `${node_id}/${queue_id}`;
@@ -96,7 +92,7 @@ const idsIn = async (site: Site, domain: string): Promise<string[]> =>
 const deliveredTo = (domain: string): number =>
   sites().cluster.sink.mails.filter(({recipients}) => recipients[0]?.endsWith(`@${domain}`)).length;
 
-ifPostfix(named('what three Postfixes hold is one list, the same on every node'), async t => {
+ifPostfix('what three Postfixes hold is one list, the same on every node', async t => {
   const {all} = sites();
   const domain = await createDomain();
 
@@ -110,13 +106,13 @@ ifPostfix(named('what three Postfixes hold is one list, the same on every node')
     t.deepEqual(json.data.map(idOf).toSorted(), held.map(idOf).toSorted());
     t.true(json.data.every(({score}: HeldMail) => score === 10));
     const own = held.filter(({node_id}) => node_id === site.name).map(({queue_id}) => queue_id);
-    t.deepEqual((await onHold(site)).filter(id => own.includes(id)).toSorted(), own.toSorted());
+    t.deepEqual((await site.postfix.onHold()).filter(id => own.includes(id)).toSorted(), own.toSorted());
     const {stdout} = await site.node.mfctl(['quarantine', 'list', '--domain', domain, '-o', 'name']);
     t.deepEqual(stdout.trim().split('\n').toSorted(), held.map(idOf).toSorted());
   }
 });
 
-ifPostfix(named('released on one node, a mail that the Postfix of another holds is delivered by that one'), async t => {
+ifPostfix('released on one node, a mail that the Postfix of another holds is delivered by that one', async t => {
   const {alpha, beta, gamma} = sites();
   const domain = await createDomain();
   const mail = await hold(beta, domain);
@@ -125,14 +121,14 @@ ifPostfix(named('released on one node, a mail that the Postfix of another holds 
 
   t.is(code, 0, stderr);
   await eventually(() => deliveredTo(domain) === 1);
-  t.false((await onHold(beta)).includes(mail.queue_id));
+  t.false((await beta.postfix.onHold()).includes(mail.queue_id));
   t.deepEqual(await idsIn(gamma, domain), []);
   const delivery = new RegExp(`${mail.queue_id}: to=<ben@${domain}>.* status=sent`);
   await eventually(async () => delivery.test(await beta.postfix.log()));
   for (const other of [alpha, gamma]) t.false((await other.postfix.log()).includes(mail.queue_id));
 });
 
-ifPostfix(named('many at once, on one node, are released and discarded by the three Postfixes that hold them'), async t => {
+ifPostfix('many at once, on one node, are released and discarded by the three Postfixes that hold them', async t => {
   const {alpha, gamma, all} = sites();
   const domain = await createDomain();
   const [released, discarded]: [MailReference[], MailReference[]] = [[], []];
@@ -152,12 +148,12 @@ ifPostfix(named('many at once, on one node, are released and discarded by the th
   await eventually(() => deliveredTo(domain) === 3);
   for (const site of all) {
     t.deepEqual(await idsIn(site, domain), []);
-    const ids = new Set(await onHold(site));
+    const ids = new Set(await site.postfix.onHold());
     t.false([...released, ...discarded].some(({queue_id}) => ids.has(queue_id)));
   }
 });
 
-ifPostfix(named('a mail released by hand at one node disappears from the list that another shows'), async t => {
+ifPostfix('a mail released by hand at one node disappears from the list that another shows', async t => {
   const {alpha, gamma} = sites();
   const domain = await createDomain();
   const [mail, other] = [await hold(gamma, domain), await hold(gamma, domain)];
@@ -170,7 +166,7 @@ ifPostfix(named('a mail released by hand at one node disappears from the list th
   t.is(late.code, 5, late.stderr);
 });
 
-ifPostfix(named('a domain created on one node is taken mail for by the Postfix of another, with no reload'), async t => {
+ifPostfix('a domain created on one node is taken mail for by the Postfix of another, with no reload', async t => {
   const {alpha, beta, cluster} = sites();
   const before = await send(beta, 'ben@soon.example', 'Hello');
 
@@ -182,24 +178,4 @@ ifPostfix(named('a domain created on one node is taken mail for by the Postfix o
   t.is(after.code, 250, after.text);
   await eventually(() => deliveredTo('soon.example') === 1);
   t.false((await beta.postfix.log()).includes('reload'));
-});
-
-ifPostfix(named('with one node stopped the list is partial and says so, and its mails are back when it is'), async t => {
-  const {alpha, gamma, all} = sites();
-  const domain = await createDomain();
-  const held: MailReference[] = [];
-  for (const site of all) held.push(await hold(site, domain));
-  await gamma.node.stop();
-
-  const {status, json, headers} = await list(alpha, domain);
-  const shown = await alpha.node.mfctl(['quarantine', 'list', '--domain', domain, '-o', 'name']);
-  const strict = await alpha.node.mfctl(['quarantine', 'list', '--domain', domain, '--strict']);
-  await gamma.node.start();
-
-  t.deepEqual([status, json.message, headers['x-unreachable-nodes']], [200, 'Partial', 'gamma']);
-  t.deepEqual(json.data.map(idOf).toSorted(), held.slice(0, 2).map(idOf).toSorted());
-  t.is(shown.code, 0, shown.stderr);
-  t.regex(shown.stderr, /the list is incomplete: gamma did not answer/);
-  t.is(strict.code, 6, strict.stderr);
-  await eventually(async () => (await idsIn(alpha, domain)).length === 3);
 });

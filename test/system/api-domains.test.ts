@@ -1,10 +1,8 @@
 import test from 'ava';
+import {pathsOf} from '../helpers/api-call.ts';
 import {useApiNode} from '../helpers/api-node.ts';
-import type {ApiAnswer} from '../helpers/node.ts';
 
 const node = useApiNode();
-
-const pathsOf = ({json}: ApiAnswer): string[] => json.error.fields.map(({path}: {path: string}) => path).sort();
 
 test('a domain needs a name and a backend; everything else has the documented default', async t => {
   const {status, json, headers} = await node().api('POST', 'domains', {
@@ -55,14 +53,7 @@ test('what is no host name with a dot is refused', async t => {
   const refused = [
     ...[
       '',
-      '.',
-      'nodot',
-      'a..b',
-      '.a.test',
-      'a.test..',
-      '-a.test',
-      'a-.test',
-      'under_score.test',
+      ...'. nodot a..b .a.test a.test.. -a.test a-.test under_score.test'.split(' '),
       'sp ace.test',
       'a.test/x',
       'a@b.test',
@@ -80,27 +71,13 @@ test('what is no host name with a dot is refused', async t => {
 test('backend servers are host:port, IPv6 in brackets', async t => {
   const {id} = await node().createDomain();
   const good = [
-    'mx.test:25',
-    'MX-1.test:1',
-    'under_score:65535',
-    '192.0.2.1:2525',
-    '[2001:db8::1]:25',
-    '[::ffff:192.0.2.1]:25',
+    ...'mx.test:25 MX-1.test:1 under_score:65535 192.0.2.1:2525 [2001:db8::1]:25 [::ffff:192.0.2.1]:25'.split(' '),
     'localhost:25',
   ];
   const bad = [
     '',
-    'mx.test',
-    'mx.test:',
-    ':25',
-    'mx.test:0',
-    'mx.test:65536',
-    'mx.test:25:25',
-    '2001:db8::1:25',
-    '[2001:db8::1]',
-    '[mx.test]:25',
-    '999.1.1.1:25',
-    '1.2.3:25',
+    ...'mx.test mx.test: :25 mx.test:0 mx.test:65536 mx.test:25:25 2001:db8::1:25 [2001:db8::1] [mx.test]:25'.split(' '),
+    ...'999.1.1.1:25 1.2.3:25'.split(' '),
     'a b:25',
     'http://mx.test:25',
     'mx.test:25 ',
@@ -144,16 +121,8 @@ test('all wrong fields of a domain are listed at once, unknown ones among them',
         colour: 'red',
       },
       [
-        'active',
-        'backend_servers',
-        'colour',
-        'direction',
-        'dkim_active',
-        'dmarc_reporting',
-        'name',
-        'quarantine_threshold',
-        'reject_threshold',
-        'tenant_id',
+        ...'active backend_servers colour direction dkim_active dmarc_reporting name quarantine_threshold'.split(' '),
+        ...'reject_threshold tenant_id'.split(' '),
       ],
     ],
     [{name: 'nodot', backend_servers: ['a:1'], quarantine_threshold: 9, reject_threshold: 8}, ['name', 'quarantine_threshold']],
