@@ -16,7 +16,6 @@ import type {
   Summary,
 } from '../../shared/held-mail.ts';
 import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
-import {type EndingOptions, endingTransport} from './ending-transport.ts';
 import {
   type Answer,
   createTransport,
@@ -102,8 +101,7 @@ export interface CreatedToken {
 }
 
 /** Loaded when a command first needs it, so that help does not wait for it. */
-export const createClient = async (needs: TransportOptions & EndingOptions): Promise<Client> =>
-  clientOver(endingTransport(await createTransport(needs), needs));
+export const createClient = async (needs: TransportOptions): Promise<Client> => clientOver(await createTransport(needs));
 
 export const clientOver = (transport: Transport): Client => ({
   me: () => transport.send({path: 'auth/me'}),
