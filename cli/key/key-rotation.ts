@@ -173,20 +173,13 @@ const revoking = (id: number): string => `mfctl key revoke ${id}`;
 const namesOf = (contexts: readonly string[]): string => `the context${contexts.length === 1 ? '' : 's'} ${contexts.join(', ')}`;
 
 /** The error, with the state after it; a bug is passed on. */
-const withState = (error: unknown, state: string, hint: string): unknown => {
-  if (!(error instanceof CliError)) return error;
-  const {code, detail, exitCode, fields, requestId} = error;
-  return new CliError(code, `${detail}; ${state}`, {exitCode, fields, requestId, hint, cause: error});
-};
+const withState = (error: unknown, state: string, hint: string): unknown =>
+  error instanceof CliError ? error.with({detail: `${error.detail}; ${state}`, hint, cause: error}) : error;
 
 const forAdmins = async <T>(answer: Promise<T>): Promise<T> =>
   answer.catch(error => {
     throw error instanceof CliError && error.code === 'insufficient_scope' ? needsAdmin(error) : error;
   });
 
-const needsAdmin = ({code, detail, exitCode, requestId}: CliError): CliError =>
-  new CliError(code, detail, {
-    exitCode,
-    requestId,
-    hint: 'only a full-admin key can rotate keys: -c CONTEXT or --api-key-file FILE names another one',
-  });
+const needsAdmin = (error: CliError): CliError =>
+  error.with({hint: 'only a full-admin key can rotate keys: -c CONTEXT or --api-key-file FILE names another one'});
