@@ -5,21 +5,18 @@ import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import type {Client} from '../client/client.ts';
 import {isHopeless} from '../client/follow-events.ts';
 import {durationMs} from '../command-line/moment.ts';
-import {countOfAtLeastOne} from '../command-line/option-values.ts';
 import {CliError, onlyCliError} from '../errors.ts';
 import {timeOfDay, timeText} from '../output/cell-text.ts';
 import {healthTones, type Tone} from '../output/column.ts';
 import {createStreamPrinter, type Streamed} from '../output/stream-printer.ts';
 import type {Fields} from '../output/table.ts';
-import {createContact, keepWatching} from '../output/watching.ts';
+import {addEndOptions, createContact, keepWatching, type WatchEnd} from '../output/watching.ts';
 import type {Session} from '../session.ts';
 import {type Drift, driftOf, shortHash} from './cluster-drift.ts';
 import {clockProblem, clockText, isCutOff} from './node-condition.ts';
 
-interface WatchFlags {
+interface WatchFlags extends WatchEnd {
   interval?: number;
-  limit?: number;
-  for?: number;
 }
 
 type NodeLine = Omit<NodeChange, 'before'> & {change: string};
@@ -49,12 +46,11 @@ const nodeLines = ({fields}: Fields<never>): Streamed<NodeLine> => ({
 
 export const addWatchCommand = (cluster: Command, session: Session, peerFields: Fields<never>): void => {
   const streamed = nodeLines(peerFields);
-  session
+  const watch = session
     .prints(cluster.command('watch'), streamed)
     .description('show every node, and each again when something about it changes, until Ctrl-C')
-    .option('--interval <duration>', 'time between two looks, at least 1s (default: 5s)', intervalMs)
-    .option('--limit <number>', 'stop after this many lines; with --for, the exit status is 3 if fewer came', countOfAtLeastOne)
-    .option('--for <duration>', 'end after this time, such as 30s or 10m', durationMs)
+    .option('--interval <duration>', 'time between two looks, at least 1s (default: 5s)', intervalMs);
+  addEndOptions(watch)
     .addHelpText('after', help)
     .action((flags: WatchFlags) => watchCluster(session, streamed, flags));
 };
@@ -72,9 +68,8 @@ const watchCluster = (session: Session, streamed: Streamed<NodeLine>, flags: Wat
   const lines = createStreamPrinter(session, streamed);
   const contact = createContact(session.printer(), 'changes in between show now');
   const changes = createClusterChanges();
-  let shown = 0;
 
-  return keepWatching(session.terminal, flags, async ({signal, stop}) =>
+  return keepWatching(session.terminal, flags, async ({signal, countLine}) =>
     pollStatus(await session.clientFor(await session.connection()), {
       signal,
       intervalMs: flags.interval ?? 5000,
@@ -84,8 +79,7 @@ const watchCluster = (session: Session, streamed: Streamed<NodeLine>, flags: Wat
         for (const {before, ...change} of changes.since(status)) {
           if (signal.aborted) return;
           await lines.print({...change, change: changeText(before, change)});
-          shown += 1;
-          if (shown === flags.limit) stop();
+          countLine();
         }
       },
     }),

@@ -2,26 +2,21 @@ import {type Command, InvalidArgumentError} from 'commander';
 import type {EventType} from '../../shared/event-type.ts';
 import {eventTypes} from '../../shared/event-type.ts';
 import {followEvents} from '../client/follow-events.ts';
-import {durationMs} from '../command-line/moment.ts';
-import {countOfAtLeastOne} from '../command-line/option-values.ts';
 import {createStreamPrinter} from '../output/stream-printer.ts';
-import {createContact, keepWatching} from '../output/watching.ts';
+import {addEndOptions, createContact, keepWatching, type WatchEnd} from '../output/watching.ts';
 import type {Session} from '../session.ts';
 import {clusterEvents} from './event-columns.ts';
 
-interface EventFlags {
+interface EventFlags extends WatchEnd {
   type?: EventType[];
-  limit?: number;
-  for?: number;
 }
 
 export const addEventsCommand = (program: Command, session: Session): void => {
-  session
+  const events = session
     .prints(program.command('events'), clusterEvents)
     .description('show what happens in the cluster, as it happens, until Ctrl-C')
-    .option('--type <types>', `only these, with commas between them: ${eventTypes.join(', ')}`, typesOf)
-    .option('--limit <number>', 'stop after this many events; with --for, the exit status is 3 if fewer came', countOfAtLeastOne)
-    .option('--for <duration>', 'end after this time, such as 30s or 10m', durationMs)
+    .option('--type <types>', `only these, with commas between them: ${eventTypes.join(', ')}`, typesOf);
+  addEndOptions(events, 'events')
     .addHelpText('after', help)
     .action((flags: EventFlags) => showEvents(session, flags));
 };
@@ -37,8 +32,7 @@ Examples:
 const showEvents = (session: Session, {type: types, ...end}: EventFlags): Promise<void> => {
   const events = createStreamPrinter(session, clusterEvents);
   const contact = createContact(session.printer(), 'what happened in between is not shown');
-  return keepWatching(session.terminal, end, async ({signal, stop}) => {
-    let shown = 0;
+  return keepWatching(session.terminal, end, async ({signal, countLine}) => {
     await followEvents(await session.clientFor(await session.connection()), {
       types,
       signal,
@@ -46,8 +40,7 @@ const showEvents = (session: Session, {type: types, ...end}: EventFlags): Promis
       onDisconnected: ({error}) => contact.lost(error),
       async onEvent(event) {
         await events.print(event);
-        shown += 1;
-        if (shown === end.limit) stop();
+        countLine();
       },
     });
   });
