@@ -91,23 +91,9 @@ const changeText = (before: NodeState | undefined, {changed, ...now}: Omit<NodeC
   changed
     .map(kind => {
       if (before === undefined || kind === 'seen' || kind === 'removed') return kind === 'removed' ? kind : '';
-      return `${kind} ${valueTexts[kind](before)} -> ${valueTexts[kind](now)}`;
+      return `${kind} ${aspects[kind].text(before)} -> ${aspects[kind].text(now)}`;
     })
     .join(', ');
-
-const valueTexts: Record<Exclude<NodeChange['changed'][number], 'seen' | 'removed'>, (state: NodeState) => string | number> = {
-  health: state => state.healthy,
-  config: state => shortHash(state.config_hash),
-  drift: state => state.drift,
-  backlog: state => state.outbox_backlog_to_us,
-  reach: state => (state.unreachable_from ?? []).join(', ') || 'all',
-  answer: state => ((state.unanswered_since ?? null) === null ? 'yes' : 'none'),
-  clock: state => (clockProblem(state) === undefined ? 'right' : clockText(state)),
-  refusal: state => (state.outbox_refused ? 'refused' : 'none'),
-  contact: state => (isCutOff(state) ? 'cut off' : 'yes'),
-  license: ({license}) =>
-    `${license.type} ${license.status} ${license.valid ? 'valid' : 'invalid'} until ${timeText(license.expires_at)}`,
-};
 
 const intervalMs = (text: string): number => {
   const ms = durationMs(text);
@@ -122,22 +108,31 @@ interface NodeState extends Peer {
   drift: DriftState;
 }
 
-/** The member that changed. `seen` and `removed` concern the node as a whole. */
-const changeKinds = [
-  'seen',
-  'removed',
-  'health',
-  'config',
-  'drift',
-  'backlog',
-  'license',
-  'answer',
-  'reach',
-  'clock',
-  'refusal',
-  'contact',
-] as const;
-type ChangeKind = (typeof changeKinds)[number];
+interface Aspect {
+  text(state: NodeState): string | number;
+  /** What is compared, where that is not the text. */
+  compared?(state: NodeState): unknown;
+}
+
+/** What is watched, in the order in which changes are named. */
+const aspects = {
+  health: {text: state => state.healthy},
+  config: {text: state => shortHash(state.config_hash), compared: state => state.config_hash},
+  drift: {text: state => state.drift},
+  backlog: {text: state => state.outbox_backlog_to_us},
+  answer: {text: state => ((state.unanswered_since ?? null) === null ? 'yes' : 'none')},
+  reach: {text: state => (state.unreachable_from ?? []).join(', ') || 'all'},
+  clock: {text: state => (clockProblem(state) === undefined ? 'right' : clockText(state)), compared: clockProblem},
+  refusal: {text: state => (state.outbox_refused ? 'refused' : 'none')},
+  contact: {text: state => (isCutOff(state) ? 'cut off' : 'yes')},
+  license: {
+    text: ({license}) =>
+      `${license.type} ${license.status} ${license.valid ? 'valid' : 'invalid'} until ${timeText(license.expires_at)}`,
+  },
+} satisfies Record<string, Aspect>;
+
+/** `seen` and `removed` concern the node as a whole. */
+type ChangeKind = keyof typeof aspects | 'seen' | 'removed';
 
 interface NodeChange extends NodeState {
   /** When the answering node reported it. */
@@ -176,21 +171,10 @@ const driftStateOf = ({node_id}: Peer, drift: Drift | undefined): DriftState => 
   return drift.isAlarm ? 'drift' : 'differs';
 };
 
-const changesOf = (before: NodeState, now: NodeState): ChangeKind[] => {
-  const watched: [ChangeKind, (state: NodeState) => unknown][] = [
-    ['health', state => state.healthy],
-    ['config', state => state.config_hash],
-    ['drift', state => state.drift],
-    ['backlog', state => state.outbox_backlog_to_us],
-    ['answer', state => (state.unanswered_since ?? null) === null],
-    ['reach', state => (state.unreachable_from ?? []).join()],
-    ['clock', clockProblem],
-    ['refusal', state => state.outbox_refused === true],
-    ['contact', isCutOff],
-    ['license', ({license}) => [license.valid, license.type, license.status, license.expires_at].join()],
-  ];
-  return watched.filter(([, of]) => of(before) !== of(now)).map(([kind]) => kind);
-};
+const changesOf = (before: NodeState, now: NodeState): ChangeKind[] =>
+  Object.entries<Aspect>(aspects)
+    .filter(([, {text, compared = text}]) => compared(before) !== compared(now))
+    .map(([kind]) => kind as ChangeKind);
 
 interface StatusPoll {
   signal: AbortSignal;
