@@ -14,7 +14,7 @@ import {once, type Retry} from './retry.ts';
 import {trusting} from './trust.ts';
 import {whileAsking} from './while-asking.ts';
 
-export type {Answer, RawAnswer};
+export type {Answer};
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** Query parameters. Members that are undefined are left out. */
