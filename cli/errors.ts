@@ -63,6 +63,11 @@ export class CliError extends Error {
     this.requestId = details.requestId;
     this.retryAfterSeconds = details.retryAfterSeconds;
   }
+
+  /** The same error with other details. */
+  with({detail = this.detail, ...details}: CliErrorDetails & {detail?: string}): CliError {
+    return new CliError(this.code, detail, {...this, cause: this.cause, ...details});
+  }
 }
 
 /** Ends the program with a status and without a message. */

@@ -138,7 +138,7 @@ const errorOf = (thrown: unknown, program: Command, argv: readonly string[]): Cl
   if (thrown instanceof CliError) {
     const typed = readWords(program, argv);
     const error = typed.command.name() === 'api' ? thrown : withTypedFields(thrown, typed);
-    return isAboutArguments(error) ? withHint(error, `${commandPath(program, argv)} --help`) : error;
+    return isAboutArguments(error) ? error.with({hint: `${commandPath(program, argv)} --help`}) : error;
   }
   if (thrown instanceof CommanderError) return usageFailure(thrown, program, argv);
   return asCliError(thrown);
@@ -147,9 +147,6 @@ const errorOf = (thrown: unknown, program: Command, argv: readonly string[]): Cl
 /** Maps field errors of a node to the words that were typed. */
 const isAboutArguments = ({code, hint}: CliError): boolean =>
   hint === undefined && ['validation_failed', 'invalid_parameter', 'malformed_json'].includes(code);
-
-const withHint = ({code, detail, exitCode, fields, requestId}: CliError, hint: string): CliError =>
-  new CliError(code, detail, {exitCode, fields, requestId, hint});
 
 /** The wrong option may be the output format itself, which cannot be used to report the error then. */
 const reportStyle = (terminal: Terminal, flags: GlobalFlags): {format: OutputFormat; isColour: boolean} => {

@@ -4,7 +4,6 @@ import {safeBlock, safeLine} from '../shared/safe-text.ts';
 import type {Move} from './client/addresses.ts';
 import type {Client} from './client/client.ts';
 import {type Connection, type ConnectionFlags, resolveConnection} from './client/connection.ts';
-import type {EndingOptions} from './client/ending-transport.ts';
 import {createRetry, type Retry, type RetryFlags, retryBudgetMs, sleepUnlessInterrupted} from './client/retry.ts';
 import type {TransportOptions} from './client/transport.ts';
 import {agree, confirm} from './command-line/question.ts';
@@ -61,7 +60,7 @@ export interface Session {
   warnOfDeprecations(): void;
 }
 
-type ClientOptions = Pick<TransportOptions, 'retry' | 'onMove'> & EndingOptions;
+type ClientOptions = Pick<TransportOptions, 'retry' | 'onMove' | 'end' | 'readSilenceMs'>;
 
 interface SessionNeeds {
   terminal: Terminal;

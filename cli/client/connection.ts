@@ -146,8 +146,8 @@ export const checkedCaFile = async (given: Given): Promise<string> => {
 
 export const readCa = async ({value: file, source}: Given): Promise<string> => {
   const pem = await readFile(file, 'utf8').catch(error => {
-    const {code, detail, ...details} = fileFailure(file, error, 'read');
-    throw new CliError(code, `${source}: ${detail}`, details);
+    const failure = fileFailure(file, error, 'read');
+    throw failure.with({detail: `${source}: ${failure.detail}`});
   });
   if (!pem.includes('-----BEGIN CERTIFICATE-----'))
     throw new CliError('invalid_cacert', `${source}: ${file} holds no PEM certificate`, {

@@ -1,10 +1,11 @@
-// HTTPS exchange: one request and its whole answer, over a kept-alive connection. It uses Node's own client, which is already
-// loaded: loading a library would take longer than most commands do.
-import type {IncomingHttpHeaders, IncomingMessage} from 'node:http';
+// HTTPS exchange: one request over a kept-alive connection, and its answer as it arrives. It uses Node's own client, which is
+// already loaded: loading a library would take longer than most commands do.
+import type {IncomingMessage} from 'node:http';
 import type {AgentOptions} from 'node:https';
-import type {Socket} from 'node:net';
+import {readUpTo} from '../files/read-up-to.ts';
 
-type Exchange = (url: URL, request: Outgoing) => Promise<Incoming>;
+/** Resolves once the answer has begun. */
+type Exchange = (url: URL, request: Outgoing) => Promise<IncomingMessage>;
 
 interface Outgoing {
   method: string;
@@ -14,15 +15,8 @@ interface Outgoing {
   signal: AbortSignal | undefined;
   /** Another node is available: a slow connection times out sooner. */
   isHurried?: boolean;
-  /** Limits the wait for the answer's first byte, and for each next one: 90 s by default. */
+  /** Limits the wait for the answer's first byte: 90 s by default. */
   silenceMs?: number | undefined;
-}
-
-export interface Incoming {
-  status: number;
-  headers: IncomingHttpHeaders;
-  body: Buffer;
-  ms: number;
 }
 
 /** The answer is longer than `maxBodyBytes`. */
@@ -31,9 +25,11 @@ export class TooLongAnswer extends Error {}
 /** Fits a thousand mails with a thousand recipients each. */
 const maxBodyBytes = 256 * 1024 * 1024;
 
-/** Limits for DNS and the connection, for the handshake, and for silence before and within the answer. */
-const deadlines = {connect: 10_000, handshake: 10_000, silence: 90_000};
-const hurriedDeadlines = {...deadlines, connect: 3000, handshake: 5000};
+/** Limits for DNS and the connection, and for the handshake. */
+const deadlines = {connect: 10_000, handshake: 10_000};
+const hurriedDeadlines = {connect: 3000, handshake: 5000};
+/** Limit for silence before and within the answer. */
+const defaultSilenceMs = 90_000;
 /** Limit for the whole answer: one that trickles byte by byte would never exceed the limit for silence. */
 const wholeAnswerMs = 5 * 60_000;
 
@@ -46,103 +42,68 @@ export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartia
   const agent = new Agent({keepAlive: true, ...tls});
 
   const exchange: Exchange = async (url, outgoing) => {
-    const {method, headers, body, signal, isHurried, silenceMs = deadlines.silence} = outgoing;
-    const startedAt = performance.now();
+    const {method, headers, body, signal, isHurried, silenceMs = defaultSilenceMs} = outgoing;
+    const {connect, handshake} = isHurried ? hurriedDeadlines : deadlines;
     let isKept = false;
     let isSent = false;
+    let timer: NodeJS.Timeout | undefined;
     try {
-      const answer = await new Promise<Omit<Incoming, 'ms'>>((resolve, reject) => {
-        const sent = request(url, {method, headers, agent, ...(signal && {signal})}, response => {
-          isKept = false;
-          void wholeOf(response, () => deadline.next(silenceMs)).then(resolve, reject);
-        });
-        const deadline = startDeadline(error => sent.destroy(error));
-        sent.once('error', reject).once('close', deadline.stop);
+      return await new Promise<IncomingMessage>((resolve, reject) => {
+        const sent = request(url, {method, headers, agent, ...(signal && {signal})}, resolve);
+        const waitFor = (ms: number): void => {
+          clearTimeout(timer);
+          timer = setTimeout(() => sent.destroy(tooLate()), ms);
+        };
+        sent.on('error', reject);
         sent.once('socket', socket => {
           isKept = sent.reusedSocket;
           isSent = !socket.connecting;
-          const onOpen = () => {
+          waitFor(socket.connecting ? connect : silenceMs);
+          // A kept-alive socket has opened before: these listeners would never run and would pile up.
+          if (!socket.connecting) return;
+          socket.once('connect', () => waitFor(handshake));
+          socket.once('secureConnect', () => {
             isSent = true;
-          };
-          watchOpening(socket, deadline, {...(isHurried ? hurriedDeadlines : deadlines), silence: silenceMs, onOpen});
+            waitFor(silenceMs);
+          });
         });
         sent.end(body);
       });
-      return {...answer, ms: performance.now() - startedAt};
     } catch (error) {
       // The other side may end a kept-alive connection at any time, which says nothing about the node. Repeating a read does no
       // harm; a change may have been received (RFC 9110, section 9.2.2).
       if (isKept && method === 'GET' && ['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? ''))
-        return exchange(url, outgoing);
+        return await exchange(url, outgoing);
       throw isSent ? error : Object.assign(error as Error, {isUnsent: true});
+    } finally {
+      clearTimeout(timer);
     }
   };
   return exchange;
 };
 
-interface Deadline {
-  /** Restarts the clock, with so long for the part that begins now. */
-  next(ms: number): void;
-  stop(): void;
+const tooLate = (): Error => Object.assign(new Error('no answer in time'), {code: 'ETIMEDOUT'});
+
+/** Fails with `ETIMEDOUT` when nothing arrives for `silenceMs`. The time that the reader takes for a chunk does not count. */
+export async function* chunksOf(response: IncomingMessage, silenceMs = defaultSilenceMs): AsyncIterable<Buffer> {
+  const chunks = response[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const timer = setTimeout(() => response.destroy(tooLate()), silenceMs);
+      const {done, value} = await chunks.next().finally(() => clearTimeout(timer));
+      if (done) return;
+      yield value as Buffer;
+    }
+  } finally {
+    response.destroy();
+  }
 }
 
-const startDeadline = (giveUp: (error: Error) => void): Deadline => {
-  const tooLate = () => giveUp(Object.assign(new Error('no answer in time'), {code: 'ETIMEDOUT'}));
-  const whole = setTimeout(tooLate, wholeAnswerMs);
-  let part: NodeJS.Timeout | undefined;
-  return {
-    next(ms) {
-      clearTimeout(part);
-      part = setTimeout(tooLate, ms);
-    },
-    stop() {
-      clearTimeout(whole);
-      clearTimeout(part);
-    },
-  };
-};
-
-type Opening = typeof deadlines & {onOpen(): void};
-
-const watchOpening = (socket: Socket, {next}: Deadline, {connect, handshake, silence, onOpen}: Opening): void => {
-  next(socket.connecting ? connect : silence);
-  // A kept-alive socket has opened before: these listeners would never run and would pile up.
-  if (!socket.connecting) return;
-  socket.once('connect', () => next(handshake));
-  socket.once('secureConnect', () => {
-    onOpen();
-    next(silence);
-  });
-};
-
-const wholeOf = async (response: IncomingMessage, onPart: () => void): Promise<Omit<Incoming, 'ms'>> => {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response) {
-    onPart();
-    bytes += (chunk as Buffer).length;
-    if (bytes > maxBodyBytes) throw new TooLongAnswer();
-    chunks.push(chunk as Buffer);
-  }
-  return {status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks)};
-};
-
-/** Half a sentence for a person; undefined when nothing is deprecated. `asked` is used when the answer names no feature. */
-export const deprecationIn = (headers: IncomingHttpHeaders, asked: string): string | undefined => {
-  if (headers.deprecation === undefined) return undefined;
-  const names = String(headers['x-deprecated'] ?? asked).split(', ');
-  const since = dayOf(Number(/^@(\d{1,12})$/.exec(headers.deprecation as string)?.[1]) * 1000);
-  const sunset = dayOf(Date.parse(String(headers.sunset)));
-  const [is, goes] = names.length > 1 ? ['are', 'go'] : ['is', 'goes'];
-  return [
-    `${names.join(' and ')} ${is} deprecated`,
-    ...(since === undefined ? [] : [` since ${since}`]),
-    ...(sunset === undefined ? [] : [`, and ${goes} away on ${sunset}`]),
-  ].join('');
-};
-
-/** The day in UTC, as in the API's description. Undefined for anything that is no time, or is after the year 9999. */
-const dayOf = (ms: number): string | undefined => {
-  const date = new Date(ms);
-  return Number.isNaN(date.getTime()) ? undefined : /^\d{4}-\d\d-\d\d/.exec(date.toISOString())?.[0];
+/** `startedAt` is the time of the request, as `performance.now()` has it. */
+export const wholeBodyOf = async (response: IncomingMessage, startedAt: number, silenceMs?: number): Promise<Buffer> => {
+  const leftMs = wholeAnswerMs - (performance.now() - startedAt);
+  const timer = setTimeout(() => response.destroy(tooLate()), leftMs);
+  const body = await readUpTo(chunksOf(response, silenceMs), maxBodyBytes).finally(() => clearTimeout(timer));
+  if (body.length > maxBodyBytes) throw new TooLongAnswer();
+  return body;
 };

@@ -64,16 +64,10 @@ const waitBefore = (error: unknown): number | undefined => {
 
 /** The error with a hint on how to wait longer, before the hints that it had. */
 const tooLong = (error: CliError, waitMs: number, neededMs: number): CliError => {
-  const {code, detail, hint = '', fields, requestId, retryAfterSeconds} = error;
+  const {hint = ''} = error;
   const ways = [`repeat it in ${waitMs / 1000} s, or let it wait for that: --retry-for ${Math.ceil(neededMs / 1000) + 1}s`];
   const others = hint.split('; ').filter(way => way !== '' && !way.startsWith('repeat it'));
-  return new CliError(code, detail, {
-    exitCode: exitCodes.unreachable,
-    hint: [...ways, ...others].join('; '),
-    fields,
-    requestId,
-    retryAfterSeconds,
-  });
+  return error.with({exitCode: exitCodes.unreachable, hint: [...ways, ...others].join('; ')});
 };
 
 export interface RetryFlags {

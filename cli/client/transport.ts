@@ -1,17 +1,20 @@
 // Requests to the API over HTTPS: authentication, TLS, other addresses, retries, errors. The client has a method for each endpoint on top of it.
-import type {IncomingHttpHeaders} from 'node:http';
+import type {IncomingMessage} from 'node:http';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
-import type {Envelope} from '../../shared/envelope.ts';
 import type {EventType} from '../../shared/event-type.ts';
-import {CliError, exitCodes, usageError} from '../errors.ts';
+import {type CliError, usageError} from '../errors.ts';
+import {readUpTo} from '../files/read-up-to.ts';
 import {type Attempt, createAddresses, type Move} from './addresses.ts';
+import {type Answer, type Answered, answerOf, deprecationIn, type RawAnswer, unexpectedAnswer} from './answer.ts';
 import type {Connection} from './connection.ts';
-import {createExchange, deprecationIn, type Incoming, TooLongAnswer} from './exchange.ts';
+import {eventsOf} from './event-stream.ts';
+import {chunksOf, createExchange, TooLongAnswer, wholeBodyOf} from './exchange.ts';
 import {answerFailure, connectionFailure, type FailedAnswer} from './request-failure.ts';
 import {once, type Retry} from './retry.ts';
-import {createStreams} from './streams.ts';
 import {trusting} from './trust.ts';
+import {whileAsking} from './while-asking.ts';
 
+export type {Answer};
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** Query parameters. Members that are undefined are left out. */
@@ -36,26 +39,6 @@ export interface Request extends RequestOptions {
   /** Sent as it is, in place of `json`. */
   body?: string | undefined;
   headers?: Record<string, string>;
-}
-
-export interface Answer<T> {
-  data: T;
-  etag: string | undefined;
-  /** Lists only: the count of all matches, not only of this page. */
-  totalCount: number | undefined;
-  unreachableNodes: string[];
-}
-
-/** An unparsed answer with status 2xx, of any content type. */
-export interface RawAnswer {
-  body: Buffer;
-  contentType: string;
-  headers: IncomingHttpHeaders;
-}
-
-interface Answered extends RawAnswer {
-  /** The origin of the node that answered. */
-  origin: string;
 }
 
 export interface Transport {
@@ -87,50 +70,83 @@ export interface TransportOptions {
   retry?: Retry;
   /** Called when requests move to another node. */
   onMove?: (move: Move) => void;
+  /** When it aborts, requests that are under way reject with its reason; a stream that has begun goes on. */
+  end?: AbortSignal | undefined;
+  /** How long a node may say nothing before a read fails, in place of 90 s. */
+  readSilenceMs?: number | undefined;
 }
 
 export const createTransport = async (needs: TransportOptions): Promise<Transport> => {
-  const {connection, retry = once, onMove = () => undefined} = needs;
-  const {baseUrl, others = [], ca, fingerprint} = connection;
+  const {connection, retry = once, onMove = () => undefined, end, readSilenceMs} = needs;
+  const {baseUrl, others = []} = connection;
   const addresses = createAddresses([baseUrl, ...others], onMove);
-  const headers = headersOf(needs);
   const note = createNote(needs);
-  const perform = await createPerform(connection, headers);
-  const streams = createStreams({headers, ca, fingerprint, note});
+  const begin = await createBegin(needs);
 
-  const attempt = async (
-    request: Request,
-    {baseUrl: base, isHurried}: Attempt,
-    words?: FailedAnswer['words'],
-  ): Promise<Answered> => {
-    const url = requestUrl(base, request);
-    const answer = await perform(url, request, isHurried);
-    note(request.method ?? 'GET', url, answer);
-    const {body, headers: received, status} = answer;
-    if (status < 200 || status > 299) throw answerFailure({status, headers: received, body, url, ...(words && {words})});
-    return {body, headers: received, contentType: received['content-type'] ?? '', origin: url.origin};
+  const attempt = async (request: Request, at: Attempt, words?: FailedAnswer['words']): Promise<Answered> => {
+    const begun = await begin(request, at);
+    const {url, startedAt, response} = begun;
+    const body = await orFailure(request, begun, wholeBodyOf(response, startedAt, request.silenceMs));
+    note(begun);
+    const {statusCode: status = 0, headers} = response;
+    if (!isSuccess(status)) throw answerFailure({status, headers, body, url, ...(words && {words})});
+    return {body, headers, contentType: headers['content-type'] ?? '', origin: url.origin};
   };
 
   const ask = (request: Request, words?: FailedAnswer['words']): Promise<Answered> =>
-    inTime(request, signal => {
+    whileAsking([end, request.signal], request.withinMs, signal => {
       const options = {isRepeatable: isRepeatable(request), signal};
       return retry(() => addresses.ask(at => attempt({...request, signal}, at, words), options), signal);
     });
 
+  /** Resolves once the answer has begun and is a success. */
+  const stream = (request: Request, {signal}: RequestOptions): Promise<Begun> =>
+    addresses.ask(
+      async at => {
+        const begun = await begin({...request, signal}, at);
+        note(begun);
+        const {url, response} = begun;
+        const {statusCode: status = 0, headers} = response;
+        if (isSuccess(status)) return begun;
+        const body = await orFailure({signal}, begun, readUpTo(chunksOf(response), maxErrorBytes));
+        throw answerFailure({status, headers, body, url});
+      },
+      {isRepeatable: true, signal},
+    );
+
   return {
     raw: request => ask(request, detail => detail),
-    send: async <T>(request: Request) => answerOf<T>(await ask(request)),
-    download: (path, signal) =>
-      addresses.ask(at => streams.download(requestUrl(at.baseUrl, {path}), signal), {isRepeatable: true, signal}),
-    events: (types, signal) => {
+    send: async <T>(request: Request) =>
+      answerOf<T>(await ask(isRead(request) ? {silenceMs: readSilenceMs, ...request} : request)),
+    download: async (path, given) => {
+      const begun = await whileAsking([end, given], undefined, signal => stream({path}, {signal}));
+      return failingAsRequest(begun, chunksOf(begun.response));
+    },
+    events: async (types, signal) => {
       const query = {type: types.length > 0 ? types.join(',') : undefined};
-      return addresses.ask(at => streams.events(requestUrl(at.baseUrl, {path: 'events', query}), signal), {
-        isRepeatable: true,
-        signal,
-      });
+      const headers = {accept: 'text/event-stream'};
+      try {
+        const begun = await stream({path: 'events', query, headers, silenceMs: eventsAnswerMs}, {signal});
+        if (!begun.response.headers['content-type']?.startsWith('text/event-stream')) {
+          begun.response.destroy();
+          throw unexpectedAnswer(begun.url.origin);
+        }
+        return failingAsRequest(begun, eventsOf(begun.response, signal));
+      } catch (error) {
+        if (signal.aborted) return nothing();
+        throw error;
+      }
     },
   };
 };
+
+/** The node answers at once; only the events after that take time. */
+const eventsAnswerMs = 10_000;
+const maxErrorBytes = 64 * 1024;
+
+const isSuccess = (status: number): boolean => status >= 200 && status <= 299;
+
+async function* nothing(): AsyncIterable<never> {}
 
 const headersOf = ({connection: {apiKey}, version}: TransportOptions): Record<string, string> => ({
   'user-agent': `mfctl/${version}`,
@@ -138,34 +154,63 @@ const headersOf = ({connection: {apiKey}, version}: TransportOptions): Record<st
   ...(apiKey !== undefined && {'x-api-key': apiKey}),
 });
 
-/** Called with each answer once it has begun. */
+/** An answer that has begun. */
+interface Begun {
+  method: string;
+  url: URL;
+  /** As `performance.now()` has it. */
+  startedAt: number;
+  response: IncomingMessage;
+  /** The error of mfctl for an error of Node. */
+  failureOf(error: unknown): CliError;
+}
+
 const createNote =
   ({connection: {baseUrl}, log, onDeprecated}: TransportOptions) =>
-  (method: string, url: URL, {status, headers, ms}: Omit<Incoming, 'body'>): void => {
-    log(`${method} ${url.pathname}${url.search} ${status} ${Math.round(ms)} ms, request ${headers['x-request-id'] ?? '-'}`);
+  ({method, url, startedAt, response: {statusCode, headers}}: Begun): void => {
+    const ms = Math.round(performance.now() - startedAt);
+    log(`${method} ${url.pathname}${url.search} ${statusCode} ${ms} ms, request ${headers['x-request-id'] ?? '-'}`);
     const deprecation = deprecationIn(headers, `${method} ${url.pathname.replace(baseUrl.pathname, '/')}`);
     if (deprecation !== undefined) onDeprecated?.(deprecation);
   };
 
 /** One attempt at one address. */
-const createPerform = async ({ca, fingerprint}: Connection, common: Record<string, string>) => {
+const createBegin = async (needs: TransportOptions) => {
+  const {ca, fingerprint} = needs.connection;
   const exchange = await createExchange({...trusting(ca), ...(fingerprint !== undefined && {allowPartialTrustChain: true})});
+  const common = headersOf(needs);
 
-  return async (url: URL, request: Request, isHurried: boolean): Promise<Incoming> => {
+  return async (request: Request, {baseUrl, isHurried}: Attempt): Promise<Begun> => {
     const {method = 'GET', json, body, headers: more, signal, silenceMs} = request;
+    const url = requestUrl(baseUrl, request);
     const text = body ?? (json === undefined ? undefined : JSON.stringify(json));
     const type = text !== undefined && {'content-type': 'application/json'};
-    if (signal?.aborted) throw signal.reason;
-    try {
-      return await exchange(url, {method, headers: {...common, ...type, ...more}, body: text, signal, isHurried, silenceMs});
-    } catch (error) {
-      if (signal?.aborted) throw signal.reason;
-      if (error instanceof TooLongAnswer) throw unexpectedAnswer(url.origin);
+    const failureOf = (error: unknown): CliError => {
+      if (error instanceof TooLongAnswer) return unexpectedAnswer(url.origin);
       // Named in the error when the certificate is not trusted.
-      throw connectionFailure(fingerprint === undefined ? error : Object.assign(error as Error, {trusted: fingerprint}), url);
-    }
+      return connectionFailure(fingerprint === undefined ? error : Object.assign(error as Error, {trusted: fingerprint}), url);
+    };
+    if (signal?.aborted) throw signal.reason;
+    const startedAt = performance.now();
+    const headers = {...common, ...type, ...more};
+    const begun = exchange(url, {method, headers, body: text, signal, isHurried, silenceMs});
+    return {method, url, startedAt, failureOf, response: await orFailure(request, {failureOf}, begun)};
   };
 };
+
+/** Rejects with the reason of the signal when it has aborted. */
+const orFailure = <T>({signal}: RequestOptions, {failureOf}: Pick<Begun, 'failureOf'>, work: Promise<T>): Promise<T> =>
+  work.catch(error => {
+    throw signal?.aborted ? signal.reason : failureOf(error);
+  });
+
+async function* failingAsRequest<T>({failureOf}: Begun, stream: AsyncIterable<T>): AsyncIterable<T> {
+  try {
+    yield* stream;
+  } catch (error) {
+    throw failureOf(error);
+  }
+}
 
 /** `raw` takes a path from the command line: it must not send the key to another host or outside the API. */
 const requestUrl = (baseUrl: URL, {path, query = {}}: Pick<Request, 'path' | 'query'>): URL => {
@@ -176,53 +221,10 @@ const requestUrl = (baseUrl: URL, {path, query = {}}: Pick<Request, 'path' | 'qu
   return url;
 };
 
+const isRead = ({method = 'GET'}: Request): boolean => method === 'GET';
+
 /** Reads, and the changes that the API makes only once however often they are requested. */
-const isRepeatable = ({method = 'GET', path}: Request): boolean =>
-  method === 'GET' ||
-  (method === 'POST' &&
-    /^\/*(?:mail\/quarantine\/(?:[^/]+\/[^/]+\/)?(?:release|discard)|auth\/api-keys\/[^/]+\/revoke)$/.test(path));
-
-const inTime = async <T>(
-  {signal, withinMs}: RequestOptions,
-  ask: (signal: AbortSignal | undefined) => Promise<T>,
-): Promise<T> => {
-  if (withinMs === undefined) return ask(signal);
-  const end = new AbortController();
-  const timer = setTimeout(() => end.abort(noAnswer(withinMs)), withinMs);
-  try {
-    return await ask(signal ? AbortSignal.any([signal, end.signal]) : end.signal);
-  } finally {
-    clearTimeout(timer);
-  }
-};
-
-const noAnswer = (withinMs: number): CliError =>
-  new CliError('timeout', `no answer within ${withinMs / 1000} s`, {
-    exitCode: exitCodes.unreachable,
-    hint: 'repeat it: no request acts twice',
-  });
-
-const answerOf = <T>({body, headers, origin}: Answered): Answer<T> => {
-  const {data} = parseEnvelope<T>(body, origin);
-  const total = /^\d{1,15}$/.test(String(headers['x-total-count'])) ? Number(headers['x-total-count']) : undefined;
-  return {data, etag: headers.etag, totalCount: total, unreachableNodes: listOf(headers['x-unreachable-nodes'])};
-};
-
-const parseEnvelope = <T>(body: Buffer, origin: string): Envelope<T> => {
-  try {
-    const envelope: unknown = JSON.parse(body.toString('utf8'));
-    if (typeof envelope === 'object' && envelope !== null && 'data' in envelope) return envelope as Envelope<T>;
-  } catch {}
-  throw unexpectedAnswer(origin);
-};
-
-const unexpectedAnswer = (origin: string): CliError =>
-  new CliError('unexpected_answer', `${origin} answered, but not as mfd does`, {hint: 'check the address: mfctl context list'});
-
-const listOf = (header: string | string[] | undefined): string[] =>
-  [header ?? []]
-    .flat()
-    .join(',')
-    .split(',')
-    .map(name => name.trim())
-    .filter(name => name !== '');
+const isRepeatable = (request: Request): boolean =>
+  isRead(request) ||
+  (request.method === 'POST' &&
+    /^\/*(?:mail\/quarantine\/(?:[^/]+\/[^/]+\/)?(?:release|discard)|auth\/api-keys\/[^/]+\/revoke)$/.test(request.path));

@@ -5,21 +5,18 @@ import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import type {Client} from '../client/client.ts';
 import {isHopeless} from '../client/follow-events.ts';
 import {durationMs} from '../command-line/moment.ts';
-import {countOfAtLeastOne} from '../command-line/option-values.ts';
 import {CliError, onlyCliError} from '../errors.ts';
 import {timeOfDay, timeText} from '../output/cell-text.ts';
 import {healthTones, type Tone} from '../output/column.ts';
 import {createStreamPrinter, type Streamed} from '../output/stream-printer.ts';
 import type {Fields} from '../output/table.ts';
-import {createContact, keepWatching} from '../output/watching.ts';
+import {addEndOptions, createContact, keepWatching, type WatchEnd} from '../output/watching.ts';
 import type {Session} from '../session.ts';
 import {type Drift, driftOf, shortHash} from './cluster-drift.ts';
 import {clockProblem, clockText, isCutOff} from './node-condition.ts';
 
-interface WatchFlags {
+interface WatchFlags extends WatchEnd {
   interval?: number;
-  limit?: number;
-  for?: number;
 }
 
 type NodeLine = Omit<NodeChange, 'before'> & {change: string};
@@ -49,12 +46,11 @@ const nodeLines = ({fields}: Fields<never>): Streamed<NodeLine> => ({
 
 export const addWatchCommand = (cluster: Command, session: Session, peerFields: Fields<never>): void => {
   const streamed = nodeLines(peerFields);
-  session
+  const watch = session
     .prints(cluster.command('watch'), streamed)
     .description('show every node, and each again when something about it changes, until Ctrl-C')
-    .option('--interval <duration>', 'time between two looks, at least 1s (default: 5s)', intervalMs)
-    .option('--limit <number>', 'stop after this many lines; with --for, the exit status is 3 if fewer came', countOfAtLeastOne)
-    .option('--for <duration>', 'end after this time, such as 30s or 10m', durationMs)
+    .option('--interval <duration>', 'time between two looks, at least 1s (default: 5s)', intervalMs);
+  addEndOptions(watch)
     .addHelpText('after', help)
     .action((flags: WatchFlags) => watchCluster(session, streamed, flags));
 };
@@ -72,9 +68,8 @@ const watchCluster = (session: Session, streamed: Streamed<NodeLine>, flags: Wat
   const lines = createStreamPrinter(session, streamed);
   const contact = createContact(session.printer(), 'changes in between show now');
   const changes = createClusterChanges();
-  let shown = 0;
 
-  return keepWatching(session.terminal, flags, async ({signal, stop}) =>
+  return keepWatching(session.terminal, flags, async ({signal, countLine}) =>
     pollStatus(await session.clientFor(await session.connection()), {
       signal,
       intervalMs: flags.interval ?? 5000,
@@ -84,8 +79,7 @@ const watchCluster = (session: Session, streamed: Streamed<NodeLine>, flags: Wat
         for (const {before, ...change} of changes.since(status)) {
           if (signal.aborted) return;
           await lines.print({...change, change: changeText(before, change)});
-          shown += 1;
-          if (shown === flags.limit) stop();
+          countLine();
         }
       },
     }),
@@ -97,23 +91,9 @@ const changeText = (before: NodeState | undefined, {changed, ...now}: Omit<NodeC
   changed
     .map(kind => {
       if (before === undefined || kind === 'seen' || kind === 'removed') return kind === 'removed' ? kind : '';
-      return `${kind} ${valueTexts[kind](before)} -> ${valueTexts[kind](now)}`;
+      return `${kind} ${aspects[kind].text(before)} -> ${aspects[kind].text(now)}`;
     })
     .join(', ');
-
-const valueTexts: Record<Exclude<NodeChange['changed'][number], 'seen' | 'removed'>, (state: NodeState) => string | number> = {
-  health: state => state.healthy,
-  config: state => shortHash(state.config_hash),
-  drift: state => state.drift,
-  backlog: state => state.outbox_backlog_to_us,
-  reach: state => (state.unreachable_from ?? []).join(', ') || 'all',
-  answer: state => ((state.unanswered_since ?? null) === null ? 'yes' : 'none'),
-  clock: state => (clockProblem(state) === undefined ? 'right' : clockText(state)),
-  refusal: state => (state.outbox_refused ? 'refused' : 'none'),
-  contact: state => (isCutOff(state) ? 'cut off' : 'yes'),
-  license: ({license}) =>
-    `${license.type} ${license.status} ${license.valid ? 'valid' : 'invalid'} until ${timeText(license.expires_at)}`,
-};
 
 const intervalMs = (text: string): number => {
   const ms = durationMs(text);
@@ -128,22 +108,31 @@ interface NodeState extends Peer {
   drift: DriftState;
 }
 
-/** The member that changed. `seen` and `removed` concern the node as a whole. */
-const changeKinds = [
-  'seen',
-  'removed',
-  'health',
-  'config',
-  'drift',
-  'backlog',
-  'license',
-  'answer',
-  'reach',
-  'clock',
-  'refusal',
-  'contact',
-] as const;
-type ChangeKind = (typeof changeKinds)[number];
+interface Aspect {
+  text(state: NodeState): string | number;
+  /** What is compared, where that is not the text. */
+  compared?(state: NodeState): unknown;
+}
+
+/** What is watched, in the order in which changes are named. */
+const aspects = {
+  health: {text: state => state.healthy},
+  config: {text: state => shortHash(state.config_hash), compared: state => state.config_hash},
+  drift: {text: state => state.drift},
+  backlog: {text: state => state.outbox_backlog_to_us},
+  answer: {text: state => ((state.unanswered_since ?? null) === null ? 'yes' : 'none')},
+  reach: {text: state => (state.unreachable_from ?? []).join(', ') || 'all'},
+  clock: {text: state => (clockProblem(state) === undefined ? 'right' : clockText(state)), compared: clockProblem},
+  refusal: {text: state => (state.outbox_refused ? 'refused' : 'none')},
+  contact: {text: state => (isCutOff(state) ? 'cut off' : 'yes')},
+  license: {
+    text: ({license}) =>
+      `${license.type} ${license.status} ${license.valid ? 'valid' : 'invalid'} until ${timeText(license.expires_at)}`,
+  },
+} satisfies Record<string, Aspect>;
+
+/** `seen` and `removed` concern the node as a whole. */
+type ChangeKind = keyof typeof aspects | 'seen' | 'removed';
 
 interface NodeChange extends NodeState {
   /** When the answering node reported it. */
@@ -182,21 +171,10 @@ const driftStateOf = ({node_id}: Peer, drift: Drift | undefined): DriftState => 
   return drift.isAlarm ? 'drift' : 'differs';
 };
 
-const changesOf = (before: NodeState, now: NodeState): ChangeKind[] => {
-  const watched: [ChangeKind, (state: NodeState) => unknown][] = [
-    ['health', state => state.healthy],
-    ['config', state => state.config_hash],
-    ['drift', state => state.drift],
-    ['backlog', state => state.outbox_backlog_to_us],
-    ['answer', state => (state.unanswered_since ?? null) === null],
-    ['reach', state => (state.unreachable_from ?? []).join()],
-    ['clock', clockProblem],
-    ['refusal', state => state.outbox_refused === true],
-    ['contact', isCutOff],
-    ['license', ({license}) => [license.valid, license.type, license.status, license.expires_at].join()],
-  ];
-  return watched.filter(([, of]) => of(before) !== of(now)).map(([kind]) => kind);
-};
+const changesOf = (before: NodeState, now: NodeState): ChangeKind[] =>
+  Object.entries<Aspect>(aspects)
+    .filter(([, {text, compared = text}]) => compared(before) !== compared(now))
+    .map(([kind]) => kind as ChangeKind);
 
 interface StatusPoll {
   signal: AbortSignal;

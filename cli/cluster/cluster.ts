@@ -5,8 +5,10 @@ import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import type {Client, CreatedToken} from '../client/client.ts';
 import {parseDuration} from '../command-line/moment.ts';
 import {CliError, exitCodes} from '../errors.ts';
+import {keyState} from '../key/key-columns.ts';
 import {briefTimeText, durationText, plural, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
+import {warnOfSilentNodes} from '../output/print-all.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Fields, Listed, Shown} from '../output/table.ts';
 import type {Session} from '../session.ts';
@@ -175,7 +177,8 @@ const remove = async (session: Session, node: string, flags: RemoveFlags): Promi
   const revokesKeys = flags.revokeKeys ?? (keys.length > 0 && !flags.yes && (await session.agree('Revoke these keys too?')));
 
   const options = {force: flags.force, revokeKeys: revokesKeys || undefined};
-  const {data, unreachableNodes} = await client.cluster.removeNode(node, options);
+  const answer = await client.cluster.removeNode(node, options);
+  const {data} = answer;
   printer.done(`removed node ${node}`);
   if (data && data.revoked_key_ids.length > 0) printer.done(`revoked ${plural(data.revoked_key_ids.length, 'key')}`);
   if (data && data.kept_key_ids.length > 0)
@@ -183,17 +186,14 @@ const remove = async (session: Session, node: string, flags: RemoveFlags): Promi
       `key ${data.kept_key_ids.join(', ')} was made on ${node} and stays, as you use it; mfctl key rotate replaces it`,
     );
   if (!revokesKeys && keys.length > 0) printer.warn('these keys stay valid; mfctl key revoke ID revokes one');
-  if (unreachableNodes.length > 0) printer.warn(`did not answer and will follow when reachable: ${unreachableNodes.join(', ')}`);
+  warnOfSilentNodes(session, answer);
 };
 
 /** Nodes of an older version do not report the keys; a missing node is reported by the removal. */
 const activeKeysOf = async (client: Client, node: string): Promise<ApiKey[]> => {
   try {
     const {data} = await client.cluster.node(node);
-    const now = Date.now();
-    return data.keys.filter(
-      ({revoked_at, expires_at}) => revoked_at === null && (expires_at === null || Date.parse(expires_at) > now),
-    );
+    return data.keys.filter(key => keyState(key) === 'active');
   } catch (error) {
     if (error instanceof CliError && (error.exitCode === exitCodes.notFound || error.code === 'method_not_allowed')) return [];
     throw error;

@@ -1,4 +1,5 @@
 // Standard streams, environment and signals of one run, which tests replace.
+import {readUpTo} from '../files/read-up-to.ts';
 
 interface Output {
   write(text: string | Uint8Array): unknown;
@@ -39,13 +40,5 @@ export const processTerminal = (onLost: (error: NodeJS.ErrnoException) => void =
 };
 
 /** Everything on standard input, as text; reading stops with the chunk that exceeds `maxBytes`. */
-export const readStdin = async (terminal: Terminal, maxBytes = Number.POSITIVE_INFINITY): Promise<string> => {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of terminal.stdin) {
-    chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
-    size += chunk.length;
-    if (size > maxBytes) break;
-  }
-  return Buffer.concat(chunks).toString('utf8');
-};
+export const readStdin = async (terminal: Terminal, maxBytes = Number.POSITIVE_INFINITY): Promise<string> =>
+  (await readUpTo(terminal.stdin, maxBytes)).toString('utf8');

@@ -1,6 +1,6 @@
 // Field errors of a node, with the command's options and arguments in place of the request's members.
 import type {FieldFault} from '../../shared/fault.ts';
-import {CliError, type TypedFieldFault} from '../errors.ts';
+import type {CliError, TypedFieldFault} from '../errors.ts';
 import {optionsOf, quoted, type TypedWords} from './typed-words.ts';
 
 /** Options whose names differ from their member's. Of several, the one on the command line is meant. */
@@ -27,19 +27,14 @@ const operands: Readonly<Record<string, readonly string[]>> = {
 
 /** Adds `typed` to the fields of a validation error, and rebuilds its detail where that lists the fields. Other errors stay as they are. */
 export const withTypedFields = (error: CliError, typed: TypedWords): CliError => {
-  const {code, detail, exitCode, fields, requestId, hint} = error;
+  const {code, detail, fields} = error;
   if (code !== 'validation_failed' && code !== 'invalid_parameter') return error;
   const typedFields = fields.map((field): TypedFieldFault => {
     const name = typedName(typed, field.path);
     return {path: field.path, detail: withOptions(typed, field.detail), ...(name !== undefined && {typed: name})};
   });
   const isOfFields = detail === fields.map(fieldText).join('; ');
-  return new CliError(code, isOfFields ? typedFields.map(fieldText).join('; ') : detail, {
-    exitCode,
-    requestId,
-    hint,
-    fields: typedFields,
-  });
+  return error.with({detail: isOfFields ? typedFields.map(fieldText).join('; ') : detail, fields: typedFields});
 };
 
 export const fieldText = ({path, typed, detail}: TypedFieldFault): string => `${typed ?? path} ${detail}`;

@@ -75,6 +75,9 @@ export const optionsOf = (command: Command): readonly Option[] => [
 export const subcommandOf = (command: Command, word: string): Command | undefined =>
   command.commands.find(candidate => candidate.name() === word || candidate.aliases().includes(word));
 
+/** The names that lead to a command, without that of the program. */
+export const pathOf = (command: Command): string[] => (command.parent ? [...pathOf(command.parent), command.name()] : []);
+
 /** The typed command with another `--offset`: the next page of the same list. */
 export const withOffset = (argv: readonly string[], offset: number): string => {
   const kept = argv.filter((word, at) => word !== '--offset' && !word.startsWith('--offset=') && argv[at - 1] !== '--offset');

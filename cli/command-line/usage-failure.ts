@@ -1,7 +1,7 @@
 // Usage errors of commander as errors of mfctl, with a suggestion.
 import type {Command, CommanderError} from 'commander';
 import {type CliError, usageError} from '../errors.ts';
-import {readWords, subcommandOf} from './typed-words.ts';
+import {pathOf, readWords, subcommandOf} from './typed-words.ts';
 
 /** Commander says `error: unknown option '--foo'` and, on the next line, `(Did you mean --food?)`. */
 export const usageFailure = ({message}: CommanderError, program: Command, argv: readonly string[]): CliError => {
@@ -38,10 +38,6 @@ const withoutNoun = (program: Command, argv: readonly string[]): string | undefi
   const found = [nouns, nouns.flatMap(noun => noun.commands)].map(parents =>
     parents.filter(parent => subcommandOf(parent, word)),
   );
-  const [first, ...others] = (found.find(parents => parents.length > 0) ?? []).map(parent => `${pathOf(parent)} ${word}`);
+  const [first, ...others] = (found.find(parents => parents.length > 0) ?? []).map(parent => [...pathOf(parent), word].join(' '));
   return others.length === 0 ? first : `${[first, ...others.slice(0, -1)].join(', ')} or ${others.at(-1)}`;
 };
-
-/** Without the program's own name. */
-const pathOf = (command: Command): string =>
-  command.parent?.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();

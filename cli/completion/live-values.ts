@@ -7,6 +7,7 @@ import {eventTypes} from '../../shared/event-type.ts';
 import {type Client, createClient} from '../client/client.ts';
 import {type ConnectionFlags, resolveConnection} from '../client/connection.ts';
 import type {Terminal} from '../command-line/terminal.ts';
+import {pathOf} from '../command-line/typed-words.ts';
 import {findDomainId} from '../domain/find-domain.ts';
 import type {ContextStore} from '../files/context-store.ts';
 import {senderText} from '../output/cell-text.ts';
@@ -164,6 +165,3 @@ export const valueKindOf = (command: Command, name: string): ValueKind | ValueLi
   }
   return kinds[name];
 };
-
-/** Without the program's own name. */
-const pathOf = (command: Command): string[] => (command.parent ? [...pathOf(command.parent), command.name()] : []);

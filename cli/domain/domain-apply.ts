@@ -159,10 +159,7 @@ const failureOf = (
   return {error};
 };
 
-const named = ({change, error = notTried}: ChangeOutcome): CliError => {
-  const {code, detail, ...details} = error;
-  return new CliError(code, `${change.name}: ${detail}`, details);
-};
+const named = ({change, error = notTried}: ChangeOutcome): CliError => error.with({detail: `${change.name}: ${error.detail}`});
 
 const warnOfAllUnsigned = async (session: Session, client: Client, outcomes: readonly ChangeOutcome[]): Promise<void> => {
   for (const {change, id, error} of outcomes) {

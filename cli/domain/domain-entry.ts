@@ -47,15 +47,13 @@ export const settingsOf = (domain: Domain): Settings =>
 const ruleOf = (filter: FilterRule): FilterRule =>
   Object.fromEntries(ruleNames.map(name => [name, filter[name]])) as unknown as FilterRule;
 
-/** Equal exactly for filters with the same members. */
-export const ruleKey = (rule: FilterRule): string => JSON.stringify(ruleNames.map(name => rule[name]));
-
-const sortKey = ({match, header, pattern, action, score, comment}: FilterRule): string =>
+/** Equal exactly for filters with the same members; filters for the same thing stand together in its order. */
+export const ruleKey = ({match, header, pattern, action, score, comment}: FilterRule): string =>
   JSON.stringify([match, header, pattern, action, score, comment]);
 
 /** In a stable order: it means nothing to the node, but must not change between two exports. */
 export const sortedRules = (filters: readonly FilterRule[]): FilterRule[] =>
-  filters.map(ruleOf).sort((a, b) => ascending(sortKey(a), sortKey(b)));
+  filters.map(ruleOf).sort((a, b) => ascending(ruleKey(a), ruleKey(b)));
 
 export const readRules = (value: unknown, path: Path, reportFault: ReportFault): FilterRule[] => {
   if (!Array.isArray(value)) {

@@ -1,7 +1,7 @@
 // Parser of hostile YAML into plain values. Its cost grows with the size of the text and no faster, while the library alone
 // compares each name of a mapping with all others, searches the whole document for each alias, and recurses into
 // everything nested.
-import type {Alias, CST, Document, LineCounter, Node, Pair, ParsedNode, Parser, YAMLMap} from 'yaml';
+import type {Alias, CST, Document, LineCounter, Node, Pair, ParsedNode, Parser, YAMLMap, YAMLSeq} from 'yaml';
 
 type Yaml = typeof import('yaml');
 
@@ -36,13 +36,10 @@ export const readBoundedYaml = async (text: string, most = maxPieces): Promise<B
     line: lineAt(pos[0]),
     detail: message,
   }));
+  const {contents} = composed;
   const reportFault = (node: unknown, detail: string): void => void faults.push({line: lineOfNode(node), detail});
-  const targets = findTargets(yaml, composed, reportFault);
-  checkNames(yaml, composed, reportFault);
-  if (faults.length > 0) return {faults};
-
-  const value = plainValue(yaml, {contents: composed.contents, targets, reportFault});
-  return faults.length > 0 ? {faults} : {value, lineOf: createLineOf(yaml, {contents: composed.contents, targets, lineOfNode})};
+  const {value, targets} = plainValue(yaml, contents, reportFault);
+  return faults.length > 0 ? {faults} : {value, lineOf: createLineOf(yaml, {contents, targets, lineOfNode})};
 };
 
 /** As `parseDocument`, token by token; stops at the first token beyond the limits. */
@@ -95,64 +92,37 @@ const boundedTokens = function* (
   yield* parser.end();
 };
 
-type ComplainOfNode = (node: unknown, detail: string) => void;
-
-/** The target of each alias: the last node before it with that anchor. */
-const findTargets = ({visit}: Yaml, document: Document, reportFault: ComplainOfNode): Map<Alias, Node> => {
-  const anchored = new Map<string, Node>();
-  const targets = new Map<Alias, Node>();
-  const note = (_: unknown, node: Node & {anchor?: string}): void => {
-    if (node.anchor !== undefined) anchored.set(node.anchor, node);
-  };
-  visit(document, {
-    Collection: note,
-    Scalar: note,
-    Alias(_, alias) {
-      const target = anchored.get(alias.source);
-      if (target) targets.set(alias, target);
-      else reportFault(alias, `Unresolved alias (the anchor must be set before the alias): ${alias.source}`);
-    },
-  });
-  return targets;
-};
-
-const checkNames = ({visit, isScalar}: Yaml, document: Document, reportFault: ComplainOfNode): void => {
-  visit(document, {
-    Map(_, {items}) {
-      const seen = new Set<string>();
-      for (const {key} of items) {
-        if (!isScalar(key)) reportFault(key, 'a list or mapping cannot be a name');
-        else if (seen.has(String(key.value))) reportFault(key, 'Map keys must be unique');
-        else seen.add(String(key.value));
-      }
-    },
-  });
-};
-
-interface Contents {
-  contents: unknown;
+interface Plain {
+  value: unknown;
+  /** The target of each alias: the last node before it with that anchor. */
   targets: ReadonlyMap<Alias, Node>;
+}
+
+interface Made {
+  value: unknown;
+  /** The count of values in it, with each repetition. */
+  count: number;
 }
 
 /** Plain values. The value of an alias is built once and shared, so a short text may expand to a large value. */
 const plainValue = (
   {isAlias, isMap, isScalar, isSeq}: Yaml,
-  {contents, targets, reportFault}: Contents & {reportFault: ComplainOfNode},
-): unknown => {
-  interface Made {
-    value: unknown;
-    /** The count of values in it, with each repetition. */
-    count: number;
-  }
-  const made = new Map<unknown, Made>();
+  contents: ParsedNode | null,
+  reportFault: (node: unknown, detail: string) => void,
+): Plain => {
+  const anchored = new Map<string, Node>();
+  const targets = new Map<Alias, Node>();
+  const made = new Map<Node, Made>();
   const fail = (node: unknown, detail: string): Made => {
     reportFault(node, detail);
     return {value: null, count: 1};
   };
 
   const make = (node: unknown): Made => {
-    if (isAlias(node)) return made.get(targets.get(node)) ?? fail(node, 'an alias cannot stand for what it is a part of');
-    const one = makeOne(node);
+    if (isAlias(node)) return makeAlias(node);
+    if (!isScalar(node) && !isSeq(node) && !isMap(node)) return {value: null, count: 1};
+    if (node.anchor !== undefined) anchored.set(node.anchor, node);
+    const one = isScalar(node) ? {value: node.value, count: 1} : makeCollection(node);
     if (one.count > maxValues)
       return fail(
         node,
@@ -161,27 +131,35 @@ const plainValue = (
     made.set(node, one);
     return one;
   };
-  const makeOne = (node: unknown): Made => {
-    if (isScalar(node)) return {value: node.value, count: 1};
+  const makeAlias = (alias: Alias): Made => {
+    const target = anchored.get(alias.source);
+    if (!target) return fail(alias, `Unresolved alias (the anchor must be set before the alias): ${alias.source}`);
+    targets.set(alias, target);
+    return made.get(target) ?? fail(alias, 'an alias cannot stand for what it is a part of');
+  };
+  const makeCollection = (node: YAMLSeq | YAMLMap): Made => {
     if (isSeq(node)) {
       const items = node.items.map(make);
       return {value: items.map(({value}) => value), count: sum(items)};
     }
-    if (!isMap(node)) return {value: null, count: 1};
-    const members = node.items.map(({key, value}) => [isScalar(key) ? String(key.value) : '', make(value)] as const);
-    return {
-      value: Object.fromEntries(members.map(([name, {value}]) => [name, value])),
-      count: sum(members.map(([, one]) => one)),
-    };
+    const members = new Map<string, Made>();
+    for (const {key, value} of node.items) {
+      const name = isScalar(key) ? String(key.value) : '';
+      if (!isScalar(key)) reportFault(key, 'a list or mapping cannot be a name');
+      else if (members.has(name)) reportFault(key, 'Map keys must be unique');
+      members.set(name, make(value));
+    }
+    return {value: Object.fromEntries([...members].map(([name, {value}]) => [name, value])), count: sum([...members.values()])};
   };
-  return make(contents).value;
+  const {value} = make(contents);
+  return {value, targets};
 };
 
 const sum = (made: readonly {count: number}[]): number => made.reduce((total, {count}) => total + count, 1);
 
 const createLineOf = (
   {isAlias, isMap, isScalar, isSeq}: Yaml,
-  {contents, targets, lineOfNode}: Contents & {lineOfNode(node: unknown): number},
+  {contents, targets, lineOfNode}: {contents: unknown; targets: Plain['targets']; lineOfNode(node: unknown): number},
 ): BoundedYaml['lineOf'] => {
   const known = new Map<YAMLMap, Map<string, Pair>>();
   const pairsOf = (map: YAMLMap): Map<string, Pair> => {

@@ -7,7 +7,7 @@ import type {Terminal} from '../command-line/terminal.ts';
 import {CliError} from '../errors.ts';
 import {withLock} from './file-lock.ts';
 import {fileFailure, isMapping, writeAtomically} from './text-file.ts';
-import {loadOwnYaml, readOwnYaml} from './yaml-file.ts';
+import {loadOwnYaml} from './yaml-file.ts';
 
 export interface Context {
   name: string;
@@ -137,7 +137,7 @@ export const configHome = (env: Terminal['env']): string => {
 };
 
 const load = (file: string): Promise<Document> => loadOwnYaml(file, detail => broken(file, detail));
-const read = (file: string) => readOwnYaml(file, detail => broken(file, detail));
+const read = async (file: string): Promise<Record<string, unknown>> => (await load(file)).toJS();
 
 const contextsOf = ({current, contexts = {}}: Record<string, unknown>, file: string): Contexts => {
   if (current !== undefined && typeof current !== 'string') throw broken(file, 'current must be the name of a context');

@@ -31,31 +31,6 @@ const writeDurably = async (handle: FileHandle, text: string): Promise<void> => 
   }
 };
 
-export interface NewFile {
-  /** Resolves once the text is on stable storage. */
-  write(text: string): Promise<void>;
-  /** Deletes the file again. */
-  abandon(): Promise<void>;
-}
-
-/** Creates an empty file, to be written later; rejects with EEXIST when it exists. Mode 0600. */
-const createNewFile = async (file: string): Promise<NewFile> => {
-  const handle = await open(file, 'wx', 0o600);
-  return {
-    async write(text) {
-      await writeDurably(handle, text);
-      // The text is on disk; a folder that may not be read cannot be synced, which is no failure.
-      await syncFolder(dirname(file)).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'EACCES') throw error;
-      });
-    },
-    async abandon() {
-      await handle.close();
-      await rm(file, {force: true});
-    },
-  };
-};
-
 /** The message of an operating-system error, without the call and the errno that Node adds. */
 export const fileFailure = (file: string, error: unknown, doing: string, hint?: string): CliError => {
   const {code = 'unknown'} = error as NodeJS.ErrnoException;
@@ -94,17 +69,33 @@ export const reportUnknownMembers = (value: object, known: readonly string[], pa
     if (!known.includes(name)) reportFault([...path, name], `is not known here; known are ${known.join(', ')}`);
 };
 
-/** Creates the file before the key: a new key must not be lost, and an existing file may hold the only copy of another key. */
-export const openKeyFile = async (file: string): Promise<NewFile> =>
-  createNewFile(file).catch(error => {
+export interface KeyFile {
+  /** Resolves once the key is on stable storage. The error names the key, as one that could not be stored has to be revoked. */
+  write(created: CreatedApiKey): Promise<void>;
+  /** Deletes the file again. */
+  abandon(): Promise<void>;
+}
+
+/** Creates the file before the key: a new key must not be lost, and an existing file may hold the only copy of another key. Mode 0600. */
+export const openKeyFile = async (file: string): Promise<KeyFile> => {
+  const handle = await open(file, 'wx', 0o600).catch(error => {
     throw fileFailure(file, error, 'create', 'no key was made; choose another file');
   });
-
-/** The error names the key that was created, as a key that could not be stored has to be revoked. */
-export const writeKeyFile = async ({id, key}: CreatedApiKey, kept: NewFile, file: string): Promise<void> => {
-  try {
-    await kept.write(`${key}\n`);
-  } catch (error) {
-    throw fileFailure(file, error, 'write', `the value of key ${id} is lost; remove it: mfctl key delete ${id}`);
-  }
+  return {
+    async write({id, key}) {
+      try {
+        await writeDurably(handle, `${key}\n`);
+        // The text is on disk; a folder that may not be read cannot be synced, which is no failure.
+        await syncFolder(dirname(file)).catch((error: NodeJS.ErrnoException) => {
+          if (error.code !== 'EACCES') throw error;
+        });
+      } catch (error) {
+        throw fileFailure(file, error, 'write', `the value of key ${id} is lost; remove it: mfctl key delete ${id}`);
+      }
+    },
+    async abandon() {
+      await handle.close();
+      await rm(file, {force: true});
+    },
+  };
 };

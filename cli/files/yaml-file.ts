@@ -63,10 +63,6 @@ export const loadOwnYaml = async (file: string, broken: (detail: string) => CliE
   return document;
 };
 
-/** The same as plain values, for reading only. */
-export const readOwnYaml = async (file: string, broken: (detail: string) => CliError): Promise<Record<string, unknown>> =>
-  (await loadOwnYaml(file, broken)).toJS() as Record<string, unknown>;
-
 const readIfThere = async (file: string): Promise<string | undefined> => {
   try {
     return await readFile(file, 'utf8');

@@ -1,5 +1,6 @@
 // Help: the groups of commands and the text of each.
 import {type Command, Help} from 'commander';
+import {subcommandOf} from '../command-line/typed-words.ts';
 import {usageError} from '../errors.ts';
 import {foldWords} from '../output/display-width.ts';
 import type {Session} from '../session.ts';
@@ -35,7 +36,7 @@ const folded = (text: string, indent: number): string => foldWords(text, {indent
 
 const commandAt = (program: Command, words: readonly string[]): Command =>
   words.reduce((command, word) => {
-    const found = command.commands.find(candidate => candidate.name() === word || candidate.aliases().includes(word));
+    const found = subcommandOf(command, word);
     if (!found)
       throw usageError(`there is no command ${words.join(' ')}, nor a topic of that name`, `${program.name()} help help`);
     return found;

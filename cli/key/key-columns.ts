@@ -2,9 +2,11 @@
 import type {ApiKey, CreatedApiKey, Me} from '../../shared/api-key.ts';
 import type {Client} from '../client/client.ts';
 import {apiUrl, type Connection} from '../client/connection.ts';
+import {usageError} from '../errors.ts';
 import type {ContextStore} from '../files/context-store.ts';
 import {countText, dateText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
+import type {Printer} from '../output/printer.ts';
 import type {Detail, Fields, Listed, Shown} from '../output/table.ts';
 
 const columns: Column<ApiKey>[] = [
@@ -79,14 +81,27 @@ export const filedKey: Shown<Omit<CreatedApiKey, 'key'>> = {
   details: createdDetails,
 };
 
+/** Otherwise nobody would have the key. */
+export const requireShown = (printer: Printer, what: string): void => {
+  if (!printer.shows('key'))
+    throw usageError(`${what} would never be shown`, 'add --key-file FILE, or name the field key in --json');
+};
+
+/** With --quiet the key alone. */
+export const showKey = <T extends CreatedApiKey>(printer: Printer, created: T, shown: Shown<T>): void => {
+  if (printer.isQuiet && printer.isForPeople) printer.text(`${created.key}\n`);
+  else printer.record(created, shown);
+};
+
 export const keyState = ({revoked_at, expires_at}: ApiKey): 'active' | 'revoked' | 'expired' => {
   if (revoked_at !== null) return 'revoked';
   return expires_at !== null && Date.parse(expires_at) <= Date.now() ? 'expired' : 'active';
 };
 
-interface KeyHolders {
+export interface KeyHolders {
+  /** Names of the contexts that hold the key. */
   contexts: string[];
-  /** Contexts whose key has the same beginning, at an address that is not known to belong to this cluster. */
+  /** Names of those whose key has the same beginning, at an address that is not known to belong to this cluster. */
   doubtful: string[];
 }
 

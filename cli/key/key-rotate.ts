@@ -2,14 +2,13 @@ import {type Command, Option} from 'commander';
 import type {CreatedApiKey} from '../../shared/api-key.ts';
 import {givenKeySource} from '../client/connection.ts';
 import {durationMs, exactMoment, momentAfter} from '../command-line/moment.ts';
-import {usageError} from '../errors.ts';
-import {openKeyFile, writeKeyFile} from '../files/text-file.ts';
+import {openKeyFile} from '../files/text-file.ts';
 import {durationText, timeText} from '../output/cell-text.ts';
 import {warnOfSilentNodes} from '../output/print-all.ts';
-import {flushed, type Printer} from '../output/printer.ts';
+import {flushed} from '../output/printer.ts';
 import type {Shown} from '../output/table.ts';
 import type {Session} from '../session.ts';
-import {createdKey, filedKey} from './key-columns.ts';
+import {createdKey, filedKey, requireShown, showKey} from './key-columns.ts';
 import {planRotation, type RotationPlan, type RotationServices, rotateKey} from './key-rotation.ts';
 
 interface RotateFlags {
@@ -67,14 +66,14 @@ const rotate = async (session: Session, named: string, flags: RotateFlags): Prom
     overlapMs: flags.overlap,
   });
   const {keyFile} = flags;
-  if (keyFile === undefined && plan.contexts.length === 0) requireShown(session.printer());
+  if (keyFile === undefined && plan.contexts.length === 0) requireShown(session.printer(), 'the new key');
   await session.confirm(question(plan, keyFile), flags.yes);
 
   const file = keyFile === undefined ? undefined : await openKeyFile(keyFile);
   let isWritten = false;
   const rotation = await rotateKey(needs, plan, async (successor, kept) => {
     isWritten = true;
-    if (file && keyFile !== undefined) await writeKeyFile(successor, file, keyFile);
+    await file?.write(successor);
     const isShown = show(session, {plan, successor, contexts: kept, keyFile});
     if (isShown) await flushed(session.terminal, 'the new key');
   }).catch(async error => {
@@ -105,12 +104,6 @@ const question = ({old, successor, overlapMs, contexts}: RotationPlan, keyFile: 
   return `Rotate key ${old.id} (${old.name}, ${who})? ${then}. The new one ${where}${until}.`;
 };
 
-/** Otherwise the old key would end, and nobody would have the new one. */
-const requireShown = (printer: Printer): void => {
-  if (!printer.shows('key'))
-    throw usageError('the new key would never be shown', 'add --key-file FILE, or name the field key in --json');
-};
-
 interface NewKey {
   plan: RotationPlan;
   successor: CreatedApiKey;
@@ -121,13 +114,12 @@ interface NewKey {
 /** Shows the new key before the old one ends. True when it is on standard output only. */
 const show = (session: Session, {plan, successor, contexts, keyFile}: NewKey): boolean => {
   const printer = session.printer();
-  const {key, ...record} = successor;
+  const {key: _, ...record} = successor;
   const isKept = keyFile !== undefined || contexts.length > 0;
   const replaces = {replaces: plan.old.id, contexts};
-  if (!isKept) requireShown(printer);
+  if (!isKept) requireShown(printer, 'the new key');
   if (isKept) printer.record({...record, ...replaces}, keptKey);
-  else if (printer.isQuiet && printer.isForPeople) printer.text(`${key}\n`);
-  else printer.record({...successor, ...replaces}, rotatedKey);
+  else showKey(printer, {...successor, ...replaces}, rotatedKey);
 
   if (!isKept) printer.note('Keep the key now: it is not shown again.');
   if (keyFile !== undefined) printer.note(`the new key is in ${keyFile}`);

@@ -6,7 +6,7 @@ import type {Connection} from '../client/connection.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
 import type {ContextStore} from '../files/context-store.ts';
 import {chooseKey} from './find-key.ts';
-import {findKeyHolders} from './key-columns.ts';
+import {findKeyHolders, type KeyHolders} from './key-columns.ts';
 
 export interface RotationServices {
   /** The client of the person who rotates. */
@@ -16,7 +16,6 @@ export interface RotationServices {
   clientFor(connection: Connection): Promise<Client>;
   contexts: ContextStore;
   now?: () => number;
-  pause?: (ms: number) => Promise<unknown>;
 }
 
 interface RotationWishes {
@@ -26,16 +25,12 @@ interface RotationWishes {
   overlapMs?: number | undefined;
 }
 
-export interface RotationPlan {
+export interface RotationPlan extends KeyHolders {
   old: ApiKey;
   successor: Pick<ApiKey, 'name' | 'scope' | 'rate_limit_per_minute' | 'expires_at' | 'domain'>;
   overlapMs: number;
   /** The old key is the key of `client`. */
   isOwn: boolean;
-  /** Names of the contexts that hold the old key. */
-  contexts: string[];
-  /** Names of those whose key has the same beginning, at an address that is not known to belong to this cluster. */
-  doubtful: string[];
 }
 
 export interface Rotation {
@@ -91,7 +86,7 @@ export const rotateKey = async (
   const {old, contexts} = plan;
   const successor = await create(needs, plan);
   const itself = await needs.clientFor({...needs.connection, apiKey: successor.key});
-  await prove(needs, itself, successor).catch(async error => {
+  await prove(itself, successor).catch(async error => {
     throw await unproven(needs, {error, successor, old});
   });
 
@@ -135,7 +130,7 @@ const create = async ({client}: RotationServices, {successor}: RotationPlan): Pr
 const proofs = {count: 10, everyMs: 300};
 
 /** Several nodes may share one address, and the key reaches all of them only after a moment. */
-const prove = async ({pause = sleep}: RotationServices, itself: Client, {id}: CreatedApiKey): Promise<void> => {
+const prove = async (itself: Client, {id}: CreatedApiKey): Promise<void> => {
   for (let left = proofs.count; ; left -= 1) {
     try {
       const {data} = await itself.me();
@@ -143,7 +138,7 @@ const prove = async ({pause = sleep}: RotationServices, itself: Client, {id}: Cr
       throw new CliError('unexpected_answer', `the node takes the new key for key ${data.id}`);
     } catch (error) {
       if (left === 1 || !(error instanceof CliError) || error.code !== 'key_invalid') throw error;
-      await pause(proofs.everyMs);
+      await sleep(proofs.everyMs);
     }
   }
 };
@@ -173,20 +168,13 @@ const revoking = (id: number): string => `mfctl key revoke ${id}`;
 const namesOf = (contexts: readonly string[]): string => `the context${contexts.length === 1 ? '' : 's'} ${contexts.join(', ')}`;
 
 /** The error, with the state after it; a bug is passed on. */
-const withState = (error: unknown, state: string, hint: string): unknown => {
-  if (!(error instanceof CliError)) return error;
-  const {code, detail, exitCode, fields, requestId} = error;
-  return new CliError(code, `${detail}; ${state}`, {exitCode, fields, requestId, hint, cause: error});
-};
+const withState = (error: unknown, state: string, hint: string): unknown =>
+  error instanceof CliError ? error.with({detail: `${error.detail}; ${state}`, hint, cause: error}) : error;
 
 const forAdmins = async <T>(answer: Promise<T>): Promise<T> =>
   answer.catch(error => {
     throw error instanceof CliError && error.code === 'insufficient_scope' ? needsAdmin(error) : error;
   });
 
-const needsAdmin = ({code, detail, exitCode, requestId}: CliError): CliError =>
-  new CliError(code, detail, {
-    exitCode,
-    requestId,
-    hint: 'only a full-admin key can rotate keys: -c CONTEXT or --api-key-file FILE names another one',
-  });
+const needsAdmin = (error: CliError): CliError =>
+  error.with({hint: 'only a full-admin key can rotate keys: -c CONTEXT or --api-key-file FILE names another one'});

@@ -4,15 +4,14 @@ import type {CreatedApiKey} from '../../shared/api-key.ts';
 import {type Scope, scopes} from '../../shared/scopes.ts';
 import {exactMoment, momentAfter} from '../command-line/moment.ts';
 import {addWholeOption, wholeNumber} from '../command-line/option-values.ts';
-import {usageError} from '../errors.ts';
-import {openKeyFile, writeKeyFile} from '../files/text-file.ts';
+import {openKeyFile} from '../files/text-file.ts';
 import {timeText} from '../output/cell-text.ts';
 import {warnOfSilentNodes} from '../output/print-all.ts';
 import {flushed} from '../output/printer.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
 import {confirmKey, isInUse} from './find-key.ts';
-import {apiKeys, createdKey, filedKey, ownKey} from './key-columns.ts';
+import {apiKeys, createdKey, filedKey, ownKey, requireShown, showKey} from './key-columns.ts';
 import {addRotateCommand} from './key-rotate.ts';
 
 interface CreateFlags {
@@ -125,14 +124,11 @@ const create = async (session: Session, flags: CreateFlags): Promise<void> => {
   if (flags.keyFile !== undefined) return createInFile(session, flags, flags.keyFile);
 
   const printer = session.printer();
-  if (!printer.shows('key'))
-    throw usageError('the key would never be shown', 'add --key-file FILE, or name the field key in --json');
+  requireShown(printer, 'the key');
   const data = await send(session, flags);
-  const isAlone = printer.isQuiet && printer.isForPeople;
-  if (isAlone) printer.text(`${data.key}\n`);
-  else printer.record(data, createdKey);
+  showKey(printer, data, createdKey);
   await flushed(session.terminal, `key ${data.id}, which is lost; remove it: mfctl key delete ${data.id}`);
-  if (!isAlone) printer.note('Keep the key now: it is not shown again.');
+  printer.note('Keep the key now: it is not shown again.');
 };
 
 const send = async (session: Session, flags: CreateFlags): Promise<CreatedApiKey> => {
@@ -153,7 +149,7 @@ const createInFile = async (session: Session, flags: CreateFlags, file: string):
     await kept.abandon();
     throw error;
   });
-  await writeKeyFile(created, kept, file);
+  await kept.write(created);
 
   const {key: _, ...record} = created;
   session.printer().record(record, filedKey);

@@ -2,6 +2,7 @@
 // before the command runs.
 import type {Command} from 'commander';
 import type {Terminal} from '../command-line/terminal.ts';
+import {pathOf} from '../command-line/typed-words.ts';
 import {usageError} from '../errors.ts';
 import type {ToYaml} from './data-text.ts';
 import {foldWords} from './display-width.ts';
@@ -28,7 +29,7 @@ export const planOutput = async (
   const {json} = flags;
   const fields = declared.get(command);
   if (json !== undefined && fields === undefined)
-    throw usageError(`${pathOf(command)} prints no records with fields that --json could pick`);
+    throw usageError(`mfctl ${pathOf(command).join(' ')} prints no records with fields that --json could pick`);
   return {
     format,
     choice: json === undefined || fields === undefined ? undefined : chooseFields(json, fields),
@@ -47,5 +48,3 @@ export const fieldsHelp = (command: Command, {fields, answerFields = []}: Fields
   const ofAnswer = answerFields.length === 0 ? '' : `\nor, of the whole answer:\n${lines(answerFields)}`;
   return `\nFields for --json:\n${lines(fields)}${ofAnswer}`;
 };
-
-const pathOf = (command: Command): string => (command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name());

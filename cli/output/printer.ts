@@ -5,7 +5,7 @@ import {CliError, usageError} from '../errors.ts';
 import type {Column} from './column.ts';
 import {type Data, dataText, picked, type ToYaml} from './data-text.ts';
 import type {FieldChoice, OutputFormat} from './output-format.ts';
-import {type Detail, type DrawTable, type Listed, renderDetails, renderTable, type Shown} from './table.ts';
+import {type DrawTable, type Listed, renderDetails, renderTable, type Shown} from './table.ts';
 
 interface PrinterOptions {
   format: OutputFormat;
@@ -20,8 +20,6 @@ interface PrinterOptions {
 }
 
 interface ListOptions {
-  /** The text for an empty list. */
-  none?: string;
   /** The value for JSON and YAML when that is not the rows. If it is a list, its entries are the records of all other formats. */
   value?: unknown;
 }
@@ -35,10 +33,9 @@ export interface Printer {
   readonly maxWidth: number | undefined;
   /** Whether the output has this member of a record. */
   shows(field: string): boolean;
-  list<T>(rows: readonly T[], columns: readonly Column<T>[], options?: ListOptions): void;
-  list<T, L = T>(rows: readonly T[], shape: Listed<T, L>, options?: ListOptions): void;
+  list<T, L = T>(rows: readonly T[], listed: Listed<T, L>, options?: ListOptions): void;
   /** A kind of record without details is printed as a table of one row. */
-  record<T>(record: T, shape: Shown<T> | Listed<T> | Describe<T>): void;
+  record<T>(record: T, shown: Shown<T> | Listed<T>): void;
   /** The result of an action whose answer has no data. */
   done(text: string): void;
   /** A value of an unknown kind: people get JSON. */
@@ -49,8 +46,6 @@ export interface Printer {
   note(text: string): void;
   warn(text: string): void;
 }
-
-type Describe<T> = (record: T) => readonly Detail[];
 
 export const createPrinter = ({stdout, stderr}: Terminal, options: PrinterOptions): Printer => {
   const {format, isColour, isQuiet, choice, toYaml = yamlIsMissing, draw} = options;
@@ -73,19 +68,15 @@ export const createPrinter = ({stdout, stderr}: Terminal, options: PrinterOption
     isForPeople: dataFormat === undefined,
     maxWidth,
     shows: field => format !== 'name' && (choice === undefined || choice.names.includes(field)),
-    list: <T, L>(rows: readonly T[], shape: Listed<T, L> | readonly Column<L>[], {none, value = rows}: ListOptions = {}) => {
-      const listed: Partial<Listed<T, L>> & Pick<Listed<T, L>, 'columns' | 'nameOf'> = isColumns(shape)
-        ? {columns: shape, nameOf: noName}
-        : shape;
+    list: <T, L>(rows: readonly T[], listed: Listed<T, L>, {value = rows}: ListOptions = {}) => {
       if (dataFormat !== undefined) return data({...listed, value, records: Array.isArray(value) ? (value as T[]) : rows});
 
       // Without `linesOf` the line is the record: T is L.
       const lines = listed.linesOf?.(rows) ?? (rows as readonly unknown[] as readonly L[]);
-      if (lines.length === 0) note(none ?? listed.none ?? 'nothing');
+      if (lines.length === 0) note(listed.none ?? 'nothing');
       else table(lines, listed.columns);
     },
-    record: (record, shape) => {
-      const shown = typeof shape === 'function' ? {details: shape, nameOf: noName} : shape;
+    record: (record, shown) => {
       if (dataFormat !== undefined) data({...shown, value: record, records: [record]});
       else if ('details' in shown) stdout.write(renderDetails(shown.details(record)));
       else table([record], shown.columns);
@@ -110,8 +101,6 @@ export const createPrinter = ({stdout, stderr}: Terminal, options: PrinterOption
     },
   };
 };
-
-const isColumns = <T, L>(shape: Listed<T, L> | readonly Column<L>[]): shape is readonly Column<L>[] => Array.isArray(shape);
 
 /** CSV columns have names, so a value that is no object gets one. */
 const asRecord = (value: unknown): unknown =>

@@ -1,4 +1,7 @@
 // Run of a command that watches a node: how it ends, and its messages about a node that stops answering.
+import type {Command} from 'commander';
+import {durationMs} from '../command-line/moment.ts';
+import {countOfAtLeastOne} from '../command-line/option-values.ts';
 import type {Terminal} from '../command-line/terminal.ts';
 import {CliError, ExitStatus, exitCodes} from '../errors.ts';
 import {timeText} from './cell-text.ts';
@@ -7,16 +10,26 @@ import type {Printer} from './printer.ts';
 interface Watching {
   /** Aborts when the watch ends. */
   signal: AbortSignal;
-  /** Ends the watch: there is nothing more to show. */
-  stop(): void;
+  /** To be called after each line: the watch ends with the last one. */
+  countLine(): void;
 }
 
-interface WatchEnd {
+export interface WatchEnd {
   /** How long to watch. */
   for?: number | undefined;
   /** Number of lines. With both, the watch waits for so many lines, and fails when the time is up first. */
   limit?: number | undefined;
 }
+
+/** `lines` names what is counted. */
+export const addEndOptions = (command: Command, lines = 'lines'): Command =>
+  command
+    .option(
+      '--limit <number>',
+      `stop after this many ${lines}; with --for, the exit status is 3 if fewer came`,
+      countOfAtLeastOne,
+    )
+    .option('--for <duration>', 'end after this time, such as 30s or 10m', durationMs);
 
 /** A timer with a longer delay fires at once. */
 const maxTimerMs = 2 ** 31 - 1;
@@ -32,6 +45,7 @@ export const keepWatching = async (
 ): Promise<void> => {
   const end = new AbortController();
   const stop = (): void => end.abort();
+  let lines = 0;
   let isInterrupted = false;
   let isTimeUp = false;
   const ignoreInterrupts = terminal.onInterrupt(() => {
@@ -46,7 +60,13 @@ export const keepWatching = async (
   terminal.stdout.on('error', stop);
 
   try {
-    await work({signal: end.signal, stop});
+    await work({
+      signal: end.signal,
+      countLine: () => {
+        lines += 1;
+        if (lines === limit) stop();
+      },
+    });
   } catch (error) {
     if (!end.signal.aborted) throw error;
   } finally {

@@ -48,7 +48,7 @@ interface BulkNeeds {
 export const collectMatching = async (
   client: Pick<Client, 'quarantine'>,
   query: Query,
-  {signal = new AbortController().signal, onProgress}: Pick<BulkNeeds, 'signal' | 'onProgress'> = {},
+  {signal, onProgress}: Pick<BulkNeeds, 'signal' | 'onProgress'>,
 ): Promise<Matching> => {
   const mails: HeldMail[] = [];
   const unreachable = new Set<string>();

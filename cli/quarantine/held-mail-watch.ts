@@ -31,27 +31,19 @@ interface HeldMailWatch {
 
 export type EventState = {areFollowed: true} | {areFollowed: false; error: CliError | undefined};
 
-interface WatchPace {
-  /** The shortest time between two requests, so that a burst of mail is read together. */
-  minMs: number;
-  /** Without events. */
-  pollMs: number;
-  /** With events, as some may be missed. */
-  rereadMs: number;
-}
-
-const defaultPace: WatchPace = {minMs: 1000, pollMs: 5000, rereadMs: 60_000};
+/** The shortest time between two requests, so that a burst of mail is read together. */
+const minMs = 1000;
+/** Between two requests without events. */
+const pollMs = 5000;
+/** Between two requests with events, as some may be missed. */
+const rereadMs = 60_000;
 const types: readonly EventType[] = ['held', 'released', 'discarded'];
 const keptIds = 100_000;
 /** Most actions concern mail that does not match. */
 const keptEarly = 1000;
 
 /** Resolves when `signal` aborts; rejects with any error that a listener throws. */
-export const watchHeldMail = async (
-  client: Pick<Client, 'quarantine' | 'events'>,
-  watch: HeldMailWatch,
-  pace: WatchPace = defaultPace,
-): Promise<void> => {
+export const watchHeldMail = async (client: Pick<Client, 'quarantine' | 'events'>, watch: HeldMailWatch): Promise<void> => {
   // When one of the two loops fails, the other must end.
   const end = new AbortController();
   const signal = AbortSignal.any([watch.signal, end.signal]);
@@ -76,17 +68,17 @@ export const watchHeldMail = async (
     let hasBegun = false;
     while (!signal.aborted) {
       const answer = await (hasBegun ? reader.next() : reader.first(watch.firstCount)).catch(onlyCliError);
-      let waitMs = pace.minMs;
+      let waitMs = minMs;
       if (answer instanceof CliError) {
         watch.onFailure(answer);
-        waitMs = Math.max(waitMs, Math.min((answer.retryAfterSeconds ?? 0) * 1000, pace.rereadMs));
+        waitMs = Math.max(waitMs, Math.min((answer.retryAfterSeconds ?? 0) * 1000, rereadMs));
       } else {
         hasBegun = true;
         watch.onAnswer(answer.unreachableNodes);
         for (const mail of answer.mails) await acts.show(mail);
       }
       await sleep(waitMs, undefined, {signal});
-      const isCalled = await pause.wait(areFollowed && hasBegun ? pace.rereadMs : pace.pollMs);
+      const isCalled = await pause.wait(areFollowed && hasBegun ? rereadMs : pollMs);
       if (!isCalled) reader.missSomething();
     }
   };

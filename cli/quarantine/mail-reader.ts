@@ -1,6 +1,7 @@
 // Reader of a held mail for display. Its author may want to exhaust the reader's memory, so it is measured
 // before it is parsed: a parser's memory grows with parts and lines, of which a small mail can have a great many.
 import PostalMime, {type Attachment, decodeWords} from 'postal-mime';
+import {readUpTo} from '../files/read-up-to.ts';
 
 export interface MailContents {
   /** As received and in that order, unfolded and decoded. Hostile text. */
@@ -19,7 +20,7 @@ const previewLines = 20;
 const previewCharacters = 2000;
 
 export const readMail = async (body: AsyncIterable<Buffer>): Promise<MailContents> => {
-  const bytes = await readUpTo(body, maxBytes + 1);
+  const bytes = await readUpTo(body, maxBytes);
   const excess = excessOf(bytes);
   if (excess !== undefined) return readHeaders(bytes, `${excess}: only its headers are shown`);
 
@@ -38,18 +39,6 @@ export const readMail = async (body: AsyncIterable<Buffer>): Promise<MailContent
 const readHeaders = async (bytes: Buffer, limitation: string): Promise<MailContents> => {
   const {headers} = await PostalMime.parse(headerBlock(bytes));
   return {headers: headers.map(decoded), attachments: [], preview: '', limitation};
-};
-
-/** Ends the download beyond the size that is shown. */
-const readUpTo = async (body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> => {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size >= limit) break;
-  }
-  return Buffer.concat(chunks);
 };
 
 const excessOf = (bytes: Buffer): string | undefined => {

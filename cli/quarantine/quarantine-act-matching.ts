@@ -20,16 +20,18 @@ import {
 } from './bulk-action.ts';
 import {heldMails} from './held-mail-columns.ts';
 import {flagsText, isEmptyQuery, parametersOf, type QueryFlags, queryOf} from './hold-query.ts';
-import {askStrictly, partialList, reportUnknownFilter} from './quarantine-list.ts';
+import {askStrictly, partialList, reportUnknownFilter, type StrictFlag} from './quarantine-list.ts';
 import {allowSenders, planAllowing, sayAllowances} from './sender-allowance.ts';
 
-interface MatchingAction {
+export interface ActOptions {
+  yes?: boolean | undefined;
+  dryRun?: boolean | undefined;
+  expectCount?: number | undefined;
+  allowSender?: boolean | undefined;
+}
+
+interface MatchingAction extends ActOptions, StrictFlag {
   filter: QueryFlags;
-  yes: boolean | undefined;
-  dryRun: boolean | undefined;
-  expectCount: number | undefined;
-  strict: boolean | undefined;
-  allowSender: boolean | undefined;
 }
 
 const sampleSize = 5;

@@ -8,16 +8,12 @@ import type {Session} from '../session.ts';
 import {actionOutcomes, bulkResults, pastTense} from './bulk-action.ts';
 import {mailId, parseMailId, parseMailIds} from './held-mail-columns.ts';
 import {addQueryOptions, type QueryFlags} from './hold-query.ts';
-import {actOnMany, actOnMatching, checkExpectedCount} from './quarantine-act-matching.ts';
+import {type ActOptions, actOnMany, actOnMatching, checkExpectedCount} from './quarantine-act-matching.ts';
 import {addStrictOption, type StrictFlag} from './quarantine-list.ts';
 import {allowSenders, planAllowing, sayAllowances} from './sender-allowance.ts';
 
-interface ActFlags extends QueryFlags, StrictFlag {
+interface ActFlags extends QueryFlags, StrictFlag, ActOptions {
   allMatching?: boolean;
-  yes?: boolean;
-  dryRun?: boolean;
-  expectCount?: number;
-  allowSender?: boolean;
 }
 
 export const addActCommands = (quarantine: Command, session: Session): void => {
@@ -66,11 +62,8 @@ const act = async (session: Session, action: HoldAction, {ids, flags}: {ids: str
   return actOnNamed(session, action, {ids, dryRun, expectCount, allowSender});
 };
 
-interface Named {
+interface Named extends Omit<ActOptions, 'yes'> {
   ids: string[];
-  dryRun: boolean | undefined;
-  expectCount: number | undefined;
-  allowSender: boolean | undefined;
 }
 
 const actOnNamed = async (

@@ -113,8 +113,7 @@ export const askStrictly = async <T>(asking: Promise<T>, {strict}: StrictFlag): 
     return await asking;
   } catch (error) {
     if (!strict || !(error instanceof CliError) || !['node_unreachable', 'unavailable'].includes(error.code)) throw error;
-    const {code, detail, hint, requestId} = error;
-    throw new CliError(code, detail, {exitCode: exitCodes.partial, hint, requestId, cause: error});
+    throw error.with({exitCode: exitCodes.partial});
   }
 };
 

@@ -1,23 +1,20 @@
 import type {Command} from 'commander';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import {isHopeless} from '../client/follow-events.ts';
-import {durationMs} from '../command-line/moment.ts';
-import {countOfAtLeastOne, pageLimit, wholeNumber} from '../command-line/option-values.ts';
+import {pageLimit, wholeNumber} from '../command-line/option-values.ts';
 import type {CliError} from '../errors.ts';
 import {actorText, firstOf, senderText, timeOfDay, timeText} from '../output/cell-text.ts';
 import {warnOfPartialList} from '../output/print-all.ts';
 import {createStreamPrinter, type StreamColumn, type Streamed} from '../output/stream-printer.ts';
-import {createContact, keepWatching} from '../output/watching.ts';
+import {addEndOptions, createContact, keepWatching, type WatchEnd} from '../output/watching.ts';
 import type {Session} from '../session.ts';
 import {mailFields, mailId} from './held-mail-columns.ts';
 import {type ActedEvent, type EventState, watchHeldMail} from './held-mail-watch.ts';
 import {addQueryOptions, parametersOf, type QueryFlags, queryOf} from './hold-query.ts';
 import {reportUnknownFilter} from './quarantine-list.ts';
 
-interface WatchFlags extends QueryFlags {
+interface WatchFlags extends QueryFlags, WatchEnd {
   last: number;
-  limit?: number;
-  for?: number;
 }
 
 /** An event of its type; for mail that was held before, it is built from the list. */
@@ -57,10 +54,8 @@ export const addWatchCommand = (quarantine: Command, session: Session): void => 
   const watch = session
     .prints(quarantine.command('watch'), mailNews)
     .description('show held mail as it arrives, and what becomes of it, until Ctrl-C');
-  addQueryOptions(watch)
-    .option('--last <number>', 'start with this many mails that are already held', lastCount, 10)
-    .option('--limit <number>', 'stop after this many lines; with --for, the exit status is 3 if fewer came', countOfAtLeastOne)
-    .option('--for <duration>', 'end after this time, such as 30s or 10m', durationMs)
+  addQueryOptions(watch).option('--last <number>', 'start with this many mails that are already held', lastCount, 10);
+  addEndOptions(watch)
     .addHelpText('after', help)
     .action((flags: WatchFlags) => watchQuarantine(session, flags));
 };
@@ -77,13 +72,11 @@ const watchQuarantine = (session: Session, {last, limit, for: forMs, ...filter}:
   const lines = createStreamPrinter(session, mailNews);
   const {onAnswer, onFailure, onEvents} = createNotes(session);
 
-  return keepWatching(session.terminal, {for: forMs, limit}, async ({signal, stop}) => {
-    let shown = 0;
+  return keepWatching(session.terminal, {for: forMs, limit}, async ({signal, countLine}) => {
     const show = async (news: MailNews): Promise<void> => {
       if (signal.aborted) return;
       await lines.print(news);
-      shown += 1;
-      if (shown === limit) stop();
+      countLine();
     };
     const client = await session.clientFor(await session.connection());
     await reportUnknownFilter(client, filter, session.printer());

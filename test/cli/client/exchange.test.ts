@@ -1,7 +1,7 @@
 import {readFile} from 'node:fs/promises';
 import {setImmediate as nextTurn} from 'node:timers/promises';
 import test, {type ExecutionContext} from 'ava';
-import {createExchange} from '../../../cli/client/exchange.ts';
+import {createExchange, wholeBodyOf} from '../../../cli/client/exchange.ts';
 import {type Reply, startApi} from '../../helpers/cli/scripted-api.ts';
 
 test('a connection is kept for a hundred requests, and nothing of them stays with it', async t => {
@@ -14,7 +14,9 @@ test('a connection is kept for a hundred requests, and nothing of them stays wit
 
   for (let count = 0; count < 100; count += 1) {
     const request = {method: 'GET', headers: {}, body: undefined, signal: undefined};
-    t.is((await exchange(new URL('/api/v1/things', api.url), request)).status, 200);
+    const response = await exchange(new URL('/api/v1/things', api.url), request);
+    await wholeBodyOf(response, performance.now());
+    t.is(response.statusCode, 200);
   }
   await nextTurn();
 
@@ -30,8 +32,10 @@ const afterEnd = async (t: ExecutionContext, next: {method: string}) => {
   };
   const api = await startApi(t, {'GET /things': endsSecond, 'POST /things': endsSecond});
   const exchange = await createExchange({ca: await readFile(api.env.MFCTL_CACERT, 'utf8')});
-  const ask = (method: string) =>
-    exchange(new URL('/api/v1/things', api.url), {method, headers: {}, body: undefined, signal: undefined});
+  const ask = async (method: string) => {
+    const request = {method, headers: {}, body: undefined, signal: undefined};
+    return wholeBodyOf(await exchange(new URL('/api/v1/things', api.url), request), performance.now());
+  };
   await ask('GET');
   // Only then is the connection free for the next request.
   await nextTurn();
@@ -41,7 +45,7 @@ const afterEnd = async (t: ExecutionContext, next: {method: string}) => {
 test('what is asked on a kept connection that ends is asked again', async t => {
   const {answer, api} = await afterEnd(t, {method: 'GET'});
 
-  t.is(JSON.parse((await answer).body.toString()).data, 3);
+  t.is(JSON.parse((await answer).toString()).data, 3);
   t.is(api.requests.length, 3);
 });
 
@@ -63,7 +67,7 @@ test('a node that says nothing for as long as it may is one that does not answer
   const exchange = await createExchange({ca: await readFile(api.env.MFCTL_CACERT, 'utf8')});
   const request = {method: 'GET', headers: {}, body: undefined, signal: undefined, silenceMs: 300};
   const url = new URL('/api/v1/things', api.url);
-  await exchange(url, request);
+  await wholeBodyOf(await exchange(url, request), performance.now());
   await nextTurn();
 
   await t.throwsAsync(exchange(url, request), {code: 'ETIMEDOUT'});
