@@ -9,6 +9,10 @@ test('a release that would wait for long for others is refused before anything o
   const [first, second] = await Promise.all(ids.map(async id => store.hold.find(id)));
   if (!first || !second) throw new Error('not held');
   let finish = () => {};
+  let begin = () => {};
+  const hasBegun = new Promise<void>(resolve => {
+    begin = resolve;
+  });
   let deliveries = 0;
   const keeper = createSpoolBackend({
     spool,
@@ -17,6 +21,7 @@ test('a release that would wait for long for others is refused before anything o
         deliveries += 1;
         await new Promise<void>(resolve => {
           finish = resolve;
+          begin();
         });
         return [];
       },
@@ -26,6 +31,7 @@ test('a release that would wait for long for others is refused before anything o
     patienceMs: 50,
   });
   const hanging = keeper.release(first, () => undefined);
+  await hasBegun;
 
   const fault = await t.throwsAsync(keeper.release(second, () => undefined));
 
