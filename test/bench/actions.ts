@@ -1,9 +1,7 @@
 // Actions on held mail through the API, beside version 0.4.
-import {readFile} from 'node:fs/promises';
-import {Agent} from 'node:https';
 import type {MailReference} from '../../shared/held-mail.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
-import {type ApiAnswer, callApi} from '../helpers/api-call.ts';
+import type {ApiAnswer} from '../helpers/api-call.ts';
 import {holdAll} from '../helpers/mail-node.ts';
 import {startNode} from '../helpers/node.ts';
 import {buildRelease} from '../helpers/released-build.ts';
@@ -53,10 +51,8 @@ const startHold = async ({owner}: BenchContext, program?: string): Promise<Hold>
     config: {log: {level: 'warn'}, smtp: {reverse_lookup: false}},
     ...(program !== undefined && {program}),
   });
-  const agent = new Agent({keepAlive: true, ca: await readFile(node.ca_file, 'utf8')});
-  owner.teardown(() => agent.destroy());
   const call = async (method: string, path: string, body?: object): Promise<ApiAnswer> => {
-    const answer = await callApi(agent, node, {method, path, body});
+    const answer = await node.api(method, path, {body});
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.body}`);
     return answer;
   };

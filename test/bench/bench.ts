@@ -11,7 +11,7 @@ export interface Row {
   anchor: string;
   wanted: Bound;
   /** `×` for a ratio to the anchor. */
-  unit: '×' | 'ms' | '%';
+  unit: '×' | 'ms';
 }
 
 export type Measured =
@@ -38,8 +38,6 @@ export interface Bench {
   rows: readonly Row[];
   /** Approximate duration of a whole run in seconds. */
   seconds: number;
-  /** Measured only when it is named: its rows have no promised bound. */
-  isExtra?: boolean;
   run(context: BenchContext): Promise<void>;
 }
 

@@ -21,7 +21,7 @@ export const coldBench: Bench = {
   async run({isQuick, owner, report}: BenchContext) {
     const node = await startNode(owner);
     const store = await openTestStore(join(node.data, 'mfd.db'));
-    await fillStore(store, {from: 0, to: held, share: 0, of: 1, newestMs: Date.now()});
+    await fillStore(store, {count: held, share: 0, of: 1, newestMs: Date.now()});
     await store.close();
     const env = {...cleanEnvironment(), XDG_CONFIG_HOME: node.xdgConfigHome};
     const work = (command: string, args: string[], expected: RegExp) => async () =>

@@ -102,10 +102,9 @@ const rowOf = ({recipients, ...shape}: Shape, id: number) => ({
   folded_subject: foldSubject(shape.subject),
 });
 
-/** Numbers `from` to `to`, newest first. This database gets every `of`-th of them. A million mails cover four weeks. */
+/** `count` mails, newest first. This database gets every `of`-th of them. A million mails cover four weeks. */
 export interface Filling {
-  from: number;
-  to: number;
+  count: number;
   share: number;
   of: number;
   /** Arrival time of mail number 0. */
@@ -117,7 +116,7 @@ export const queueIdOf = (n: number): string => `bench${String(n).padStart(9, '0
 
 const perTransaction = 20_000;
 
-export const fillStore = async ({write}: TestStore, {from, to, share, of, newestMs}: Filling): Promise<void> => {
+export const fillStore = async ({write}: TestStore, {count, share, of, newestMs}: Filling): Promise<void> => {
   const random = createRandom(1);
   const rows = Array.from({length: shapes}, (_, id) => rowOf(shapeOf(random), id));
   await write.raw("CREATE TEMP TABLE IF NOT EXISTS shape AS SELECT value AS shape, value ->> 'id' AS id FROM json_each(?)", [
@@ -129,10 +128,9 @@ export const fillStore = async ({write}: TestStore, {from, to, share, of, newest
     "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'held_mail' AND sql IS NOT NULL",
   );
   for (const {name} of indexes) await write.raw('DROP INDEX ??', [name]);
-  const first = from + ((share - (from % of) + of) % of);
-  for (let start = first; start < to; start += perTransaction * of)
+  for (let start = share; start < count; start += perTransaction * of)
     await write.transaction(async tx => {
-      const last = start + (Math.min(perTransaction, Math.ceil((to - start) / of)) - 1) * of;
+      const last = start + (Math.min(perTransaction, Math.ceil((count - start) / of)) - 1) * of;
       const ids = [start, last].map(queueIdOf);
       await tx.raw(mailsSql, [start, of, last, newestMs / 1000, spanMs / 1e9]);
       await tx.raw(recipientsSql, ids);

@@ -34,7 +34,7 @@ export const startListedCluster = async (owner: Owner, {size, newestMs}: ListedO
       // Filled by this process, beside the node: the data need not survive a power cut.
       await store.write.raw('PRAGMA synchronous = OFF');
       await store.write.raw('PRAGMA cache_size = -300000');
-      await fillStore(store, {from: 0, to: size, share, of: nodes.length, newestMs});
+      await fillStore(store, {count: size, share, of: nodes.length, newestMs});
       await store.close();
     }),
   );

@@ -1,6 +1,5 @@
 // npm run bench: all figures, or those named, against their anchors in the same run.
 //   npm run bench -- [--quick] [--json FILE] [NAME …]      NAME is a bench or one of its rows
-// Without a name: all but those that are extra.
 import {mkdir, writeFile} from 'node:fs/promises';
 import {dirname} from 'node:path';
 import {parseArgs} from 'node:util';
@@ -28,9 +27,7 @@ if (unknown.length > 0) {
 delete process.env.NODE_EXTRA_CA_CERTS;
 const results: Result[] = [];
 for (const bench of benches) {
-  const rows = bench.rows.filter(
-    row => (names.length === 0 && !bench.isExtra) || names.includes(bench.name) || names.includes(row.name),
-  );
+  const rows = bench.rows.filter(row => names.length === 0 || names.includes(bench.name) || names.includes(row.name));
   if (rows.length === 0) continue;
   const owner = startOwner();
   const measured = new Map<string, Measured>();

@@ -88,7 +88,7 @@ const fill = async (data: string, count: number): Promise<void> => {
   // The data need not survive a power cut.
   await store.write.raw('PRAGMA synchronous = OFF');
   await store.write.raw('PRAGMA cache_size = -300000');
-  await fillStore(store, {from: 0, to: count, share: 0, of: 1, newestMs: Date.now()});
+  await fillStore(store, {count, share: 0, of: 1, newestMs: Date.now()});
   await store.close();
   const folder = join(data, 'spool', 'held');
   await mkdir(folder, {recursive: true});

@@ -1,11 +1,10 @@
 export interface Quantiles {
   p50: number;
   p99: number;
-  worst: number;
 }
 
 export const quantilesOf = (times: readonly number[]): Quantiles => {
   const sorted = times.toSorted((a, b) => a - b);
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
-  return {p50: at(0.5), p99: at(0.99), worst: sorted.at(-1) ?? Number.NaN};
+  return {p50: at(0.5), p99: at(0.99)};
 };

@@ -1,7 +1,6 @@
 // The process behind startSmtpLoad: bare sockets, precomputed commands, and replies parsed only as far as necessary.
 import {connect} from 'node:net';
 import type {LoadOrder, LoadResult} from './smtp-load.ts';
-import {mailTo} from './smtp-mail.ts';
 
 interface Step {
   bytes: Buffer;
@@ -11,6 +10,22 @@ interface Step {
 
 const hello: Step = {bytes: Buffer.from('EHLO client.test\r\n'), code: '250'};
 const quit: Step = {bytes: Buffer.from('QUIT\r\n'), code: '221'};
+const line = 'The quick brown fox jumps over the lazy dog, and goes home by the same road.\r\n';
+
+/** A mail of about `sizeBytes`, without a line that begins with a dot. */
+const mailTo = (to: string, sizeBytes: number): Buffer => {
+  const head = [
+    'From: Ada <ada@example.net>',
+    `To: ${to}`,
+    'Subject: What you asked for last week, and then some',
+    'Date: Tue, 04 Nov 2025 09:12:44 +0100',
+    'Message-ID: <bench.20251104091244@example.net>',
+    'MIME-Version: 1.0',
+    'Content-Type: text/plain; charset=us-ascii',
+    '\r\n',
+  ].join('\r\n');
+  return Buffer.from(head + line.repeat(Math.max(1, Math.round((sizeBytes - head.length) / line.length))));
+};
 
 const mailSteps = ({to, sizeBytes}: LoadOrder): Step[] => [
   {bytes: Buffer.from('MAIL FROM:<ada@example.net>\r\n'), code: '250'},
@@ -19,91 +34,37 @@ const mailSteps = ({to, sizeBytes}: LoadOrder): Step[] => [
   {bytes: Buffer.concat([mailTo(to, sizeBytes), Buffer.from('.\r\n')]), code: '250'},
 ];
 
-/** The mails of one order, handed out one by one. */
-const createSupply = ({count, perSecond}: LoadOrder) => {
-  const startedAt = performance.now();
-  let begun = 0;
-  const secondsGone = () => (performance.now() - startedAt) / 1000;
+/** One connection, on which one reply at a time is awaited. */
+const openSession = (port: number) => {
+  const socket = connect({host: '127.0.0.1', port, noDelay: true});
+  socket.setEncoding('latin1');
+  let reply = '';
+  let settle: (said: string) => void = () => {};
+  socket.on('data', (text: string) => {
+    reply += text;
+    if (!isComplete(reply)) return;
+    const said = reply;
+    reply = '';
+    settle(said);
+  });
+  socket.on('error', error => settle(error.message));
+  socket.on('close', () => settle('the connection was closed'));
+
+  const heard = async (code: string): Promise<void> => {
+    const said = await new Promise<string>(resolve => {
+      settle = resolve;
+    });
+    if (!said.startsWith(code)) throw new Error(said.trim());
+  };
   return {
-    secondsGone,
-    isEmpty: () => begun >= count,
-    isDue: () => perSecond === undefined || begun < secondsGone() * perSecond,
-    take: () => {
-      begun += 1;
+    heard,
+    async say({bytes, code}: Step): Promise<void> {
+      socket.write(bytes);
+      await heard(code);
     },
-    end: () => {
-      begun = count;
-    },
+    end: () => void socket.destroy(),
   };
 };
-
-interface Run {
-  order: LoadOrder;
-  supply: ReturnType<typeof createSupply>;
-  steps: Step[];
-  /** Sessions that wait until the next mail is due. */
-  waiting: (() => void)[];
-  accepted(): void;
-  failed(failure: string): void;
-}
-
-/** One connection, from its greeting to its end. */
-const session = ({order, supply, steps, waiting, accepted, failed}: Run): Promise<void> =>
-  new Promise(resolve => {
-    const socket = connect({host: '127.0.0.1', port: order.port, noDelay: true});
-    socket.setEncoding('latin1');
-    let state: 'greeting' | 'hello' | 'mail' | 'over' = 'greeting';
-    let expected = '220';
-    let at = 0;
-    let left = order.mailsPerSession;
-    let reply = '';
-
-    const say = ({bytes, code}: Step): void => {
-      expected = code;
-      socket.write(bytes);
-    };
-    const begin = (): void => {
-      if (supply.isEmpty() || left === 0) {
-        state = 'over';
-        say(quit);
-      } else if (supply.isDue()) {
-        supply.take();
-        state = 'mail';
-        at = 0;
-        left -= 1;
-        say(steps[0] ?? quit);
-      } else waiting.push(begin);
-    };
-    const proceed = (): void => {
-      if (state === 'over') socket.end();
-      else if (state === 'greeting') {
-        state = 'hello';
-        say(hello);
-      } else if (state === 'mail' && at < steps.length - 1) {
-        at += 1;
-        say(steps[at] ?? quit);
-      } else {
-        if (state === 'mail') accepted();
-        begin();
-      }
-    };
-    socket.on('data', (text: string) => {
-      reply += text;
-      if (!isComplete(reply)) return;
-      const said = reply;
-      reply = '';
-      if (said.startsWith(expected)) proceed();
-      else {
-        failed(said.trim());
-        socket.destroy();
-      }
-    });
-    socket.on('error', error => failed(error.message));
-    socket.on('close', () => {
-      if (state !== 'over') failed(`closed while ${state}`);
-      resolve();
-    });
-  });
 
 /** One reply, of one line or several. */
 const isComplete = (text: string): boolean => {
@@ -111,36 +72,34 @@ const isComplete = (text: string): boolean => {
   return text.endsWith('\r\n') && text[start + 3] !== '-';
 };
 
-const wakeMs = 2;
-
 const run = async (order: LoadOrder): Promise<LoadResult> => {
-  const supply = createSupply(order);
-  const waiting: Run['waiting'] = [];
-  let acceptedCount = 0;
+  const steps = mailSteps(order);
+  const startedAt = performance.now();
+  let begun = 0;
+  let accepted = 0;
   let failure: string | undefined;
-  const one: Run = {
-    order,
-    supply,
-    steps: mailSteps(order),
-    waiting,
-    accepted: () => {
-      acceptedCount += 1;
-    },
-    failed: why => {
-      failure ??= why;
-      supply.end();
-    },
-  };
-  const client = async () => {
-    while (!supply.isEmpty()) await session(one);
-  };
 
-  const timer = setInterval(() => {
-    for (const wake of waiting.splice(0)) wake();
-  }, wakeMs);
+  const client = async (): Promise<void> => {
+    const session = openSession(order.port);
+    try {
+      await session.heard('220');
+      await session.say(hello);
+      while (begun < order.count) {
+        begun += 1;
+        for (const step of steps) await session.say(step);
+        accepted += 1;
+      }
+      await session.say(quit);
+    } catch (error) {
+      failure ??= String(error);
+      // The other clients send no more mail either.
+      begun = order.count;
+    } finally {
+      session.end();
+    }
+  };
   await Promise.all(Array.from({length: Math.min(order.clients, order.count)}, client));
-  clearInterval(timer);
-  return {seconds: supply.secondsGone(), accepted: acceptedCount, ...(failure !== undefined && {failure})};
+  return {seconds: (performance.now() - startedAt) / 1000, accepted, ...(failure !== undefined && {failure})};
 };
 
 process.on('message', (order: LoadOrder) => void run(order).then(result => process.send?.(result)));

@@ -7,13 +7,10 @@ import type {Owner} from '../helpers/daemon.ts';
 
 export interface LoadOrder {
   port: number;
-  /** Total number of mails. */
+  /** Total number of mails, sent as fast as the server accepts them. */
   count: number;
   /** Number of concurrent connections. */
   clients: number;
-  mailsPerSession: number;
-  /** Sent evenly over time, whatever the server accepts; as fast as the server accepts them when left out. */
-  perSecond?: number;
   to: string;
   sizeBytes: number;
 }
@@ -28,21 +25,14 @@ export interface LoadResult {
 export interface SmtpLoad {
   /** Mails per second. Rejects when a mail was not accepted. */
   rate(order: LoadOrder): Promise<number>;
-  run(order: LoadOrder): Promise<LoadResult>;
 }
 
 export const startSmtpLoad = (owner: Owner): SmtpLoad => {
   const child = startChild(owner, './smtp-load-main.ts');
-
-  const run = async (order: LoadOrder): Promise<LoadResult> => {
-    child.send(order);
-    const [result] = (await once(child, 'message')) as [LoadResult];
-    return result;
-  };
   return {
-    run,
     async rate(order) {
-      const {accepted, seconds, failure} = await run(order);
+      child.send(order);
+      const [{accepted, seconds, failure}] = (await once(child, 'message')) as [LoadResult];
       if (failure !== undefined || accepted < order.count)
         throw new Error(`${accepted} of ${order.count} mails were taken: ${failure}`);
       return accepted / seconds;
@@ -50,7 +40,7 @@ export const startSmtpLoad = (owner: Owner): SmtpLoad => {
   };
 };
 
-/** A mail server that accepts everything and stores nothing, as a process of its own. Resolves with its port. */
+/** A bare backend as a process of its own. Resolves with its port. */
 export const startBareBackend = async (owner: Owner): Promise<number> => {
   const child = startChild(owner, './anchors/bare-backend-main.ts');
   const [port] = (await once(child, 'message')) as [number];

@@ -16,7 +16,7 @@ const rows: readonly Row[] = [
 ];
 
 const to = 'ben@example.com';
-const kept = {clients: 8, mailsPerSession: Number.MAX_SAFE_INTEGER, to, sizeBytes: 10 * 1024};
+const kept = {clients: 8, to, sizeBytes: 10 * 1024};
 
 export const smtp: Bench = {
   name: 'smtp',
