@@ -149,14 +149,7 @@ const lookup = (random: Random): Buffer => {
   if (kind < 0.9) return netstring(random.bytes(random.between(0, 300)).toString('latin1'));
   return Buffer.from(
     random.pick([
-      '5:hello',
-      '99999999999:x,',
-      '-1:,',
-      ':,',
-      '05:hello,',
-      '5;hello,',
-      '0:,',
-      '100001:x',
+      ...'5:hello 99999999999:x, -1:, :, 05:hello, 5;hello, 0:, 100001:x'.split(' '),
       `${'9'.repeat(5000)}`,
       '4:a b,5:',
       '\0\0\0',
