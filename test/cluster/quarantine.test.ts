@@ -3,29 +3,21 @@ import test, {type ExecutionContext} from 'ava';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {HeldMail, MailReference, SummaryGroup} from '../../shared/held-mail.ts';
 import type {ApiAnswer} from '../helpers/api-call.ts';
-import {type Cluster, type ClusterNode, startCluster} from '../helpers/cluster.ts';
+import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {watchEvents} from '../helpers/event-stream.ts';
 import {eventually} from '../helpers/eventually.ts';
+import {forFile} from '../helpers/for-file.ts';
 
-const closers: (() => unknown)[] = [];
-let cluster: Cluster<'alpha' | 'beta' | 'gamma'>;
-
-test.before(async () => {
-  cluster = await startCluster({teardown: close => void closers.push(close)}, {isProxied: false});
-});
-test.after.always(async () => {
-  for (const close of closers.toReversed()) await close();
-});
-
-const nodes = () => Object.values(cluster.nodes);
+const cluster = forFile(async owner => startCluster(owner, {isProxied: false}));
+const nodes = () => Object.values(cluster().nodes);
 const pathOf = ({node_id, queue_id}: MailReference) => `mail/quarantine/${node_id}/${queue_id}`;
 const list = async (node: ClusterNode, query: string) => node.api('GET', `mail/quarantine?limit=1000&${query}`);
 const idsIn = ({json}: ApiAnswer): string[] => json.data.map(({node_id, queue_id}: HeldMail) => `${node_id}/${queue_id}`);
 
 /** Creates a domain and waits until every node knows it. */
 const createDomain = async () => {
-  const domain = await cluster.nodes.alpha.createDomain({reject_threshold: 100});
-  await cluster.converged();
+  const domain = await cluster().nodes.alpha.createDomain({reject_threshold: 100});
+  await cluster().converged();
   return domain;
 };
 
@@ -39,7 +31,8 @@ const holdOnAll = async (name: string, count: number): Promise<MailReference[]> 
   return held;
 };
 
-const deliveredTo = (address: string): number => cluster.sink.mails.filter(({recipients}) => recipients.includes(address)).length;
+const deliveredTo = (address: string): number =>
+  cluster().sink.mails.filter(({recipients}) => recipients.includes(address)).length;
 
 test.serial('list, summary, entry and body are the same whichever node is asked', async t => {
   const {name} = await createDomain();
@@ -55,10 +48,10 @@ test.serial('list, summary, entry and body are the same whichever node is asked'
   t.deepEqual(everything.toSorted(), held.map(({node_id, queue_id}) => `${node_id}/${queue_id}`).toSorted());
   for (const offset of [0, 4, 8])
     t.deepEqual(
-      idsIn(await cluster.nodes.beta.api('GET', `mail/quarantine?domain=${name}&limit=4&offset=${offset}`)),
+      idsIn(await cluster().nodes.beta.api('GET', `mail/quarantine?domain=${name}&limit=4&offset=${offset}`)),
       everything.slice(offset, offset + 4),
     );
-  t.is((await list(cluster.nodes.alpha, `domain=${name}&node=gamma`)).json.data.length, 3);
+  t.is((await list(cluster().nodes.alpha, `domain=${name}&node=gamma`)).json.data.length, 3);
 
   for (const node of nodes()) {
     const {data} = (await node.api('GET', `mail/quarantine/summary?domain=${name}`)).json;
@@ -81,8 +74,8 @@ test.serial('list, summary, entry and body are the same whichever node is asked'
 
 test.serial('a domain-admin sees and acts on the mail of its domain on every node, and of no other', async t => {
   const [own, other] = [await createDomain(), await createDomain()];
-  const {key} = await cluster.nodes.gamma.createKey('domain-admin', {domain: own.name});
-  await cluster.converged();
+  const {key} = await cluster().nodes.gamma.createKey('domain-admin', {domain: own.name});
+  await cluster().converged();
   const held = await holdOnAll(own.name, 3);
   const foreign = await holdOnAll(other.name, 3);
 
@@ -101,11 +94,11 @@ test.serial('a domain-admin sees and acts on the mail of its domain on every nod
         t.is((await node.api(method, path, {key})).json.error.code, 'not_found', `${node.node_id} ${method} ${path}`);
   }
   for (const mail of held)
-    t.is((await cluster.nodes.alpha.api('POST', `${pathOf(mail)}/discard`, {key})).json.data.state, 'discarded');
+    t.is((await cluster().nodes.alpha.api('POST', `${pathOf(mail)}/discard`, {key})).json.data.state, 'discarded');
 });
 
 test.serial('release and discard go to the owner from any node, once', async t => {
-  const {alpha, beta, gamma} = cluster.nodes;
+  const {alpha, beta, gamma} = cluster().nodes;
   const {name} = await createDomain();
   const mail = await beta.hold({to: `once@${name}`});
   const {body} = await beta.api('GET', `${pathOf(mail)}/body`);
@@ -115,7 +108,7 @@ test.serial('release and discard go to the owner from any node, once', async t =
   t.is(released.status, 200);
   t.like(released.json.data, {...mail, state: 'released', already: false});
   t.is(deliveredTo(`once@${name}`), 1);
-  t.deepEqual(cluster.sink.mails.find(({recipients}) => recipients.includes(`once@${name}`))?.content, body, 'byte for byte');
+  t.deepEqual(cluster().sink.mails.find(({recipients}) => recipients.includes(`once@${name}`))?.content, body, 'byte for byte');
   const again = await gamma.api('POST', `${pathOf(mail)}/release`);
   t.like(again.json.data, {state: 'released', already: true, acted_at: released.json.data.acted_at});
   const opposite = await gamma.api('POST', `${pathOf(mail)}/discard`);
@@ -134,13 +127,13 @@ test.serial('release and discard go to the owner from any node, once', async t =
 });
 
 test.serial('a refusal of the backend is told recipient by recipient on every node, and the mail is still held', async t => {
-  const {alpha, beta} = cluster.nodes;
+  const {alpha, beta} = cluster().nodes;
   const {name} = await createDomain();
   const mail = await beta.hold({to: [`good@${name}`, `bad@${name}`]});
-  cluster.sink.behave({recipients: {[`bad@${name}`]: {code: 550, text: '5.1.1 unknown'}}});
+  cluster().sink.behave({recipients: {[`bad@${name}`]: {code: 550, text: '5.1.1 unknown'}}});
 
   const {status, json} = await alpha.api('POST', `${pathOf(mail)}/release`);
-  cluster.sink.behave({});
+  cluster().sink.behave({});
 
   t.is(status, 502);
   t.is(json.error.code, 'delivery_failed');
@@ -149,10 +142,10 @@ test.serial('a refusal of the backend is told recipient by recipient on every no
 });
 
 test.serial('the audit log is that of all nodes, and each entry is by the node that did it', async t => {
-  const {alpha, beta} = cluster.nodes;
+  const {alpha, beta} = cluster().nodes;
   const {name} = await createDomain();
   const {id, key} = await alpha.createKey('quarantine-only');
-  await cluster.converged();
+  await cluster().converged();
   const held = await holdOnAll(name, 3);
   for (const mail of held) await alpha.api('POST', `${pathOf(mail)}/discard`, {key});
 
@@ -177,10 +170,10 @@ test.serial('the audit log is that of all nodes, and each entry is by the node t
 });
 
 test.serial('events of the mail on other nodes come over any node, to those who may see them', async t => {
-  const {alpha, beta, gamma} = cluster.nodes;
+  const {alpha, beta, gamma} = cluster().nodes;
   const [own, other] = [await createDomain(), await createDomain()];
   const {key} = await alpha.createKey('domain-admin', {domain: own.name});
-  await cluster.converged();
+  await cluster().converged();
   const streams = {all: await watchEvents(t, alpha), own: await watchEvents(t, alpha, {key})};
   t.is(await streams.all.listening(), ': listening to all nodes');
   await streams.own.listening();
@@ -206,10 +199,10 @@ test.serial('events of the mail on other nodes come over any node, to those who 
 });
 
 test.serial('a key that has just been revoked elsewhere does nothing on any node', async t => {
-  const {alpha, beta, gamma} = cluster.nodes;
+  const {alpha, beta, gamma} = cluster().nodes;
   const {name} = await createDomain();
   const {id, key} = await alpha.createKey('quarantine-only');
-  await cluster.converged();
+  await cluster().converged();
   const mail = await gamma.hold({to: `a@${name}`});
   const stream = await watchEvents(t, beta, {key});
 
@@ -228,7 +221,7 @@ const isPartial = (t: ExecutionContext, {status, json, headers}: ApiAnswer, away
 };
 
 test.serial('a node that is stopped is named and left out, and nothing is done there', async t => {
-  const {alpha, beta, gamma} = cluster.nodes;
+  const {alpha, beta, gamma} = cluster().nodes;
   const {name} = await createDomain();
   const held = await holdOnAll(name, 6);
   const onGamma = held.filter(({node_id}) => node_id === 'gamma');
@@ -282,7 +275,7 @@ test.serial('a node that is stopped is named and left out, and nothing is done t
 test.serial(
   'a node that hangs is left out after two seconds, and a release there says that nothing or nobody knows what was done',
   async t => {
-    const {alpha, gamma} = cluster.nodes;
+    const {alpha, gamma} = cluster().nodes;
     const {name} = await createDomain();
     await holdOnAll(name, 2);
     const mail = await gamma.hold({to: `hangs@${name}`});

@@ -213,6 +213,7 @@ test.serial('strangers get nothing at all, and a token nothing but to join', asy
     {commonName: 'x', hosts: ['localhost'], uris: identityUris({nodeId: 'nobody', nodeNo: 9})},
     Date.now(),
   );
+  const nameless = await issueLeaf(authority, {commonName: 'x', hosts: ['localhost'], uris: ['urn:other:node:x']}, Date.now());
   const ticket = tokenCredentials(await makeToken(node));
   const paths: typeof memberPaths = [...memberPaths, ['POST', 'join']];
 
@@ -223,6 +224,7 @@ test.serial('strangers get nothing at all, and a token nothing but to join', asy
     const {status} = await callPeer(node, ticket, wanted);
     t.is(status, path === 'join' ? 422 : 403, path);
   }
+  t.is((await callPeer(node, nameless, {path: 'digests'})).status, 403);
   t.is((await callPeer(node, await nodeCredentials(node), {method: 'POST', path: 'join', body: {}})).status, 403);
   // A client with an unknown token does not even learn whether the body is valid.
   const invented = await issueLeaf(authority, {commonName: 'x', hosts: ['localhost'], uris: ['urn:mfd:join:1f0e']}, Date.now());

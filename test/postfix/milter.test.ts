@@ -8,7 +8,7 @@ import {formatLocalAddress} from '../../daemon/mail/local-listener.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {programsMissing} from '../helpers/installed.ts';
 import {listening} from '../helpers/listening.ts';
-import {holdAll, relayAll} from '../helpers/mail-node.ts';
+import {holdAll} from '../helpers/mail-node.ts';
 import {startTestMilter} from '../helpers/milter.ts';
 import {startMilterNode} from '../helpers/milter-node.ts';
 import {postfixMissing, startPostfix} from '../helpers/postfix.ts';
@@ -272,19 +272,6 @@ ifPostfix(titled('mail that a program of the host hands over is judged, and not 
   t.like(await node.onlyHeld(), {sender: 'root@host.test', recipients: ['a@example.com']});
 });
 
-ifPostfix(titled('with mfd down mail is to come again, and is taken once mfd is back'), async t => {
-  const node = await startMilterNode(t, {domain: relayAll});
-  await node.stop();
-
-  const down = (await node.mail(spam)).reply;
-  await node.start();
-  const up = (await node.mail(spam)).reply;
-
-  t.is(down.code, 451);
-  t.is(up.code, 250);
-  await node.sunk(1);
-});
-
 ifPostfix(
   titled('mfd killed while it judges: the mail is not taken and nothing is left, and it is taken when it comes again'),
   async t => {
@@ -315,6 +302,8 @@ ifPostfix(titled('the scanner down: mail is to come again'), async t => {
 
   t.is(reply.code, 451);
   t.regex(reply.text, /^4\.7\.1 /);
+  t.deepEqual(await node.postfix.queue(), []);
+  t.is(node.sink.mails.length, 0);
 });
 
 ifPostfix(titled('stopping lets the mail that is judged come to its answer'), async t => {

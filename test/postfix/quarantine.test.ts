@@ -77,18 +77,6 @@ ifBoth(titled('a mail released by hand with postsuper disappears from the list, 
   t.regex(again.stderr, /has left Postfix’s hold queue by another hand/);
 });
 
-ifBoth(titled('with Rspamd down mail is to come again, and comes when it is back'), async t => {
-  const down = await closedPort();
-  const node = await start(t, {config: {scanner: {rspamd_url: `http://${formatHostPort(down)}`, rspamd_timeout: 2}}});
-
-  const {reply} = await node.mail(sample('plain.eml'));
-
-  t.is(reply.code, 451);
-  t.regex(reply.text, /^4\.7\.1 /);
-  t.deepEqual(await node.postfix.queue(), []);
-  t.is(node.sink.mails.length, 0);
-});
-
 ifBoth(titled('with Rspamd down and on_failure pass mail comes through unjudged'), async t => {
   const down = await closedPort();
   const scanner = {rspamd_url: `http://${formatHostPort(down)}`, rspamd_timeout: 2, on_failure: 'pass'};

@@ -297,28 +297,6 @@ for (const [action, state, opposite] of [
     t.is(delivered.length, action === 'release' ? 1 : 0);
   });
 
-test('a mail the backend refuses stays held, with a line per recipient, and can be released later to the others', async t => {
-  const {name, held} = await holdSome([{user: ['good', 'bad']}]);
-  const mail = held[0] as MailReference;
-  node().sink.behave({recipients: {[`bad@${name}`]: {code: 550, text: '5.1.1 no such user'}}});
-
-  const {status, json} = await node().api('POST', `${pathOf(mail)}/release`);
-
-  t.is(status, 502);
-  t.is(json.error.code, 'delivery_failed');
-  t.like(json.error.fields, [{path: `good@${name}`}, {path: `bad@${name}`, detail: '550 5.1.1 no such user'}]);
-  t.regex(json.error.fields[0].detail, /^250 /);
-  t.deepEqual((await node().api('GET', pathOf(mail))).json.data.recipients, [`bad@${name}`]);
-
-  node().sink.behave({});
-  t.is((await node().api('POST', `${pathOf(mail)}/release`)).status, 200);
-  const delivered = node().sink.mails.filter(({recipients}) => recipients[0]?.endsWith(`@${name}`));
-  t.deepEqual(
-    delivered.map(({recipients}) => recipients),
-    [[`good@${name}`], [`bad@${name}`]],
-  );
-});
-
 test('ids that are no ids are 400, mails and nodes that never were 404, and no path leads anywhere else', async t => {
   const here = node().node_id;
   const wrong = [

@@ -1,12 +1,11 @@
 // Backends of a domain: not a node of the cluster, and not any address for a key of one domain.
 import test from 'ava';
-import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
+import {parseHostPort} from '../../shared/host-port.ts';
 import {useApiNode} from '../helpers/api-node.ts';
 import {startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {addToConfig} from '../helpers/node.ts';
-import {connect, sendMail} from '../helpers/smtp-client.ts';
-import {startSmtpSink} from '../helpers/smtp-sink.ts';
+import {sendMail} from '../helpers/smtp-client.ts';
 import {startProxy} from '../helpers/tcp-proxy.ts';
 
 const node = useApiNode();
@@ -43,29 +42,6 @@ test('two nodes whose backends lead to each other answer 451 with one line in th
   t.is(sink.mails.length, 2);
 });
 
-test('every node offers one keyword, before and after STARTTLS, and what a client calls itself is no reason to refuse it', async t => {
-  const {nodes} = await startCluster(t, {nodes: ['alpha', 'beta'] as const, isProxied: false});
-  const keywords = new Set<string>();
-
-  for (const {smtpPort} of Object.values(nodes)) {
-    const client = await connect(smtpPort);
-    const clear = await client.cmd('EHLO localhost');
-    await client.startTls();
-    const secured = await client.cmd(`EHLO ${nodes.beta.node_id}`);
-    for (const {code, text} of [clear, secured]) {
-      t.is(code, 250);
-      keywords.add(text.split('\n').find(line => line.startsWith('X-MFD-')) ?? 'none');
-    }
-    client.destroy();
-  }
-
-  t.is(keywords.size, 1);
-  t.regex([...keywords].join(), /^X-MFD-[0-9a-f]{16}$/);
-  const stranger = await connect(node().smtpPort);
-  t.notRegex((await stranger.cmd('EHLO client.test')).text, new RegExp([...keywords].join()));
-  stranger.destroy();
-});
-
 test('the SMTP listener of a node is refused as a backend on every node of its cluster', async t => {
   const {nodes, converged} = await startCluster(t, {nodes: ['alpha', 'beta'] as const, isProxied: false});
   const {alpha, beta} = nodes;
@@ -82,22 +58,6 @@ test('the SMTP listener of a node is refused as a backend on every node of its c
   }
   for (const entry of [alpha.smtp, beta.smtp, `[::1]:${beta.smtpPort}`]) t.is((await put(entry)).status, 422, entry);
   t.deepEqual((await beta.domain(domain.id))?.backend_servers, domain.backend_servers);
-});
-
-test('a backend that becomes a node of the cluster stays as it is until somebody changes it', async t => {
-  const other = await startCluster(t, {nodes: ['one'] as const, isProxied: false});
-  const {one} = other.nodes;
-  const sink = await startSmtpSink(t);
-  const {id} = await one.createDomain({backend_servers: [formatHostPort(sink.server)]});
-  await one.stop();
-  await sink.close();
-  await addToConfig(one.data, {smtp: {listen: formatHostPort(sink.server)}});
-  await one.start();
-
-  const whole = await one.domain(id);
-  t.is((await one.api('PUT', `domains/${id}`, {body: {...whole, reject_threshold: 20}})).status, 200);
-  const more = [...(whole?.backend_servers ?? []), '192.0.2.1:25'];
-  t.is((await one.api('PUT', `domains/${id}`, {body: {backend_servers: more}})).status, 422);
 });
 
 test('a key for one domain sets backends inside smtp.backend_networks only, from the next SIGHUP on', async t => {

@@ -231,19 +231,6 @@ test('what is on its way when a node is told to stop is taken to its end', async
   t.is(node.sink.mails.length, 1);
 });
 
-test('of many who release and discard one mail exactly one acts', async t => {
-  const node = await startHolding(t);
-  const mail = await holdOne(node);
-  node.sink.behave({delayMs: 200});
-
-  const answers = await Promise.all(Array.from({length: 40}, (_, n) => node.act(n % 4 === 3 ? 'discard' : 'release', mail)));
-
-  const acted = answers.filter(({status, json}) => status === 200 && !json.data.already);
-  t.is(acted.length, 1);
-  t.deepEqual([...new Set(answers.map(({status}) => status))].sort(), [200, 409]);
-  t.is(node.sink.mails.length, acted[0]?.json.data.state === 'released' ? 1 : 0);
-});
-
 test('a mail of 100,000 parts is held, listed, shown in little memory, and released as it came', async t => {
   const node = await startHolding(t);
   const part = '--b\r\nContent-Type: text/plain\r\n\r\nx\r\n';
@@ -438,7 +425,7 @@ test('a node that is told to stop does so in time, whatever hangs', async t => {
 
   t.is(unready, 'the node is stopping\n');
   t.is(code, 0);
-  t.true(took < 15_000, `${took} ms`);
+  t.true(took < 10_000, `${took} ms`);
   t.is((await node.held()).length, 1);
 });
 

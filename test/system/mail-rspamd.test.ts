@@ -3,7 +3,6 @@ import {readFileSync} from 'node:fs';
 import test from 'ava';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {onTheWire, splitTrace, startMailNode} from '../helpers/mail-node.ts';
-import {startMute} from '../helpers/mute-server.ts';
 import {closedPort} from '../helpers/ports.ts';
 import {demandingRules, isRspamdInstalled, startRspamd} from '../helpers/rspamd.ts';
 
@@ -78,11 +77,4 @@ test('with the scanner down and on_failure pass mail is relayed', async t => {
   t.is((await node.send(sample('plain.eml'))).code, 250);
   t.is(node.sink.mails.length, 1);
   t.regex(await (await fetch(`${node.metrics_url}/metrics`)).text(), /^mfd_scanner_failures_total 1$/m);
-});
-
-test('a scanner that says nothing is waited for no longer than its timeout', async t => {
-  const node = await startMailNode(t, scanner(await startMute(t), {rspamd_timeout: 1}));
-
-  t.is((await node.send(sample('plain.eml'))).code, 451);
-  t.is(node.sink.mails.length, 0);
 });

@@ -158,33 +158,6 @@ test.serial('a key is made, used, refused what it may not do, and ended', async 
   t.regex(last.stderr, /\(conflict, .*\nhint: .*--force/);
 });
 
-test.serial('a node that is away, or allows no more requests, exits 7', async t => {
-  const node = await startNode(t);
-  const {stdout: key} = await node.mfctl(['key', 'create', '--name', 'slow', '--scope', 'read-only', '--rate-limit', '1', '-q']);
-  const env = {MFCTL_API_KEY: key, MFCTL_RETRY_FOR: '0s'};
-  await node.mfctl(['whoami'], {env});
-
-  const limited = await node.mfctl(['whoami'], {env});
-  await node.stop();
-  const away = await node.mfctl(['whoami']);
-
-  t.is(limited.code, 7);
-  t.regex(limited.stderr, /\(rate_limited, .*\nhint: repeat it in \d+ s, or let it wait for that: --retry-for \d+s\n$/);
-  t.is(away.code, 7);
-  t.regex(away.stderr, /^error: cannot reach .*: nothing listens there \(unreachable\)\nhint: .*mfd start/);
-});
-
-test.serial('a certificate nobody vouches for is refused with a hint, before the key is sent', async t => {
-  const node = await startNode(t);
-
-  const {code, stderr} = await node.mfctl(['whoami'], {
-    env: {XDG_CONFIG_HOME: join(node.xdgConfigHome, 'other'), MFCTL_URL: node.api_url, MFCTL_API_KEY: node.api_key},
-  });
-
-  t.is(code, 7);
-  t.regex(stderr, /\(tls_untrusted\)\nhint: .*--cacert/);
-});
-
 (isInstalled('bash') ? test.serial : test.serial.skip)(
   'a reader that closes the pipe early is no failure (needs bash)',
   async t => {

@@ -24,16 +24,3 @@ test('later mail of an allowed sender is relayed, that of another is held as bef
   t.like(JSON.parse(filters.stdout), [{action: 'allow', match: 'sender', pattern: 'sender@sender.example'}]);
   t.regex(dry.stderr, /^to be allowed: other@sender\.example in example\.com$/m);
 });
-
-test('a key for the quarantine alone releases nothing with --allow-sender', async t => {
-  const {node, sink} = await startHoldingNode(t);
-  await send(node, 'Subject: news\r\n\r\ntext\r\n');
-  const {key} = (await node.api('POST', 'auth/api-keys', {body: {name: 'q', scope: 'quarantine-only'}})).json.data;
-  const [id = ''] = await heldIds(node);
-
-  const {code, stderr} = await node.mfctl(['quarantine', 'release', id, '--allow-sender'], {env: {MFCTL_API_KEY: key}});
-
-  t.is(code, 4, stderr);
-  t.regex(stderr, /may not add filters: nothing was released/);
-  t.is(sink.mails.length, 0);
-});

@@ -52,21 +52,6 @@ test('all that matches is released but one that its server refuses, and the rest
   t.is(await heldCount(node), 1);
 });
 
-test('a filter chooses, and what others had done is no failure', async t => {
-  const {node} = await startFullNode(t, 150);
-
-  const discarded = await node.mfctl(['quarantine', 'discard', '--all-matching', '--subject', 'offer', '--yes', '-o', 'table']);
-  const again = await node.mfctl(['quarantine', 'discard', '--all-matching', '--subject', 'offer']);
-  const ids = discarded.stdout.split('\n').slice(1).join('\n');
-  const byId = await node.mfctl(['quarantine', 'discard', '-', '-o', 'ndjson'], {input: ids});
-
-  t.is(discarded.code, 0, discarded.stderr);
-  t.deepEqual([again.code, again.stderr], [0, 'no held mail matches --subject offer\n']);
-  t.is(await heldCount(node), 50);
-  t.is(byId.code, 0);
-  t.true(parsed(byId.stdout).every(result => 'already' in result && result.already));
-});
-
 test('Ctrl-C ends it after what is under way, and tells what was done', async t => {
   const {node, sink} = await startFullNode(t, 450);
   sink.behave({delayMs: 20});

@@ -1,6 +1,4 @@
 // Domain files between two real clusters, applied by the built program.
-import {writeFile} from 'node:fs/promises';
-import {join} from 'node:path';
 import test from 'ava';
 import {startNode, type TestNode} from '../helpers/node.ts';
 
@@ -73,19 +71,4 @@ test.serial('some domains are exported by name or id, once each, as JSON too, an
   );
   t.is(unknown.code, 5);
   t.is(applied.stderr, 'no changes\n');
-});
-
-test.serial('a wrong file changes nothing, whatever else is right in it', async t => {
-  const node = await startNode(t);
-  const file = join(node.xdgConfigHome, 'domains.yaml');
-  await writeFile(
-    file,
-    'domains:\n  - {name: a.example, backend_servers: ["x.example:25"]}\n  - {name: b.example, activ: true}\n',
-  );
-
-  const {code, stderr} = await node.mfctl(['domain', 'apply', '-f', file, '--yes']);
-
-  t.is(code, 2);
-  t.regex(stderr, /domains\.yaml:3: b\.example: activ is not known here/);
-  t.is((await node.mfctl(['domain', 'list', '-o', 'ndjson'])).stdout, '');
 });

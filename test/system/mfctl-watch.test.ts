@@ -61,27 +61,6 @@ test('quarantine watch sees mail arrive and be released, and passes over what th
   t.deepEqual([code, stderr], [130, '']);
 });
 
-test('events tells of changes, arrivals and acts alike', async t => {
-  const {node} = await startHoldingNode(t);
-  const watch = startMfctl(node, ['events', '--type', 'held,discarded,domain']);
-  // Events are delivered only once the stream is open.
-  await eventually(async () => {
-    await node.mfctl(['domain', 'update', 'example.com', '--quarantine-threshold', String(-Math.ceil(Math.random() * 900))]);
-    return watch.count() > 0;
-  });
-
-  await send(node, 'Subject: one\r\n\r\ntext\r\n');
-  const [id = ''] = await heldIds(node);
-  await node.mfctl(['quarantine', 'discard', id]);
-  const last = await eventually(async () => (await watch.lines(1)).find(({type}) => type === 'discarded'));
-  watch.interrupt();
-
-  t.is(`${last.node_id}/${last.queue_id}`, id);
-  t.like((await watch.lines(3)).at(-2), {type: 'held', subject: 'one'});
-  t.like((await watch.lines(3))[0], {type: 'domain', change: 'updated', name: 'example.com'});
-  t.is((await watch.ended).code, 130);
-});
-
 test('cluster watch tells of a changed configuration, and outlives the node it asks', async t => {
   const {node} = await startHoldingNode(t);
   const watch = startMfctl(node, ['cluster', 'watch', '--interval', '1s']);
