@@ -1,6 +1,6 @@
 // Mail servers and nodes that vanish silently: the operations that wait for them, and for how long.
 import {setTimeout as sleep} from 'node:timers/promises';
-import anyTest, {type ExecutionContext} from 'ava';
+import type {ExecutionContext} from 'ava';
 import type {MailReference} from '../../shared/held-mail.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
@@ -9,11 +9,11 @@ import {forFile} from '../helpers/for-file.ts';
 import {networkMissing, startNetwork} from '../helpers/network.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
 import {startSmtpSink} from '../helpers/smtp-sink.ts';
+import {serialWith} from '../helpers/test-with.ts';
 
 const names = ['alpha', 'beta'] as const;
 
-const test = networkMissing === undefined ? anyTest.serial : anyTest.serial.skip;
-const titleOf = (title: string) => (networkMissing === undefined ? title : `${title} (${networkMissing})`);
+const test = serialWith('network', networkMissing);
 
 const everything = forFile(async owner => {
   const network = await startNetwork(owner, names);
@@ -62,26 +62,23 @@ const send = async ({smtp, smtpPort: port}: ClusterNode, name: string): Promise<
 const act = async (node: ClusterNode, action: 'release' | 'discard', {node_id, queue_id}: MailReference) =>
   node.api('POST', `mail/quarantine/${node_id}/${queue_id}/${action}`);
 
-test(
-  titleOf('a mail server that vanished costs one mail three seconds, the next ones nothing, and is used again when it is back'),
-  async t => {
-    const {alpha, network, first, second, domain, lose} = await arrange(t, relayAll);
-    const name = await domain();
-    await lose('alpha', first);
+test('a mail server that vanished costs one mail three seconds, the next ones nothing, and is used again when it is back', async t => {
+  const {alpha, network, first, second, domain, lose} = await arrange(t, relayAll);
+  const name = await domain();
+  await lose('alpha', first);
 
-    const one = await timed(t, 'the first mail', send(alpha, name));
-    const two = await timed(t, 'the second mail', send(alpha, name));
+  const one = await timed(t, 'the first mail', send(alpha, name));
+  const two = await timed(t, 'the second mail', send(alpha, name));
 
-    t.deepEqual([one.result, two.result], [250, 250]);
-    t.true(one.took < 5);
-    t.true(two.took < 2.5);
-    t.is(second.mails.length, 2);
-    await network.heal();
-    await eventually(async () => (await send(alpha, name)) === 250 && first.mails.length > 0);
-  },
-);
+  t.deepEqual([one.result, two.result], [250, 250]);
+  t.true(one.took < 5);
+  t.true(two.took < 2.5);
+  t.is(second.mails.length, 2);
+  await network.heal();
+  await eventually(async () => (await send(alpha, name)) === 250 && first.mails.length > 0);
+});
 
-test(titleOf('connections that are kept to a mail server that vanished cost the next mail seconds'), async t => {
+test('connections that are kept to a mail server that vanished cost the next mail seconds', async t => {
   const {alpha, first, second, domain, lose} = await arrange(t, relayAll);
   const name = await domain();
   t.deepEqual(await Promise.all([1, 2, 3].map(async () => send(alpha, name))), [250, 250, 250]);
@@ -94,7 +91,7 @@ test(titleOf('connections that are kept to a mail server that vanished cost the 
   t.deepEqual([first.mails.length, second.mails.length], [3, 1]);
 });
 
-test(titleOf('connections that are kept to the only mail server leave little time for a new one'), async t => {
+test('connections that are kept to the only mail server leave little time for a new one', async t => {
   const {alpha, second, domain, lose} = await arrange(t, relayAll);
   const name = await domain([second]);
   t.is(await send(alpha, name), 250);
@@ -106,82 +103,73 @@ test(titleOf('connections that are kept to the only mail server leave little tim
   t.true(next.took < 10);
 });
 
-test(
-  titleOf('a release on another node is answered within 15 s when no mail server can be reached, and sooner the next time'),
-  async t => {
-    const {alpha, beta, first, domain, lose} = await arrange(t);
-    const name = await domain([first]);
-    const held = await beta.hold({to: `ben@${name}`});
-    await lose('beta', first);
+test('a release on another node is answered within 15 s when no mail server can be reached, and sooner the next time', async t => {
+  const {alpha, beta, first, domain, lose} = await arrange(t);
+  const name = await domain([first]);
+  const held = await beta.hold({to: `ben@${name}`});
+  await lose('beta', first);
 
-    const one = await timed(t, 'the first release', act(alpha, 'release', held));
-    const two = await timed(t, 'the second release', act(alpha, 'release', held));
+  const one = await timed(t, 'the first release', act(alpha, 'release', held));
+  const two = await timed(t, 'the second release', act(alpha, 'release', held));
 
-    for (const {result, took} of [one, two]) {
-      t.is(result.json.error.code, 'delivery_failed');
-      t.true(took < 15);
-    }
-    t.true(two.took < 5);
-  },
-);
+  for (const {result, took} of [one, two]) {
+    t.is(result.json.error.code, 'delivery_failed');
+    t.true(took < 15);
+  }
+  t.true(two.took < 5);
+});
 
-test(
-  titleOf('a release to a mail server that takes long is answered within 15 s on any node, goes on, and delivers once'),
-  async t => {
-    const {alpha, beta, first, domain} = await arrange(t);
-    const name = await domain([first]);
-    const held = [await beta.hold({to: `ben@${name}`}), await beta.hold({to: `ben@${name}`})];
-    // For MAIL, RCPT and the final dot.
-    first.behave({delayMs: 6000});
+test('a release to a mail server that takes long is answered within 15 s on any node, goes on, and delivers once', async t => {
+  const {alpha, beta, first, domain} = await arrange(t);
+  const name = await domain([first]);
+  const held = [await beta.hold({to: `ben@${name}`}), await beta.hold({to: `ben@${name}`})];
+  // For MAIL, RCPT and the final dot.
+  first.behave({delayMs: 6000});
 
-    const [routed, own] = await Promise.all(
-      [alpha, beta].map(async (node, n) => timed(t, node.node_id, act(node, 'release', held[n] as MailReference))),
-    );
+  const [routed, own] = await Promise.all(
+    [alpha, beta].map(async (node, n) => timed(t, node.node_id, act(node, 'release', held[n] as MailReference))),
+  );
 
-    for (const {result, took} of [routed, own].filter(one => one !== undefined)) {
-      t.is(result.status, 504);
-      t.is(result.json.error.code, 'outcome_unknown');
-      t.true(took < 15);
-    }
-    for (const mail of held) {
-      const {json} = await act(alpha, 'release', mail);
-      t.like(json.data, {state: 'released', already: true});
-    }
-    t.is(first.mails.length, 2);
-  },
-);
+  for (const {result, took} of [routed, own].filter(one => one !== undefined)) {
+    t.is(result.status, 504);
+    t.is(result.json.error.code, 'outcome_unknown');
+    t.true(took < 15);
+  }
+  for (const mail of held) {
+    const {json} = await act(alpha, 'release', mail);
+    t.like(json.data, {state: 'released', already: true});
+  }
+  t.is(first.mails.length, 2);
+});
 
-test(
-  titleOf('actions on a node that was just cut off are answered within 5 s, are known not to be done, and can be repeated'),
-  async t => {
-    const {alpha, beta, network, first, domain} = await arrange(t);
-    const name = await domain([first]);
-    const held = await Promise.all([1, 2, 3, 4, 5].map(async () => beta.hold({to: `ben@${name}`})));
-    const [warm, one, other, ...many] = held as [MailReference, MailReference, MailReference];
-    t.is((await act(alpha, 'release', warm)).status, 200);
-    await alpha.api('GET', `mail/quarantine?domain=${name}`);
-    await network.cut('alpha', 'beta');
+test('actions on a node that was just cut off are answered within 5 s, are known not to be done, and can be repeated', async t => {
+  const {alpha, beta, network, first, domain} = await arrange(t);
+  const name = await domain([first]);
+  const held = await Promise.all([1, 2, 3, 4, 5].map(async () => beta.hold({to: `ben@${name}`})));
+  const [warm, one, other, ...many] = held as [MailReference, MailReference, MailReference];
+  t.is((await act(alpha, 'release', warm)).status, 200);
+  await alpha.api('GET', `mail/quarantine?domain=${name}`);
+  await network.cut('alpha', 'beta');
 
-    const [released, discarded] = await Promise.all([
-      timed(t, 'release', act(alpha, 'release', one)),
-      timed(t, 'discard', act(alpha, 'discard', other)),
-    ]);
-    const bulk = await timed(t, 'many', alpha.api('POST', 'mail/quarantine/release', {body: {items: many}}));
+  const [released, discarded] = await Promise.all([
+    timed(t, 'release', act(alpha, 'release', one)),
+    timed(t, 'discard', act(alpha, 'discard', other)),
+  ]);
+  const bulk = await timed(t, 'many', alpha.api('POST', 'mail/quarantine/release', {body: {items: many}}));
 
-    for (const {result, took} of [released, discarded]) {
-      t.is(result.json.error.code, 'node_unreachable');
-      t.true(Number(result.headers['retry-after']) >= took);
-      t.true(took < 5);
-    }
-    t.true(bulk.took < 5);
-    t.deepEqual(
-      bulk.result.json.data.map(({error}: {error: {code: string}}) => error.code),
-      many.map(() => 'node_unreachable'),
-    );
-    t.is(first.mails.length, 1);
-    await network.heal();
-    await eventually(async () => (await act(alpha, 'release', one)).status === 200);
-    await eventually(async () => (await act(alpha, 'discard', other)).status === 200);
-    t.is(first.mails.length, 2);
-  },
-);
+  for (const {result, took} of [released, discarded]) {
+    t.is(result.json.error.code, 'node_unreachable');
+    t.true(Number(result.headers['retry-after']) >= took);
+    t.true(took < 5);
+  }
+  t.true(bulk.took < 5);
+  t.deepEqual(
+    bulk.result.json.data.map(({error}: {error: {code: string}}) => error.code),
+    many.map(() => 'node_unreachable'),
+  );
+  t.is(first.mails.length, 1);
+  await network.heal();
+  await eventually(async () => (await act(alpha, 'release', one)).status === 200);
+  await eventually(async () => (await act(alpha, 'discard', other)).status === 200);
+  t.is(first.mails.length, 2);
+});

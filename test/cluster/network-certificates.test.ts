@@ -2,7 +2,6 @@
 import {X509Certificate} from 'node:crypto';
 import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
-import test from 'ava';
 import {createRequest, issueLeaf} from '../../daemon/cluster/certificates.ts';
 import {identityUris} from '../../daemon/cluster/peer-identity.ts';
 import type {Peer} from '../../shared/cluster-status.ts';
@@ -13,6 +12,7 @@ import {addToConfig} from '../helpers/node.ts';
 import {callPeer, nodeCredentials, shownAt} from '../helpers/peer-call.ts';
 import {mfdFile, run} from '../helpers/program.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
+import {testWith} from '../helpers/test-with.ts';
 import {startWallClocks, wallClocksMissing} from '../helpers/wall-clocks.ts';
 
 const names = ['alpha', 'beta', 'gamma'] as const;
@@ -39,12 +39,10 @@ const entryOf = async (node: ClusterNode, other: string): Promise<Peer> => {
   return found;
 };
 
-const missing = networkMissing ?? wallClocksMissing;
-const onNetwork = missing === undefined ? test : test.skip;
-if (missing !== undefined) test.skip(`[network] ${missing}`, () => undefined);
+const onNetwork = testWith('network', networkMissing ?? wallClocksMissing);
 
 onNetwork(
-  '[network] nodes whose certificates end while the authority is away take mail, say that they are cut off, and are whole again once it is back',
+  'nodes whose certificates end while the authority is away take mail, say that they are cut off, and are whole again once it is back',
   async t => {
     const network = await startNetwork(t, names);
     const clocks = await startWallClocks(t, names);

@@ -1,16 +1,15 @@
 // Addresses, clocks of changes, and limits in a cluster whose nodes run on hosts of their own.
 
 import {setTimeout as delay} from 'node:timers/promises';
-import test from 'ava';
 import {startCluster} from '../helpers/cluster.ts';
 import {networkMissing, startNetwork} from '../helpers/network.ts';
+import {testWith} from '../helpers/test-with.ts';
 
-const onNetwork = networkMissing === undefined ? test : test.skip;
-if (networkMissing !== undefined) test.skip(`[network] ${networkMissing}`, () => undefined);
+const onNetwork = testWith('network', networkMissing);
 
 const names = ['mx1', 'mx2', 'mx3'] as const;
 
-onNetwork('[network] a node that is cut off while something is changed is silent, and not configured otherwise', async t => {
+onNetwork('a node that is cut off while something is changed is silent, and not configured otherwise', async t => {
   const network = await startNetwork(t, names);
   const {nodes, converged} = await startCluster(t, {nodes: names, network, isProxied: false});
   const {mx1} = nodes;

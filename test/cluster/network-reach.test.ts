@@ -1,12 +1,11 @@
 // Nodes on hosts of their own, some of which cannot reach others.
-import test from 'ava';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {attemptJoin, makeToken} from '../helpers/join-attempt.ts';
 import {networkMissing, startNetwork} from '../helpers/network.ts';
+import {testWith} from '../helpers/test-with.ts';
 
-const onNetwork = networkMissing === undefined ? test : test.skip;
-if (networkMissing !== undefined) test.skip(`[network] ${networkMissing}`, () => undefined);
+const onNetwork = testWith('network', networkMissing);
 
 const names = ['mx1', 'mx2', 'mx3'] as const;
 const portOf = ({cluster_url}: ClusterNode) => Number(new URL(cluster_url).port);
@@ -22,7 +21,7 @@ const checkedAs = async (node: ClusterNode, code: number, text: string) =>
 const toldOf = async (all: ClusterNode[], node: string) =>
   Promise.all(all.map(async one => (await one.status()).peers.find(({node_id}) => node_id === node)?.unreachable_from));
 
-onNetwork('[network] where one node cannot reach another, its changes come all the same, and every node says so', async t => {
+onNetwork('where one node cannot reach another, its changes come all the same, and every node says so', async t => {
   const network = await startNetwork(t, names);
   const {nodes} = await startCluster(t, {nodes: names, network, isProxied: false});
   const {mx1, mx2, mx3} = nodes;
@@ -44,7 +43,7 @@ onNetwork('[network] where one node cannot reach another, its changes come all t
   await checkedAs(mx2, 0, 'OK: 3 nodes, all online');
 });
 
-onNetwork('[network] two nodes that have no link have what the other changes from a third one', async t => {
+onNetwork('two nodes that have no link have what the other changes from a third one', async t => {
   const network = await startNetwork(t, names);
   const {nodes, converged} = await startCluster(t, {nodes: names, network, isProxied: false});
   const {mx1, mx3} = nodes;
@@ -61,7 +60,7 @@ onNetwork('[network] two nodes that have no link have what the other changes fro
   t.truthy(await eventually(async () => (await mx3.domain(here.id))?.quarantine_threshold === 3, 30_000));
 });
 
-onNetwork('[network] a node that nobody can reach is never well, and goes on with what it fetches itself', async t => {
+onNetwork('a node that nobody can reach is never well, and goes on with what it fetches itself', async t => {
   const network = await startNetwork(t, names);
   const {nodes} = await startCluster(t, {nodes: names, network, isProxied: false});
   const {mx1, mx3} = nodes;
@@ -75,7 +74,7 @@ onNetwork('[network] a node that nobody can reach is never well, and goes on wit
   t.pass();
 });
 
-onNetwork('[network] a node whose port for nodes is closed is told so when it joins', async t => {
+onNetwork('a node whose port for nodes is closed is told so when it joins', async t => {
   const network = await startNetwork(t, ['mx1', 'mx2']);
   const {nodes} = await startCluster(t, {nodes: ['mx1'], network, isProxied: false});
   await network.lose({from: 'mx1', to: 'mx2', port: 8444});

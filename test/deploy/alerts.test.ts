@@ -1,12 +1,13 @@
 // The shipped alert rules, checked and evaluated by the real promtool, against the metrics of a real node.
 import {spawnSync} from 'node:child_process';
-import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
+import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import test, {type ExecutionContext} from 'ava';
 import {parse, stringify} from 'yaml';
-import {isInstalled} from '../helpers/installed.ts';
+import {programsMissing} from '../helpers/installed.ts';
+import {testFolder} from '../helpers/test-folder.ts';
+import {testWith} from '../helpers/test-with.ts';
 import {type AlertCase, alertCases} from './alert-cases.ts';
 
 interface Rule {
@@ -19,9 +20,7 @@ const rulesFile = fileURLToPath(new URL('../../daemon/deploy/prometheus/mfd.rule
 const {groups} = parse(await readFile(rulesFile, 'utf8')) as {groups: {rules: Rule[]}[]};
 const rules = groups.flatMap(group => group.rules);
 
-const hasPromtool = isInstalled('promtool');
-const withPromtool = hasPromtool ? test : test.skip;
-const titleOf = (title: string): string => (hasPromtool ? title : `${title} (promtool is not installed)`);
+const withPromtool = testWith('promtool', programsMissing(['promtool']));
 
 const promtool = (...args: string[]) => {
   const {status, stdout, stderr} = spawnSync('promtool', args, {encoding: 'utf8'});
@@ -39,14 +38,14 @@ test('every alert has a case, and says what to do', t => {
   }
 });
 
-withPromtool(titleOf('promtool has nothing to say against the rules'), t => {
+withPromtool('promtool has nothing to say against the rules', t => {
   const {status, output} = promtool('check', 'rules', rulesFile);
 
   t.is(status, 0, output);
   t.false(output.includes('duplicate'), output);
 });
 
-withPromtool(titleOf('every alert fires when it should, and is silent when it nearly should'), async t => {
+withPromtool('every alert fires when it should, and is silent when it nearly should', async t => {
   const [short, long] = [await writeCases(t, isShort, '1m'), await writeCases(t, rule => !isShort(rule), '10m')];
 
   const {status, output} = promtool('test', 'rules', short, long);
@@ -58,8 +57,7 @@ withPromtool(titleOf('every alert fires when it should, and is silent when it ne
 const isShort = ({alert}: Rule): boolean => !/^\d{2,}h$/.test(alertCases[alert]?.at ?? '');
 
 const writeCases = async (t: ExecutionContext, which: (rule: Rule) => boolean, interval: string): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), 'mfd-rules-'));
-  t.teardown(async () => rm(folder, {recursive: true}));
+  const folder = await testFolder(t);
   const file = join(folder, 'cases.yml');
   const tests = rules.filter(which).flatMap(rule => {
     const one = alertCases[rule.alert];

@@ -1,12 +1,13 @@
 // The shipped Grafana dashboard and alert rules against the metrics of a real node; the real promtool parses every expression.
 import {spawnSync} from 'node:child_process';
-import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
+import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';
 import {stringify} from 'yaml';
 import {useApiNode} from '../helpers/api-node.ts';
-import {isInstalled} from '../helpers/installed.ts';
+import {programsMissing} from '../helpers/installed.ts';
+import {testFolder} from '../helpers/test-folder.ts';
+import {testWith} from '../helpers/test-with.ts';
 
 interface Panel {
   id: number;
@@ -35,23 +36,17 @@ const node = useApiNode();
 /** Metrics that exist only where Postfix is configured. */
 const withPostfixOnly = ['mfd_postfix_reconciled_timestamp_seconds', 'mfd_postfix_reconcile_failures_total'];
 
-const hasPromtool = isInstalled('promtool');
+testWith('promtool', programsMissing(['promtool']))('promtool reads every expression of the dashboard', async t => {
+  const folder = await testFolder(t);
+  const file = join(folder, 'rules.yml');
+  const rules = expressions.map((expr, n) => ({record: `panel:${n}`, expr: filledIn(expr)}));
+  await writeFile(file, stringify({groups: [{name: 'dashboard', rules}]}));
 
-(hasPromtool ? test : test.skip)(
-  hasPromtool ? 'promtool reads every expression of the dashboard' : 'promtool reads every expression (it is not installed)',
-  async t => {
-    const folder = await mkdtemp(join(tmpdir(), 'mfd-dashboard-'));
-    t.teardown(async () => rm(folder, {recursive: true}));
-    const file = join(folder, 'rules.yml');
-    const rules = expressions.map((expr, n) => ({record: `panel:${n}`, expr: filledIn(expr)}));
-    await writeFile(file, stringify({groups: [{name: 'dashboard', rules}]}));
+  const {status, stdout, stderr} = spawnSync('promtool', ['check', 'rules', file], {encoding: 'utf8'});
 
-    const {status, stdout, stderr} = spawnSync('promtool', ['check', 'rules', file], {encoding: 'utf8'});
-
-    t.is(status, 0, stdout + stderr);
-    t.true(stdout.includes(`${expressions.length} rules found`), stdout);
-  },
-);
+  t.is(status, 0, stdout + stderr);
+  t.true(stdout.includes(`${expressions.length} rules found`), stdout);
+});
 
 test('every metric in the dashboard and the alerts is one of a node', async t => {
   const metrics = await (await fetch(new URL('/metrics', node().metrics_url))).text();

@@ -4,13 +4,13 @@ import {readdir, readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
-import test from 'ava';
 import packageJson from '../../package.json' with {type: 'json'};
 import {eventually} from '../helpers/eventually.ts';
 import {isInstalled, programsMissing, systemPath} from '../helpers/installed.ts';
 import {freeListens} from '../helpers/node.ts';
 import {mayScratch, type ScratchSystem, startScratchSystem} from '../helpers/scratch-system.ts';
 import {testFolder} from '../helpers/store.ts';
+import {testWith} from '../helpers/test-with.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const runFile = promisify(execFile);
@@ -37,8 +37,7 @@ const missing =
   programsMissing(ownPrograms, systemPath) ??
   (mayScratch ? undefined : 'needs root with an overlay') ??
   (await packagesMissing());
-const withDpkg = missing === undefined ? test : test.skip;
-const titleOf = (title: string, why = missing): string => (why === undefined ? title : `${title} (${why})`);
+const withDpkg = testWith('dpkg', missing);
 
 /**
  * Starts the daemon like its unit, as far as a container of tests allows: as its user, without capabilities and without new
@@ -69,7 +68,7 @@ const startUnit = async (system: ScratchSystem) => {
   };
 };
 
-withDpkg(titleOf('the package is installed, makes a node that runs, and is removed without a trace but the data'), async t => {
+withDpkg('the package is installed, makes a node that runs, and is removed without a trace but the data', async t => {
   const folder = await testFolder(t);
   await runFile(process.execPath, ['--import=tsx', join(root, 'daemon/deploy/debian/deb.ts'), folder], {cwd: root});
   const system = await startScratchSystem(t, folder);
@@ -120,32 +119,26 @@ withDpkg(titleOf('the package is installed, makes a node that runs, and is remov
 
 const postfixAbsent = missing ?? (isInstalled('postsuper', systemPath) ? undefined : 'Postfix is not installed');
 
-(postfixAbsent === undefined ? test : test.skip)(
-  titleOf('mfd joins a Postfix that is there, and one that is installed later', postfixAbsent),
-  async t => {
-    const system = await startScratchSystem(t, join(root, 'daemon/deploy/debian'));
-    const groups = async () => (await system.insist('id -nG mfd')).split(' ');
+testWith('dpkg, Postfix', postfixAbsent)('mfd joins a Postfix that is there, and one that is installed later', async t => {
+  const system = await startScratchSystem(t, join(root, 'daemon/deploy/debian'));
+  const groups = async () => (await system.insist('id -nG mfd')).split(' ');
 
-    await system.insist('sh /mnt/postinst configure');
-    const first = await groups();
-    const sockets = await system.insist('stat -c "%U:%G %a" /var/spool/postfix/mfd');
-    await system.insist(
-      'deluser --quiet mfd postdrop && rmdir /var/spool/postfix/mfd && sh /mnt/postinst triggered /usr/sbin/postsuper',
-    );
-    await system.insist('sh /mnt/postinst triggered /usr/sbin/postsuper');
+  await system.insist('sh /mnt/postinst configure');
+  const first = await groups();
+  const sockets = await system.insist('stat -c "%U:%G %a" /var/spool/postfix/mfd');
+  await system.insist(
+    'deluser --quiet mfd postdrop && rmdir /var/spool/postfix/mfd && sh /mnt/postinst triggered /usr/sbin/postsuper',
+  );
+  await system.insist('sh /mnt/postinst triggered /usr/sbin/postsuper');
 
-    t.true(first.includes('postdrop'));
-    t.is(sockets, 'mfd:postfix 2750');
-    t.deepEqual(await groups(), first);
-    t.is(await system.insist('stat -c "%U:%G %a" /var/spool/postfix/mfd'), sockets);
-    const quiet = await system.insist('sh /mnt/prerm remove 2>&1');
-    await system.insist('mkdir -p /etc/postfix && touch /etc/postfix/mfd-setup.json');
-    t.is(quiet, '');
-    t.is(await system.insist('sh /mnt/prerm upgrade 0.9.0 2>&1'), '');
-    t.regex(
-      await system.insist('sh /mnt/prerm remove 2>&1'),
-      /^WARNING: Postfix still asks mfd[\s\S]*mfd setup postfix .* --undo/,
-    );
-    t.regex(triggers, /^interest-noawait \/usr\/sbin\/postsuper$/m);
-  },
-);
+  t.true(first.includes('postdrop'));
+  t.is(sockets, 'mfd:postfix 2750');
+  t.deepEqual(await groups(), first);
+  t.is(await system.insist('stat -c "%U:%G %a" /var/spool/postfix/mfd'), sockets);
+  const quiet = await system.insist('sh /mnt/prerm remove 2>&1');
+  await system.insist('mkdir -p /etc/postfix && touch /etc/postfix/mfd-setup.json');
+  t.is(quiet, '');
+  t.is(await system.insist('sh /mnt/prerm upgrade 0.9.0 2>&1'), '');
+  t.regex(await system.insist('sh /mnt/prerm remove 2>&1'), /^WARNING: Postfix still asks mfd[\s\S]*mfd setup postfix .* --undo/);
+  t.regex(triggers, /^interest-noawait \/usr\/sbin\/postsuper$/m);
+});

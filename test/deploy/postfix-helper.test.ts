@@ -15,6 +15,7 @@ import {isInstalled} from '../helpers/installed.ts';
 import {type PrivatePostfix, postfixMissing, startPostfix} from '../helpers/postfix.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
 import {testFolder} from '../helpers/store.ts';
+import {testWith} from '../helpers/test-with.ts';
 
 const helper = fileURLToPath(new URL('../../daemon/deploy/postfix-helper', import.meta.url));
 
@@ -99,9 +100,7 @@ const hasActivation = isInstalled('systemd-socket-activate');
   },
 );
 
-const missing = postfixMissing() ?? (isInstalled('setpriv') ? undefined : 'setpriv is not installed');
-const withPostfix = missing === undefined ? test : test.skip;
-const titleOf = (title: string): string => (missing === undefined ? title : `${title} (${missing})`);
+const withPostfix = testWith('Postfix', postfixMissing() ?? (isInstalled('setpriv') ? undefined : 'setpriv is not installed'));
 
 /** A Postfix that holds all mail. */
 const startHolding = async (t: ExecutionContext, settings: Record<string, string> = {}): Promise<PrivatePostfix> =>
@@ -131,7 +130,7 @@ const askAsUnit = async ({configDir}: PrivatePostfix, request: string): Promise<
   return stdout;
 };
 
-withPostfix(titleOf('mail on hold is released, queued anew and discarded by its queue id'), async t => {
+withPostfix('mail on hold is released, queued anew and discarded by its queue id', async t => {
   const postfix = await startHolding(t);
   const [released, requeued, discarded, kept] = [
     await hold(postfix, 'one'),
@@ -158,7 +157,7 @@ withPostfix(titleOf('mail on hold is released, queued anew and discarded by its 
   );
 });
 
-withPostfix(titleOf('headers are shown of many mails, the body of one, to the byte'), async t => {
+withPostfix('headers are shown of many mails, the body of one, to the byte', async t => {
   const postfix = await startHolding(t);
   const [first, second] = [await hold(postfix, 'one'), await hold(postfix, 'two')];
 
@@ -175,7 +174,7 @@ withPostfix(titleOf('headers are shown of many mails, the body of one, to the by
   t.is(absent, '\nexit 1\n');
 });
 
-withPostfix(titleOf('mail of another queue is not shown, nor what a link in the hold queue leads to'), async t => {
+withPostfix('mail of another queue is not shown, nor what a link in the hold queue leads to', async t => {
   const postfix = await startHolding(t);
   const [kept, deferred] = [await hold(postfix, 'kept'), await hold(postfix, 'deferred')];
   await postfix.command('postsuper', ['-H', '-', 'hold'], `${deferred}\n`);
@@ -199,7 +198,7 @@ for (const [settings, title] of [
   [{hash_queue_names: 'deferred, hold', hash_queue_depth: '3'}, 'long'],
   [{hash_queue_names: 'hold', hash_queue_depth: '2', enable_long_queue_ids: 'no'}, 'short'],
 ] as const)
-  withPostfix(titleOf(`mail in folders of the hold queue is shown as well, with ${title} ids`), async t => {
+  withPostfix(`mail in folders of the hold queue is shown as well, with ${title} ids`, async t => {
     const postfix = await startHolding(t, settings);
     const [first, second] = [await hold(postfix, 'one'), await hold(postfix, 'two')];
 

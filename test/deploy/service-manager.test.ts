@@ -4,12 +4,11 @@ import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {listenForDatagrams} from '../helpers/datagram-socket.ts';
 import {eventually} from '../helpers/eventually.ts';
-import {isInstalled} from '../helpers/installed.ts';
+import {programsMissing} from '../helpers/installed.ts';
 import {startNode} from '../helpers/node.ts';
+import {testWith} from '../helpers/test-with.ts';
 
-const missing = ['systemd-notify', 'perl'].filter(program => !isInstalled(program));
-const titleOf = (title: string): string => (missing.length === 0 ? title : `${title} (not installed: ${missing.join(', ')})`);
-const withSystemd = missing.length === 0 ? test : test.skip;
+const withSystemd = testWith('systemd', programsMissing(['systemd-notify', 'perl']));
 
 const startNotifying = async (t: ExecutionContext) => {
   const manager = await listenForDatagrams(t);
@@ -19,7 +18,7 @@ const startNotifying = async (t: ExecutionContext) => {
   return {node, told};
 };
 
-withSystemd(titleOf('a node says when it is ready, with its addresses, and when it stops'), async t => {
+withSystemd('a node says when it is ready, with its addresses, and when it stops', async t => {
   const {node, told} = await startNotifying(t);
 
   await eventually(() => told().length === 1);
@@ -32,7 +31,7 @@ withSystemd(titleOf('a node says when it is ready, with its addresses, and when 
   t.false(node.log().includes('systemd-notify failed'));
 });
 
-withSystemd(titleOf('a node that rereads its configuration is ready again, also when it cannot take it over'), async t => {
+withSystemd('a node that rereads its configuration is ready again, also when it cannot take it over', async t => {
   const {node, told} = await startNotifying(t);
   await eventually(() => told().length === 1);
 

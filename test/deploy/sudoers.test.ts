@@ -2,13 +2,12 @@
 import {spawnSync} from 'node:child_process';
 import {dirname} from 'node:path';
 import {fileURLToPath} from 'node:url';
-import test from 'ava';
 import {programsMissing, systemPath} from '../helpers/installed.ts';
 import {mayScratch, startScratchSystem} from '../helpers/scratch-system.ts';
+import {testWith} from '../helpers/test-with.ts';
 
 const sudoers = fileURLToPath(new URL('../../daemon/deploy/sudoers', import.meta.url));
 const missing = programsMissing(['sudo', 'visudo', 'useradd'], systemPath);
-const titleOf = (title: string, why: string | undefined): string => (why === undefined ? title : `${title} (${why})`);
 
 const hold = '/var/spool/postfix/hold';
 
@@ -64,7 +63,7 @@ for command; do
 done
 `;
 
-(missing === undefined ? test : test.skip)(titleOf('visudo has nothing to say against the sudoers lines', missing), t => {
+testWith('sudo', missing)('visudo has nothing to say against the sudoers lines', t => {
   const {status, stdout, stderr} = spawnSync('visudo', ['--check', '--strict', `--file=${sudoers}`], {
     encoding: 'utf8',
     env: {PATH: systemPath},
@@ -74,13 +73,10 @@ done
 });
 
 const whyNot = missing ?? (mayScratch ? undefined : 'needs root with an overlay');
-(whyNot === undefined ? test : test.skip)(
-  titleOf('sudo lets mfd act on the hold queue by queue id, and do nothing else', whyNot),
-  async t => {
-    const system = await startScratchSystem(t, dirname(sudoers));
+testWith('sudo', whyNot)('sudo lets mfd act on the hold queue by queue id, and do nothing else', async t => {
+  const system = await startScratchSystem(t, dirname(sudoers));
 
-    const answers = await system.insist(asked, ...allowed, ...refused);
+  const answers = await system.insist(asked, ...allowed, ...refused);
 
-    t.deepEqual(answers.split('\n'), [...allowed.map(command => `yes ${command}`), ...refused.map(command => `no ${command}`)]);
-  },
-);
+  t.deepEqual(answers.split('\n'), [...allowed.map(command => `yes ${command}`), ...refused.map(command => `no ${command}`)]);
+});

@@ -1,24 +1,22 @@
 // The shipped units, as systemd parses and rates them.
 import {spawnSync} from 'node:child_process';
-import {mkdir, mkdtemp, readdir, readFile, rm, writeFile} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
+import {mkdir, readdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import test, {type ExecutionContext} from 'ava';
-import {isInstalled} from '../helpers/installed.ts';
+import {programsMissing} from '../helpers/installed.ts';
+import {testFolder} from '../helpers/test-folder.ts';
+import {testWith} from '../helpers/test-with.ts';
 
 const shipped = fileURLToPath(new URL('../../daemon/deploy/systemd/', import.meta.url));
-const hasSystemd = isInstalled('systemd-analyze');
-const withSystemd = hasSystemd ? test : test.skip;
-const titleOf = (title: string): string => (hasSystemd ? title : `${title} (systemd-analyze is not installed)`);
+const withSystemd = testWith('systemd', programsMissing(['systemd-analyze']));
 
 /** The highest permitted exposure of a unit, in tenths on systemd's scale to 10. */
 const highestExposure = 20;
 
 /** The units, with paths of existing programs, as the programs of mfd are not installed yet. */
 const installUnits = async (t: ExecutionContext): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), 'mfd-units-'));
-  t.teardown(async () => rm(folder, {recursive: true}));
+  const folder = await testFolder(t);
   for (const name of await readdir(shipped)) {
     const text = await readFile(join(shipped, name), 'utf8');
     await writeFile(join(folder, name), text.replace(/^ExecStart=\S+/m, 'ExecStart=/bin/true'));
@@ -33,14 +31,14 @@ const analyze = (...args: string[]) => {
 
 const rate = (unit: string) => analyze('security', '--no-pager', '--offline=yes', `--threshold=${highestExposure}`, unit);
 
-withSystemd(titleOf('systemd has nothing to say against the units'), async t => {
+withSystemd('systemd has nothing to say against the units', async t => {
   const folder = await installUnits(t);
 
   for (const name of await readdir(shipped))
     t.deepEqual(analyze('verify', '--man=no', join(folder, name)), {status: 0, output: ''}, name);
 });
 
-withSystemd(titleOf('the services are exposed to 2.0 or less'), async t => {
+withSystemd('the services are exposed to 2.0 or less', async t => {
   const folder = await installUnits(t);
 
   for (const name of (await readdir(shipped)).filter(unit => unit.endsWith('.service'))) {
@@ -50,7 +48,7 @@ withSystemd(titleOf('the services are exposed to 2.0 or less'), async t => {
   }
 });
 
-withSystemd(titleOf('the drop-in for port 25 that the unit tells of leaves the service at 2.0 or less'), async t => {
+withSystemd('the drop-in for port 25 that the unit tells of leaves the service at 2.0 or less', async t => {
   const folder = await installUnits(t);
   const unit = join(folder, 'mfd.service');
   const dropIn = [...(await readFile(unit, 'utf8')).matchAll(/^# {3}(\S.*)$/gm)].map(([, line]) => line);

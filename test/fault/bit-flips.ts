@@ -76,7 +76,7 @@ const live = async ({world, kept}: Worker, random: Random): Promise<void> => {
   };
   await Promise.all(Array.from({length: 4}, send));
   const isKilled = random.chance(0.7);
-  const held = await world.heldMails();
+  const held = await world.node.allHeld();
   const act = async () => {
     for (const {queue_id} of held.slice(0, 6)) await world.act(random.pick(['release', 'discard']), queue_id);
   };
@@ -137,7 +137,7 @@ const look = async (
   const audit = await node.api('GET', 'audit?limit=1000');
   const said = `${node.log()}\n${told}\n${audit.body}`;
 
-  const held = await world.heldMails();
+  const held = await world.node.allHeld();
   const isSaid = (line: string) => [...line.matchAll(/\b[0-9A-Za-z]{10,64}\b/g)].some(([id]) => said.includes(`${id}`));
   const all = [...(await world.judge()), ...(await world.wrongBodies(target === 'spool' ? held : held.slice(0, 8)))];
   // A node that hands out no bytes where the right ones are gone has said so; and what a repair has lost it has counted.

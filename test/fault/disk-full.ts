@@ -108,7 +108,7 @@ const runRound = async (round: Round): Promise<string[]> => {
 
   await disk.clear();
   if (!world.node.isRunning()) await world.node.start();
-  const held = await world.heldMails();
+  const held = await world.node.allHeld();
   // The space that mail has taken must be freed by discarding mail.
   await world.discardAll(held.slice(0, Math.floor(held.length * 0.9)).map(({queue_id}) => queue_id));
   const startedAt = performance.now();
@@ -137,7 +137,7 @@ const hasReserve = async ({world, disk}: Round): Promise<boolean> =>
 const whileFull = async (round: Round, hasNoReserve = false): Promise<string[]> => {
   const {world, figures, random} = round;
   const wrong: string[] = [];
-  const held = await world.heldMails();
+  const held = await world.node.allHeld();
   const looked = Array.from({length: Math.min(held.length, 10)}, () => random.pick(held));
   const bodies = await world.wrongBodies(looked);
   // No mail is read without an audit entry.

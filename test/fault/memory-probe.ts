@@ -4,13 +4,13 @@
 // when the process gets less of the machine, and it gives little of it back. Only memory that is still referenced remains after a
 // forced collection.
 import {once} from 'node:events';
-import {mkdtemp, readdir, rm} from 'node:fs/promises';
+import {readdir} from 'node:fs/promises';
 import {connect} from 'node:net';
-import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {text} from 'node:stream/consumers';
 import {fileURLToPath} from 'node:url';
 import type {Owner} from '../helpers/daemon.ts';
+import {testFolder} from '../helpers/test-folder.ts';
 
 export interface MemoryProbe {
   /** The environment with which the process must be started. */
@@ -22,8 +22,7 @@ export interface MemoryProbe {
 const report = fileURLToPath(new URL('memory-report.cjs', import.meta.url));
 
 export const createMemoryProbe = async (owner: Owner): Promise<MemoryProbe> => {
-  const folder = await mkdtemp(join(tmpdir(), 'mfd-memory-'));
-  owner.teardown(async () => rm(folder, {recursive: true, force: true}));
+  const folder = await testFolder(owner);
 
   return {
     env: {NODE_OPTIONS: `--require ${JSON.stringify(report)}`, FAULT_MEMORY_FOLDER: folder},

@@ -1,7 +1,5 @@
 // A gateway with a backend behind it, and services replaced by an object that a test can change.
-import {mkdtemp, readdir, rm} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
+import {readdir} from 'node:fs/promises';
 import {buffer} from 'node:stream/consumers';
 import {createBackendPool} from '../../daemon/mail/backend/backend-pool.ts';
 import {type SmtpGateway, type SmtpGatewayNeeds, startSmtpGateway} from '../../daemon/mail/gateway/smtp-gateway.ts';
@@ -11,11 +9,9 @@ import type {Judgement, ReceivedMail} from '../../daemon/services/intake/mail.ts
 import type {Domain} from '../../shared/domain.ts';
 import type {HostPort} from '../../shared/host-port.ts';
 import {selfSigned} from './certificate.ts';
+import type {Owner} from './daemon.ts';
 import {type SinkOptions, type SmtpSink, startSmtpSink} from './smtp-sink.ts';
-
-interface Teardown {
-  teardown(close: () => Promise<void>): void;
-}
+import {testFolder} from './test-folder.ts';
 
 export interface TestGateway extends SmtpGateway {
   port: number;
@@ -42,10 +38,9 @@ export interface TestGatewayOptions {
 const tls = await selfSigned('gate.test');
 
 /** Domains as `claim` returns them; all mail scores 0 and is relayed. */
-export const startTestGateway = async (t: Teardown, options: TestGatewayOptions = {}): Promise<TestGateway> => {
+export const startTestGateway = async (t: Owner, options: TestGatewayOptions = {}): Promise<TestGateway> => {
   const sink = await startSmtpSink(t, options.sink);
-  const tmpDir = await mkdtemp(join(tmpdir(), 'mfd-gateway-'));
-  t.teardown(async () => rm(tmpDir, {recursive: true}));
+  const tmpDir = await testFolder(t);
   const pool = createBackendPool({hostname: 'gate.test', timeouts: {connectMs: 5000, replyMs: 2000, finalMs: 2000}});
   const record = {held: [], judged: [], verdicts: [], logged: []} as Pick<TestGateway, 'held' | 'judged' | 'verdicts' | 'logged'>;
   const intake = createFakeIntake(options.servers ?? [sink.server], record);

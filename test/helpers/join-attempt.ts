@@ -1,12 +1,12 @@
 // An attempt at `mfd join`, and the files that it leaves behind.
 import type {ChildProcess} from 'node:child_process';
-import {mkdtemp, readdir, rm} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
+import {readdir} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {ExecutionContext} from 'ava';
 import type {Host} from './network.ts';
 import {freeListens, type TestNode} from './node.ts';
 import {mfdFile, type Ran, run} from './program.ts';
+import {testFolder} from './test-folder.ts';
 
 export interface Attempt extends Ran {
   data: string;
@@ -20,8 +20,7 @@ export const attemptJoin = async (
   token: string,
   options: {nodeId?: string; args?: string[]; host?: Host; onStart?(child: ChildProcess): void} = {},
 ): Promise<Attempt> => {
-  const root = await mkdtemp(join(tmpdir(), 'mfd-test-'));
-  t.teardown(async () => rm(root, {recursive: true, force: true}));
+  const root = await testFolder(t);
   const data = join(root, 'data');
   const args = [
     ...['join', '-', '--data', data, '--json', ...(await freeListens(options.host?.address))],

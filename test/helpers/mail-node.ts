@@ -35,8 +35,10 @@ export interface MailNode extends TestNode {
   send(raw: string | Buffer, sending?: Sending): Promise<Reply>;
   createDomain(domain: object): Promise<number>;
   updateDomain(changes: object): Promise<void>;
-  /** All held mails that match, newest first. */
+  /** One page of the held mails that match, newest first. */
   held(query?: string): Promise<Held[]>;
+  /** All held mails, page by page. */
+  allHeld(): Promise<Held[]>;
   /** The only held mail. */
   onlyHeld(): Promise<Held>;
   body(mail: Held): Promise<Buffer>;
@@ -80,6 +82,14 @@ export const startMailNode = async (owner: Owner, options: MailNodeOptions = {})
     domainId,
     createDomain,
     held,
+    async allHeld() {
+      const mails: Held[] = [];
+      for (;;) {
+        const page = await held(`limit=1000&offset=${mails.length}`);
+        mails.push(...page);
+        if (page.length < 1000) return mails;
+      }
+    },
     send: async (raw, {from = 'ada@example.net', to = 'ben@example.com', parameters} = {}) =>
       (await sendMail({port: node.smtpPort, from, to, raw, ...(parameters !== undefined && {parameters})})).reply,
     updateDomain: async changes => {

@@ -1,8 +1,6 @@
 // A milter with services replaced by an object that a test can change, and the other end of it: Postfix's side of the protocol.
-import {mkdtemp, readdir, rm} from 'node:fs/promises';
+import {readdir} from 'node:fs/promises';
 import {connect, type Socket} from 'node:net';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
 import {buffer} from 'node:stream/consumers';
 import type {LocalAddress} from '../../daemon/mail/local-listener.ts';
 import type {MilterIntake, Verdict} from '../../daemon/mail/mail-decision.ts';
@@ -10,6 +8,7 @@ import {type MilterServer, type MilterServerNeeds, startMilterServer} from '../.
 import type {ReceivedMail} from '../../daemon/services/intake/mail.ts';
 import type {Owner} from './daemon.ts';
 import {claim, judgement} from './gateway.ts';
+import {testFolder} from './test-folder.ts';
 
 export interface TestMilter extends MilterServer {
   /** The services; a test replaces those that it needs. */
@@ -25,8 +24,7 @@ export interface TestMilter extends MilterServer {
 
 /** Everything scores 0 and passes. Listens on loopback. */
 export const startTestMilter = async (owner: Owner, needs: Partial<MilterServerNeeds> = {}): Promise<TestMilter> => {
-  const tmpDir = await mkdtemp(join(tmpdir(), 'mfd-milter-'));
-  owner.teardown(async () => rm(tmpDir, {recursive: true}));
+  const tmpDir = await testFolder(owner);
   const record = {judged: [], held: [], verdicts: [], logged: []} as Pick<TestMilter, 'judged' | 'held' | 'verdicts' | 'logged'>;
   const intake: MilterIntake = {
     claim,

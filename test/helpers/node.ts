@@ -1,5 +1,5 @@
 // A real node for tests: the built programs as child processes, on free ports, in a temporary folder.
-import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
+import {readFile, writeFile} from 'node:fs/promises';
 import {Agent} from 'node:https';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -10,6 +10,7 @@ import type {Host} from './network.ts';
 import {freePort} from './ports.ts';
 import {copyPreparedNode} from './prepared-node.ts';
 import {mfctlFile, mfdFile, type Ran, type RunOptions, run} from './program.ts';
+import {testFolder} from './test-folder.ts';
 
 export type {ApiAnswer, ApiRequest} from './api-call.ts';
 export {mfctlFile, mfdFile, run} from './program.ts';
@@ -83,8 +84,7 @@ export const startNode = async (owner: Owner, options: NodeOptions = {}): Promis
 
 /** A temporary folder for one node, and the mfctl configuration of the user who created the node. */
 export const nodeFolder = async (owner: Owner, parent = tmpdir()): Promise<{root: string; xdgConfigHome: string}> => {
-  const root = await mkdtemp(join(parent, 'mfd-test-'));
-  owner.teardown(async () => rm(root, {recursive: true, force: true}));
+  const root = await testFolder(owner, parent);
   return {root, xdgConfigHome: join(root, 'config')};
 };
 

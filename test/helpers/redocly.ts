@@ -1,16 +1,15 @@
 import {execFile} from 'node:child_process';
-import {mkdtemp, rm, writeFile} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
+import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import type {Owner} from './daemon.ts';
+import {testFolder} from './test-folder.ts';
 
 const program = fileURLToPath(new URL('../../node_modules/@redocly/cli/bin/cli.js', import.meta.url));
 
 /** The findings of `redocly lint` in a description: problems as text, and its exit status. */
 export const lint = async (owner: Owner, yaml: string): Promise<{code: number; problems: string[]}> => {
-  const folder = await mkdtemp(join(tmpdir(), 'mfd-openapi-'));
-  owner.teardown(() => rm(folder, {recursive: true}));
+  const folder = await testFolder(owner);
   const file = join(folder, 'openapi.yaml');
   await writeFile(file, yaml);
 

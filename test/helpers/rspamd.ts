@@ -1,8 +1,7 @@
 // A real Rspamd with its installed configuration, private to one test.
 import {type ChildProcess, spawn} from 'node:child_process';
 import {randomUUID} from 'node:crypto';
-import {chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
+import {chmod, copyFile, mkdir, readdir, rename, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
 import {fileURLToPath} from 'node:url';
@@ -10,6 +9,7 @@ import type {Owner} from './daemon.ts';
 import {type KnownNames, startDnsStub} from './dns-stub.ts';
 import {isInstalled} from './installed.ts';
 import {freePort} from './ports.ts';
+import {testFolder} from './test-folder.ts';
 
 export const isRspamdInstalled = (): boolean => isInstalled('rspamd');
 
@@ -88,8 +88,7 @@ interface Workers extends PrivateRspamdOptions {
 }
 
 const startWorkers = async (t: Owner, {port, workers, rules, addressOf, classifier, before}: Workers): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), 'mfd-rspamd-'));
-  t.teardown(async () => rm(folder, {recursive: true, force: true}));
+  const folder = await testFolder(t);
   // Rspamd drops root rights and must still be able to enter.
   await chmod(folder, 0o777);
   await copyCompiled(compiled, folder);

@@ -1,21 +1,16 @@
 // A real database file in a temporary folder.
-import {mkdtemp, rm} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {type Configuration, createConfiguration} from '../../daemon/replication/configuration.ts';
 import type {NodeStore} from '../../daemon/services/node-store.ts';
 import {type Database, openDatabase} from '../../daemon/store/sqlite/database.ts';
 import {createSqliteStore} from '../../daemon/store/sqlite/store.ts';
+import {testFolder} from './test-folder.ts';
+
+export {testFolder} from './test-folder.ts';
 
 export interface Teardown {
   teardown(close: () => Promise<void>): void;
 }
-
-export const testFolder = async (t: Teardown): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), 'mfd-test-'));
-  t.teardown(async () => rm(folder, {recursive: true, force: true}));
-  return folder;
-};
 
 /** With the handles of the database, for what no port does, such as damage. */
 export type TestStore = NodeStore & Pick<Database, 'read' | 'write'>;

@@ -1,9 +1,9 @@
 // Wall clocks of processes, set by a test while they run. Timers use another clock, which stays correct.
 import {existsSync, readdirSync} from 'node:fs';
-import {mkdtemp, rm, writeFile} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
+import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Owner} from './daemon.ts';
+import {testFolder} from './test-folder.ts';
 
 export interface WallClocks<Name extends string> {
   /** The environment with which a process gets the clock of that name. */
@@ -24,8 +24,7 @@ const findLibrary = (): string | undefined => {
 export const wallClocksMissing: string | undefined = findLibrary() === undefined ? 'faketime is not installed' : undefined;
 
 export const startWallClocks = async <Name extends string>(owner: Owner, names: readonly Name[]): Promise<WallClocks<Name>> => {
-  const folder = await mkdtemp(join(tmpdir(), 'mfd-clocks-'));
-  owner.teardown(async () => rm(folder, {recursive: true}));
+  const folder = await testFolder(owner);
   // A file for each clock; every process that asks for the time reads its file again each second.
   const fileOf = (name: string) => join(folder, name);
   const current = new Map<string, number>();

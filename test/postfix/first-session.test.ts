@@ -1,7 +1,7 @@
 // First session: from an existing Postfix to the first released mail, with `mfd setup postfix` and the API alone.
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
-import test, {type ExecutionContext} from 'ava';
+import type {ExecutionContext} from 'ava';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {startDaemon} from '../helpers/daemon.ts';
 import {eventually} from '../helpers/eventually.ts';
@@ -10,10 +10,9 @@ import {mfdFile, run} from '../helpers/node.ts';
 import {type PrivatePostfix, postfixMissing, startPostfix} from '../helpers/postfix.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
 import {startSmtpSink} from '../helpers/smtp-sink.ts';
+import {serialWith} from '../helpers/test-with.ts';
 
-const missing = postfixMissing();
-const withPostfix = missing === undefined ? test.serial : test.serial.skip;
-if (missing !== undefined) test.serial.skip(`[Postfix] ${missing}`, () => undefined);
+const withPostfix = serialWith('Postfix', postfixMissing());
 
 interface Session {
   node: MailNode;
@@ -66,7 +65,7 @@ const start = async (t: ExecutionContext, {isChrooted = false} = {}): Promise<Se
 };
 
 for (const isChrooted of [false, true])
-  withPostfix(`[Postfix] after setup, mail is relayed, held and released${isChrooted ? ', in a chroot too' : ''}`, async t => {
+  withPostfix(`after setup, mail is relayed, held and released${isChrooted ? ', in a chroot too' : ''}`, async t => {
     const {node, postfix, ready, send} = await start(t, {isChrooted});
     const sink = await startSmtpSink(t);
     const foreign = await send('ben@nobody.example');
@@ -89,7 +88,7 @@ for (const isChrooted of [false, true])
     t.notRegex(await postfix.log(), /fatal|panic/);
   });
 
-withPostfix('[Postfix] after undo, Postfix is what it was', async t => {
+withPostfix('after undo, Postfix is what it was', async t => {
   const {postfix, setup, send} = await start(t);
 
   await setup('--undo');

@@ -1,13 +1,11 @@
 // The hold queue of a real Postfix as part of a node's quarantine, without a milter: it lists every mail on hold there.
-import test from 'ava';
 import {eventually} from '../helpers/eventually.ts';
 import {splitTrace} from '../helpers/mail-node.ts';
 import {postfixMissing} from '../helpers/postfix.ts';
 import {holdEverything, startPostfixNode} from '../helpers/postfix-node.ts';
+import {serialWith} from '../helpers/test-with.ts';
 
-const missing = postfixMissing();
-const ifPostfix = missing === undefined ? test.serial : test.serial.skip;
-const named = (title: string) => `[Postfix] ${title}${missing === undefined ? '' : ` (skipped: ${missing})`}`;
+const ifPostfix = serialWith('Postfix', postfixMissing());
 
 const mail = (subject: string, body = 'Hello.\r\n.dot\r\n') =>
   `From: <ada@example.net>\r\nTo: <ben@example.com>\r\nSubject: ${subject}\r\nMessage-Id: <1@example.net>\r\nDate: Sun, 1 Mar 2026 12:00:00 +0000\r\n\r\n${body}`;
@@ -15,7 +13,7 @@ const mail = (subject: string, body = 'Hello.\r\n.dot\r\n') =>
 /** The part that Postfix adds before a mail, and the rest. */
 const rest = (bytes: Buffer) => splitTrace(bytes).rest.toString('latin1');
 
-ifPostfix(named('a mail put on hold by Postfix is listed with subject, sender and client, and shown with CRLF'), async t => {
+ifPostfix('a mail put on hold by Postfix is listed with subject, sender and client, and shown with CRLF', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
   const raw = mail('=?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\n from afar');
 
@@ -30,7 +28,7 @@ ifPostfix(named('a mail put on hold by Postfix is listed with subject, sender an
   t.is(rest(await node.body(held as never)), raw);
 });
 
-ifPostfix(named('a released mail is delivered by Postfix byte for byte, and a second release says already'), async t => {
+ifPostfix('a released mail is delivered by Postfix byte for byte, and a second release says already', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
   await node.sendToPostfix(mail('Release me'));
   const [held] = await node.untilHeld(1);
@@ -49,7 +47,7 @@ ifPostfix(named('a released mail is delivered by Postfix byte for byte, and a se
   t.deepEqual(await node.held(), []);
 });
 
-ifPostfix(named('a discarded mail is gone from Postfix, and nobody gets it'), async t => {
+ifPostfix('a discarded mail is gone from Postfix, and nobody gets it', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
   await node.sendToPostfix(mail('Discard me'));
   const [held] = await node.untilHeld(1);
@@ -62,7 +60,7 @@ ifPostfix(named('a discarded mail is gone from Postfix, and nobody gets it'), as
   t.is(node.sink.mails.length, 0);
 });
 
-ifPostfix(named('a mail released or deleted by hand disappears, and one held again by hand is back'), async t => {
+ifPostfix('a mail released or deleted by hand disappears, and one held again by hand is back', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
   for (const subject of ['one', 'two', 'three']) await node.sendToPostfix(mail(subject));
   const [three, two, one] = (await node.untilHeld(3)).toSorted((a, b) => (a.subject < b.subject ? 1 : -1));
@@ -81,7 +79,7 @@ ifPostfix(named('a mail released or deleted by hand disappears, and one held aga
   t.deepEqual(json.data.map(({target}: {target: string}) => target.split('/')[1]).sort(), [idOf(released), idOf(deleted)].sort());
 });
 
-ifPostfix(named('a mail that was released here and put on hold again by hand is in the list again'), async t => {
+ifPostfix('a mail that was released here and put on hold again by hand is in the list again', async t => {
   const node = await startPostfixNode(t, {settings: {...holdEverything, relay_transport: 'relay:[127.0.0.1]:1'}});
   await node.sendToPostfix(mail('To and fro'));
   const [held] = await node.untilHeld(1);
@@ -98,7 +96,7 @@ ifPostfix(named('a mail that was released here and put on hold again by hand is 
   t.is((await node.act('discard', again as never)).status, 200);
 });
 
-ifPostfix(named('a mail that was held for long is requeued, so that a first delay does not bounce it'), async t => {
+ifPostfix('a mail that was held for long is requeued, so that a first delay does not bounce it', async t => {
   const node = await startPostfixNode(t, {settings: {...holdEverything, maximal_queue_lifetime: '1s'}});
   await node.sendToPostfix(mail('Old'));
   const [held] = await node.untilHeld(1);
@@ -112,7 +110,7 @@ ifPostfix(named('a mail that was held for long is requeued, so that a first dela
   t.regex(node.sink.mails[0]?.content.toString() ?? '', /Subject: Old\r\n/);
 });
 
-ifPostfix(named('a mail that a rule of Postfix holds again each time it is requeued can be released all the same'), async t => {
+ifPostfix('a mail that a rule of Postfix holds again each time it is requeued can be released all the same', async t => {
   const node = await startPostfixNode(t, {settings: {header_checks: 'static:HOLD', maximal_queue_lifetime: '8s'}});
   await node.sendToPostfix(mail('Round and round'));
   const [first] = await node.untilHeld(1);
@@ -127,7 +125,7 @@ ifPostfix(named('a mail that a rule of Postfix holds again each time it is reque
   t.regex(node.sink.mails[0]?.content.toString() ?? '', /Subject: Round and round\r\n/);
 });
 
-ifPostfix(named('a mail of no domain of ours, and one for two of them, is nobody’s in particular'), async t => {
+ifPostfix('a mail of no domain of ours, and one for two of them, is nobody’s in particular', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
   await node.createDomain({name: 'example.org', backend_servers: ['127.0.0.1:1']});
   await node.sendToPostfix(mail('Both'), {to: ['ben@example.com', 'cyd@example.org']});
@@ -141,7 +139,7 @@ ifPostfix(named('a mail of no domain of ours, and one for two of them, is nobody
   t.deepEqual(seen.json.data, []);
 });
 
-ifPostfix(named('a mail to an address that cannot be parsed belongs to its domain like any other'), async t => {
+ifPostfix('a mail to an address that cannot be parsed belongs to its domain like any other', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
   await node.sendToPostfix(mail('Odd'), {to: '"ben+<"@example.com'});
   await node.untilHeld(1);
@@ -155,7 +153,7 @@ ifPostfix(named('a mail to an address that cannot be parsed belongs to its domai
   );
 });
 
-ifPostfix(named('hundreds of mails are released by few calls of postsuper, each of them once'), async t => {
+ifPostfix('hundreds of mails are released by few calls of postsuper, each of them once', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
   for (let n = 0; n < 120; n += 1) await node.sendToPostfix(mail(`No ${n}`));
   const held = await node.untilHeld(120);
@@ -173,7 +171,7 @@ ifPostfix(named('hundreds of mails are released by few calls of postsuper, each 
   t.true(calls < 60);
 });
 
-ifPostfix(named('a node that ended between Postfix’s act and its own record finds it done'), async t => {
+ifPostfix('a node that ended between Postfix’s act and its own record finds it done', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
   await node.sendToPostfix(mail('Twice'));
   const [held] = await node.untilHeld(1);
@@ -186,13 +184,13 @@ ifPostfix(named('a node that ended between Postfix’s act and its own record fi
   t.is((await node.act('release', held as never)).status, 404);
 });
 
-ifPostfix(named('queue ids that Postfix gives again are warned of at the start'), async t => {
+ifPostfix('queue ids that Postfix gives again are warned of at the start', async t => {
   const node = await startPostfixNode(t, {settings: {...holdEverything, enable_long_queue_ids: 'no'}});
 
   t.true(await eventually(() => node.log().includes('enable_long_queue_ids')));
 });
 
-ifPostfix(named('with Postfix stopped the list stays, and a release says to try again'), async t => {
+ifPostfix('with Postfix stopped the list stays, and a release says to try again', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
   await node.sendToPostfix(mail('Still here'));
   const [held] = await node.untilHeld(1);

@@ -1,14 +1,13 @@
 // Kills of mfd while Postfix sends it mail, repeated many times: in the end Postfix's hold queue and mfd's list are the same.
 import {setTimeout as delay} from 'node:timers/promises';
-import test from 'ava';
 import {eventually} from '../helpers/eventually.ts';
-import {type Held, holdAll} from '../helpers/mail-node.ts';
-import {type MilterNode, startMilterNode} from '../helpers/milter-node.ts';
+import {holdAll} from '../helpers/mail-node.ts';
+import {startMilterNode} from '../helpers/milter-node.ts';
 import {postfixMissing} from '../helpers/postfix.ts';
+import {serialWith} from '../helpers/test-with.ts';
 
 const missing = postfixMissing();
-const ifPostfix = missing === undefined ? test.serial : test.serial.skip;
-const titled = (title: string) => `[Postfix] ${title}${missing === undefined ? '' : ` (skipped: ${missing})`}`;
+const ifPostfix = serialWith('Postfix', missing);
 
 const kills = 8;
 
@@ -31,54 +30,41 @@ const startSender = (mail: (raw: string) => Promise<{reply: {code: number; text:
   };
 };
 
-/** Reads the list page by page. */
-const allHeld = async (node: MilterNode): Promise<Held[]> => {
-  const all: Held[] = [];
-  for (;;) {
-    const page = await node.held(`limit=1000&offset=${all.length}`);
-    all.push(...page);
-    if (page.length < 1000) return all;
-  }
-};
-
 for (const action of ['tempfail', 'quarantine'])
-  ifPostfix(
-    titled(`killed between hold and row, nothing on hold is missing from the list (${action} while mfd is down)`),
-    async t => {
-      const node = await startMilterNode(t, {domain: holdAll, settings: {milter_default_action: action}});
-      const stop = startSender(async raw => node.mail(raw));
+  ifPostfix(`killed between hold and row, nothing on hold is missing from the list (${action} while mfd is down)`, async t => {
+    const node = await startMilterNode(t, {domain: holdAll, settings: {milter_default_action: action}});
+    const stop = startSender(async raw => node.mail(raw));
 
-      for (let n = 0; n < kills; n += 1) {
-        await delay(150 + Math.random() * 300);
-        await node.stop('SIGKILL');
-        await node.start();
-      }
-      const acknowledged = await stop();
+    for (let n = 0; n < kills; n += 1) {
+      await delay(150 + Math.random() * 300);
+      await node.stop('SIGKILL');
+      await node.start();
+    }
+    const acknowledged = await stop();
 
-      const listed = await eventually(async () => {
-        const [onHold, held] = await Promise.all([node.onHold(), allHeld(node)]);
-        return onHold.length === held.length && held;
-      });
-      const onHold = new Set(await node.onHold());
-      t.log(`${kills} kills, ${acknowledged.length} acknowledged, ${onHold.size} on hold`);
-      t.true(acknowledged.length > 0);
-      t.deepEqual(
-        acknowledged.filter(id => !onHold.has(id)),
-        [],
-      );
-      t.deepEqual(
-        listed.filter(({queue_id}) => !onHold.has(queue_id)),
-        [],
-      );
-      const unjudged = listed.filter(({symbols}) => symbols.includes('POSTFIX_HOLD'));
-      // The row is written first, so only mail that Postfix held on its own has no score.
-      if (action === 'tempfail') t.deepEqual(unjudged, []);
-      else t.log(`${unjudged.length} were put on hold by Postfix alone`);
-      t.true(listed.every(({subject}) => /^mail \d+$/.test(subject)));
-    },
-  );
+    const listed = await eventually(async () => {
+      const [onHold, held] = await Promise.all([node.onHold(), node.allHeld()]);
+      return onHold.length === held.length && held;
+    });
+    const onHold = new Set(await node.onHold());
+    t.log(`${kills} kills, ${acknowledged.length} acknowledged, ${onHold.size} on hold`);
+    t.true(acknowledged.length > 0);
+    t.deepEqual(
+      acknowledged.filter(id => !onHold.has(id)),
+      [],
+    );
+    t.deepEqual(
+      listed.filter(({queue_id}) => !onHold.has(queue_id)),
+      [],
+    );
+    const unjudged = listed.filter(({symbols}) => symbols.includes('POSTFIX_HOLD'));
+    // The row is written first, so only mail that Postfix held on its own has no score.
+    if (action === 'tempfail') t.deepEqual(unjudged, []);
+    else t.log(`${unjudged.length} were put on hold by Postfix alone`);
+    t.true(listed.every(({subject}) => /^mail \d+$/.test(subject)));
+  });
 
-ifPostfix(titled('with mfd down mail is answered as milter_default_action says, and nothing is lost'), async t => {
+ifPostfix('with mfd down mail is answered as milter_default_action says, and nothing is lost', async t => {
   const node = await startMilterNode(t, {settings: {milter_default_action: 'tempfail'}});
   await node.stop();
 

@@ -2,7 +2,7 @@
 import {spawnSync} from 'node:child_process';
 import {createHash} from 'node:crypto';
 import {createServer, type ServerResponse} from 'node:http';
-import test, {type ExecutionContext} from 'ava';
+import type {ExecutionContext} from 'ava';
 import {testString} from '../../daemon/mail/content-check.ts';
 import {formatLocalAddress} from '../../daemon/mail/local-listener.ts';
 import {eventually} from '../helpers/eventually.ts';
@@ -15,10 +15,10 @@ import {postfixMissing, startPostfix} from '../helpers/postfix.ts';
 import {sample} from '../helpers/received-mail.ts';
 import {createSigningDomain} from '../helpers/signing-domain.ts';
 import {connect} from '../helpers/smtp-client.ts';
+import {serialWith} from '../helpers/test-with.ts';
 
 const missing = postfixMissing() ?? programsMissing(['/usr/sbin/sendmail']);
-const ifPostfix = missing === undefined ? test.serial : test.serial.skip;
-const titled = (title: string) => (missing === undefined ? `[Postfix] ${title}` : `[Postfix] ${title} (skipped: ${missing})`);
+const ifPostfix = serialWith('Postfix', missing);
 
 /** With all fields that Postfix would add if they were missing. */
 const mailOf = (body: string, headers = '') =>
@@ -29,7 +29,7 @@ const spam = mailOf(testString);
 const withoutTrace = (bytes: Buffer | undefined): string =>
   bytes?.toString('latin1').replace(/^Received: .*\r\n(?:\t.*\r\n)*/, '') ?? '';
 
-ifPostfix(titled('a mail comes through as it was, with its score and without what it said of itself'), async t => {
+ifPostfix('a mail comes through as it was, with its score and without what it said of itself', async t => {
   // A trusted client's own score fields would be accepted.
   const node = await startMilterNode(t, {config: {smtp: {trusted_networks: []}}});
   const raw = [
@@ -51,7 +51,7 @@ ifPostfix(titled('a mail comes through as it was, with its score and without wha
   t.regex(node.log(), /"sender":"ada@example.net","recipients":1,"verdict":"relayed"/);
 });
 
-ifPostfix(titled('the test mail is held by Postfix under the id by which the quarantine knows it'), async t => {
+ifPostfix('the test mail is held by Postfix under the id by which the quarantine knows it', async t => {
   const node = await startMilterNode(t);
 
   const {reply} = await node.mail(sample('gtube.eml'));
@@ -65,7 +65,7 @@ ifPostfix(titled('the test mail is held by Postfix under the id by which the qua
   t.is(node.sink.mails.length, 0);
 });
 
-ifPostfix(titled('spam is refused with 550 5.7.1, and so is mail that is too big'), async t => {
+ifPostfix('spam is refused with 550 5.7.1, and so is mail that is too big', async t => {
   const node = await startMilterNode(t, {
     domain: {quarantine_threshold: 5, reject_threshold: 9},
     config: {smtp: {max_size: '100K'}},
@@ -79,7 +79,7 @@ ifPostfix(titled('spam is refused with 550 5.7.1, and so is mail that is too big
   t.deepEqual(await node.postfix.queue(), []);
 });
 
-ifPostfix(titled('a recipient of another domain is to be sent apart, and is accepted so'), async t => {
+ifPostfix('a recipient of another domain is to be sent apart, and is accepted so', async t => {
   const node = await startMilterNode(t);
   await node.createDomain({name: 'example.org', backend_servers: ['127.0.0.1:25'], ...holdAll});
   const to = ['a@example.com', 'b@example.org', 'c@example.com', 'd@strange.test'];
@@ -101,7 +101,7 @@ ifPostfix(titled('a recipient of another domain is to be sent apart, and is acce
   t.like(await node.onlyHeld(), {recipients: ['b@example.org']});
 });
 
-ifPostfix(titled('mail of strangers is left alone, even where it would be spam'), async t => {
+ifPostfix('mail of strangers is left alone, even where it would be spam', async t => {
   const node = await startMilterNode(t);
   const raw = mailOf(testString, 'X-Spam-Score: 1\r\n');
 
@@ -113,7 +113,7 @@ ifPostfix(titled('mail of strangers is left alone, even where it would be spam')
 });
 
 ifPostfix(
-  titled('an address of ours that cannot be parsed, or that a backend might obey, is refused, and the others get the mail'),
+  'an address of ours that cannot be parsed, or that a backend might obey, is refused, and the others get the mail',
   async t => {
     const node = await startMilterNode(t, {config: {smtp: {trusted_networks: []}}});
     const to = [
@@ -140,7 +140,7 @@ ifPostfix(
   },
 );
 
-ifPostfix(titled('the client has the name that leads back to it, and not the one that it gives itself'), async t => {
+ifPostfix('the client has the name that leads back to it, and not the one that it gives itself', async t => {
   const milter = await startTestMilter(t);
   const postfix = await startPostfix(t, {
     settings: {
@@ -166,7 +166,7 @@ ifPostfix(titled('the client has the name that leads back to it, and not the one
   t.is(await hostnameOf('NAME=mx.example.net REVERSE_NAME=mx.example.net'), 'mx.example.net');
 });
 
-ifPostfix(titled('an inactive domain is answered 450'), async t => {
+ifPostfix('an inactive domain is answered 450', async t => {
   const node = await startMilterNode(t, {domain: {active: false}});
 
   t.deepEqual(
@@ -175,7 +175,7 @@ ifPostfix(titled('an inactive domain is answered 450'), async t => {
   );
 });
 
-ifPostfix(titled('many mails of one session have nothing of one another, whatever is broken off between them'), async t => {
+ifPostfix('many mails of one session have nothing of one another, whatever is broken off between them', async t => {
   const node = await startMilterNode(t);
   const client = await connect(node.postfix.port);
   await client.cmd('EHLO client.test');
@@ -201,7 +201,7 @@ ifPostfix(titled('many mails of one session have nothing of one another, whateve
   );
 });
 
-ifPostfix(titled('many mails at one time are each judged for themselves'), async t => {
+ifPostfix('many mails at one time are each judged for themselves', async t => {
   const node = await startMilterNode(t);
   const numbers = Array.from({length: 120}, (_, n) => n);
 
@@ -217,7 +217,7 @@ ifPostfix(titled('many mails at one time are each judged for themselves'), async
   t.deepEqual(await node.spooled('tmp'), []);
 });
 
-ifPostfix(titled('a mail of 30 MB comes through whole, over TCP too'), async t => {
+ifPostfix('a mail of 30 MB comes through whole, over TCP too', async t => {
   const node = await startMilterNode(t, {isOverTcp: true, settings: {message_size_limit: '60000000'}});
   const body = Array.from({length: 400_000}, (_, n) => `${String(n).padStart(73, '.')}\r\n`).join('');
   const raw = mailOf(body);
@@ -231,7 +231,7 @@ ifPostfix(titled('a mail of 30 MB comes through whole, over TCP too'), async t =
   t.deepEqual(await node.spooled('tmp'), []);
 });
 
-ifPostfix(titled('outbound mail is signed so that a verifier agrees, relayed and released alike'), async t => {
+ifPostfix('outbound mail is signed so that a verifier agrees, relayed and released alike', async t => {
   const node = await startMilterNode(t);
   const {verified} = await createSigningDomain(node);
   const head = 'From: ada@out.example.com\r\nX-Spam-Score: 1\r\nTo: x@far.test\r\nSubject:two\r\n\tlines \r\n';
@@ -252,7 +252,7 @@ ifPostfix(titled('outbound mail is signed so that a verifier agrees, relayed and
   }
 });
 
-ifPostfix(titled('mail that a program of the host hands over is judged, and not stuck for having two domains'), async t => {
+ifPostfix('mail that a program of the host hands over is judged, and not stuck for having two domains', async t => {
   const node = await startMilterNode(t, {domain: holdAll});
   await node.createDomain({name: 'example.org', backend_servers: ['127.0.0.1:25']});
   await node.postfix.configure({non_smtpd_milters: node.milter});
@@ -273,7 +273,7 @@ ifPostfix(titled('mail that a program of the host hands over is judged, and not 
 });
 
 ifPostfix(
-  titled('mfd killed while it judges: the mail is not taken and nothing is left, and it is taken when it comes again'),
+  'mfd killed while it judges: the mail is not taken and nothing is left, and it is taken when it comes again',
   async t => {
     const scanner = await startScanner(t);
     const node = await startMilterNode(t, {config: {scanner: {type: 'rspamd', rspamd_url: scanner.url}}});
@@ -295,7 +295,7 @@ ifPostfix(
   },
 );
 
-ifPostfix(titled('the scanner down: mail is to come again'), async t => {
+ifPostfix('the scanner down: mail is to come again', async t => {
   const node = await startMilterNode(t, {config: {scanner: {type: 'rspamd', rspamd_url: 'http://127.0.0.1:9'}}});
 
   const {reply} = await node.mail(mailOf('x'));
@@ -306,7 +306,7 @@ ifPostfix(titled('the scanner down: mail is to come again'), async t => {
   t.is(node.sink.mails.length, 0);
 });
 
-ifPostfix(titled('stopping lets the mail that is judged come to its answer'), async t => {
+ifPostfix('stopping lets the mail that is judged come to its answer', async t => {
   const scanner = await startScanner(t);
   const node = await startMilterNode(t, {config: {scanner: {type: 'rspamd', rspamd_url: scanner.url}}});
   const sending = node.mail(mailOf('x'));

@@ -1,6 +1,6 @@
 // The whole path with real programs: mail comes to Postfix, mfd scores it with Rspamd, Postfix holds it, people decide through
 // mfctl.
-import test, {type ExecutionContext} from 'ava';
+import type {ExecutionContext} from 'ava';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {type MilterNodeOptions, startMilterNode} from '../helpers/milter-node.ts';
@@ -8,10 +8,10 @@ import {closedPort} from '../helpers/ports.ts';
 import {postfixMissing} from '../helpers/postfix.ts';
 import {sample} from '../helpers/received-mail.ts';
 import {isRspamdInstalled, startRspamd} from '../helpers/rspamd.ts';
+import {serialWith} from '../helpers/test-with.ts';
 
 const missing = postfixMissing() ?? (isRspamdInstalled() ? undefined : 'Rspamd is not installed');
-const ifBoth = missing === undefined ? test.serial : test.serial.skip;
-const titled = (title: string) => `[Postfix, Rspamd] ${title}${missing === undefined ? '' : ` (skipped: ${missing})`}`;
+const ifBoth = serialWith('Postfix, Rspamd', missing);
 
 const start = async (t: ExecutionContext, {config, ...options}: MilterNodeOptions = {}) => {
   const rspamd_url = (config?.scanner as {rspamd_url?: string} | undefined)?.rspamd_url ?? (await startRspamd(t));
@@ -29,7 +29,7 @@ const asSent = (bytes: Buffer | string | undefined): string =>
     .replace(/X-Spam-Score: .*\r\n/, '')
     .replace(/X-Spam-Symbols: .*\r\n(?:[ \t].*\r\n)*/, '');
 
-ifBoth(titled('the test mail is in the list with Rspamd’s symbols, and released it is what was sent'), async t => {
+ifBoth('the test mail is in the list with Rspamd’s symbols, and released it is what was sent', async t => {
   const node = await start(t);
   const gtube = sample('gtube.eml').toString();
 
@@ -49,7 +49,7 @@ ifBoth(titled('the test mail is in the list with Rspamd’s symbols, and release
   t.deepEqual(await node.onHold(), []);
 });
 
-ifBoth(titled('a discarded mail is nowhere any more'), async t => {
+ifBoth('a discarded mail is nowhere any more', async t => {
   const node = await start(t);
   await node.mail(sample('gtube.eml'));
   const held = await node.onlyHeld();
@@ -62,7 +62,7 @@ ifBoth(titled('a discarded mail is nowhere any more'), async t => {
   t.is(node.sink.mails.length, 0);
 });
 
-ifBoth(titled('a mail released by hand with postsuper disappears from the list, and is delivered'), async t => {
+ifBoth('a mail released by hand with postsuper disappears from the list, and is delivered', async t => {
   const node = await start(t);
   await node.mail(sample('gtube.eml'));
   const held = await node.onlyHeld();
@@ -77,7 +77,7 @@ ifBoth(titled('a mail released by hand with postsuper disappears from the list, 
   t.regex(again.stderr, /has left Postfix’s hold queue by another hand/);
 });
 
-ifBoth(titled('with Rspamd down and on_failure pass mail comes through unjudged'), async t => {
+ifBoth('with Rspamd down and on_failure pass mail comes through unjudged', async t => {
   const down = await closedPort();
   const scanner = {rspamd_url: `http://${formatHostPort(down)}`, rspamd_timeout: 2, on_failure: 'pass'};
   const node = await start(t, {config: {scanner}});

@@ -1,5 +1,5 @@
 // Routing tables: a real Postfix asks a real node for its domains and their next hops.
-import test, {type ExecutionContext} from 'ava';
+import type {ExecutionContext} from 'ava';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {type MailNode, startMailNode} from '../helpers/mail-node.ts';
@@ -8,10 +8,9 @@ import {type PrivatePostfix, postfixMissing, startPostfix} from '../helpers/post
 import {connect, sendMail} from '../helpers/smtp-client.ts';
 import {startSmtpSink} from '../helpers/smtp-sink.ts';
 import {makeSocketFolder} from '../helpers/socket-folder.ts';
+import {serialWith} from '../helpers/test-with.ts';
 
-const missing = postfixMissing();
-const withPostfix = missing === undefined ? test.serial : test.serial.skip;
-if (missing !== undefined) test.serial.skip(`[Postfix] ${missing}`, () => undefined);
+const withPostfix = serialWith('Postfix', postfixMissing());
 
 const table = (name: string): string => `socketmap:unix:mfd/socketmap.sock:${name}`;
 const raw = 'Subject: routed\r\n\r\nHello\r\n';
@@ -62,7 +61,7 @@ const start = async (t: ExecutionContext, settings: Record<string, string> = {})
   };
 };
 
-withPostfix('[Postfix] takes mail for a domain as soon as the API has created it, and relays it to its server', async t => {
+withPostfix('takes mail for a domain as soon as the API has created it, and relays it to its server', async t => {
   const {node, send, rcpt} = await start(t);
   const sink = await startSmtpSink(t);
 
@@ -76,7 +75,7 @@ withPostfix('[Postfix] takes mail for a domain as soon as the API has created it
   t.is(sink.mails[0]?.recipients[0], 'Ben+tag@New.Example');
 });
 
-withPostfix('[Postfix] does not take mail for a subdomain, or for an outbound domain', async t => {
+withPostfix('does not take mail for a subdomain, or for an outbound domain', async t => {
   const {node, rcpt} = await start(t);
   await node.createDomain({name: 'out.example', direction: 'outbound'});
 
@@ -91,7 +90,7 @@ withPostfix('[Postfix] does not take mail for a subdomain, or for an outbound do
     t.regex(await rcpt(to), /^554 5\.7\.1 /, to);
 });
 
-withPostfix('[Postfix] tries the second server when the first is down', async t => {
+withPostfix('tries the second server when the first is down', async t => {
   const {node, send} = await start(t);
   const backend_servers = [formatHostPort(await closedPort()), formatHostPort(node.sink.server)];
   await node.updateDomain({backend_servers});
@@ -101,7 +100,7 @@ withPostfix('[Postfix] tries the second server when the first is down', async t 
   await eventually(() => node.sink.mails.length === 1);
 });
 
-withPostfix('[Postfix] makes mail to an inactive domain wait, what is in its queue too, until the domain is active', async t => {
+withPostfix('makes mail to an inactive domain wait, what is in its queue too, until the domain is active', async t => {
   const {node, postfix, send} = await start(t);
   const other = await startSmtpSink(t);
   await node.createDomain({name: 'other.example', backend_servers: [formatHostPort(other.server)]});
@@ -134,7 +133,7 @@ withPostfix('[Postfix] makes mail to an inactive domain wait, what is in its que
   t.regex(await send('ben@example.com'), /^250 /);
 });
 
-withPostfix('[Postfix] makes mail wait while the node is away, and asks it again when it is back', async t => {
+withPostfix('makes mail wait while the node is away, and asks it again when it is back', async t => {
   const {node, rcpt} = await start(t);
   t.regex(await rcpt('ben@example.com'), /^250 /);
 
@@ -147,7 +146,7 @@ withPostfix('[Postfix] makes mail wait while the node is away, and asks it again
   t.regex(await rcpt('ben@example.org'), /^554 /);
 });
 
-withPostfix('[Postfix] refuses recipients that the server of the domain refuses, and no others', async t => {
+withPostfix('refuses recipients that the server of the domain refuses, and no others', async t => {
   const {node, rcpt} = await start(t, {relay_recipient_maps: table('relay_recipient_maps')});
   node.sink.behave({
     recipients: {
@@ -162,7 +161,7 @@ withPostfix('[Postfix] refuses recipients that the server of the domain refuses,
   t.deepEqual(node.sink.mails, []);
 });
 
-withPostfix('[Postfix] finds the same socket from within its chroot and without', async t => {
+withPostfix('finds the same socket from within its chroot and without', async t => {
   const {postfix, rcpt} = await start(t);
   const outside = await rcpt('ben@example.com');
 
@@ -176,7 +175,7 @@ withPostfix('[Postfix] finds the same socket from within its chroot and without'
   t.regex(await rcpt('ben@example.org'), /^554 /);
 });
 
-withPostfix('[Postfix] takes mail neither for a wrong table name nor for what no key can be', async t => {
+withPostfix('takes mail neither for a wrong table name nor for what no key can be', async t => {
   const {rcpt} = await start(t, {relay_domains: table('relay_domain')});
 
   t.regex(await rcpt('ben@example.com'), /^451 4\.3\.0 /);

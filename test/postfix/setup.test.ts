@@ -4,15 +4,14 @@ import {appendFile, chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFil
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
-import test, {type ExecutionContext} from 'ava';
+import type {ExecutionContext} from 'ava';
 import {parse} from 'yaml';
 import {mfdFile, nodeFolder, run} from '../helpers/node.ts';
 import {type PrivatePostfix, postfixMissing, startPostfix} from '../helpers/postfix.ts';
 import type {Ran} from '../helpers/program.ts';
+import {serialWith} from '../helpers/test-with.ts';
 
-const missing = postfixMissing();
-const withPostfix = missing === undefined ? test.serial : test.serial.skip;
-if (missing !== undefined) test.serial.skip(`[Postfix] ${missing}`, () => undefined);
+const withPostfix = serialWith('Postfix', postfixMissing());
 
 /** Settings in the style of administrators: comments, continuation lines, a comment within a value, tabs. */
 const ownLines = `
@@ -71,7 +70,7 @@ const start = async (t: ExecutionContext, lines = ownLines): Promise<Setting> =>
 
 const socketmap = 'socketmap:unix:mfd/socketmap.sock';
 
-withPostfix('[Postfix] what would be written is shown, and nothing is', async t => {
+withPostfix('what would be written is shown, and nothing is', async t => {
   const {setup, files, postfix, data} = await start(t);
   const before = await files();
 
@@ -89,7 +88,7 @@ withPostfix('[Postfix] what would be written is shown, and nothing is', async t 
     t.true(stdout.split('\n').includes(line), `${line} in ${stdout}`);
 });
 
-withPostfix('[Postfix] --apply adds to what is there, makes a folder for the sockets, and says how to go on', async t => {
+withPostfix('--apply adds to what is there, makes a folder for the sockets, and says how to go on', async t => {
   const {setup, value, postfix, data} = await start(t);
   const node = await readFile(join(data, 'mfd.yaml'), 'utf8');
 
@@ -114,7 +113,7 @@ withPostfix('[Postfix] --apply adds to what is there, makes a folder for the soc
   t.is((await run(mfdFile, ['check-config', '--data', data])).code, 0);
 });
 
-withPostfix('[Postfix] doing it twice changes nothing, and undoing gives every file back byte for byte', async t => {
+withPostfix('doing it twice changes nothing, and undoing gives every file back byte for byte', async t => {
   const {setup, files, postfix} = await start(t);
   await appendFile(
     join(postfix.configDir, 'master.cf'),
@@ -141,7 +140,7 @@ withPostfix('[Postfix] doing it twice changes nothing, and undoing gives every f
   t.regex(nothing.stderr, /^mfd: there is nothing to undo/);
 });
 
-withPostfix('[Postfix] what an administrator has changed since stays when it is undone', async t => {
+withPostfix('what an administrator has changed since stays when it is undone', async t => {
   const {setup, value, postfix, data} = await start(t);
   await setup('--apply');
   const milters = await value('smtpd_milters');
@@ -176,7 +175,7 @@ withPostfix('[Postfix] what an administrator has changed since stays when it is 
   t.regex(await readFile(node, 'utf8'), /level: warn # mine/);
 });
 
-withPostfix('[Postfix] what is changed between two times is kept, and older copies are not overwritten', async t => {
+withPostfix('what is changed between two times is kept, and older copies are not overwritten', async t => {
   const {setup, value, postfix, data} = await start(t, '');
   const copy = join(postfix.configDir, 'main.cf.before-mfd');
   await writeFile(copy, 'of somebody else');
@@ -199,7 +198,7 @@ withPostfix('[Postfix] what is changed between two times is kept, and older copi
   t.notRegex(set, /socketmap|^(relay_recipient_maps|relay_domains|transport_maps|smtpd_milters|enable_long_queue_ids) =/m);
 });
 
-withPostfix('[Postfix] what postfix check does not take is put back, and its words are shown', async t => {
+withPostfix('what postfix check does not take is put back, and its words are shown', async t => {
   const {setup, files, postfix, rspamdDir} = await start(t, 'setgid_group = nobody-has-this-group\n');
   await writeFile(join(rspamdDir, 'rspamd.conf'), '');
   const before = await files();
@@ -213,7 +212,7 @@ withPostfix('[Postfix] what postfix check does not take is put back, and its wor
   t.false((await readdir(postfix.queueDir)).includes('mfd'));
 });
 
-withPostfix('[Postfix] the note on what Postfix delivers itself names a domain once', async t => {
+withPostfix('the note on what Postfix delivers itself names a domain once', async t => {
   const {setup} = await start(t, 'myhostname = mx1.example.com\nmydestination = $myhostname, mx1.example.com, , localhost\n');
 
   const {stdout} = await setup();
@@ -221,7 +220,7 @@ withPostfix('[Postfix] the note on what Postfix delivers itself names a domain o
   t.regex(stdout, /for mydestination itself \(mx1\.example\.com, localhost\); do not list/);
 });
 
-withPostfix('[Postfix] a Postfix without a main.cf is to be configured first', async t => {
+withPostfix('a Postfix without a main.cf is to be configured first', async t => {
   const {setup, postfix} = await start(t);
   await rm(join(postfix.configDir, 'main.cf'));
 
@@ -231,7 +230,7 @@ withPostfix('[Postfix] a Postfix without a main.cf is to be configured first', a
   t.regex(stderr, /main\.cf: No such file or directory; configure Postfix first, on Debian with dpkg-reconfigure postfix/);
 });
 
-withPostfix('[Postfix] a main.cf that cannot be read is left alone, with the line that is wrong', async t => {
+withPostfix('a main.cf that cannot be read is left alone, with the line that is wrong', async t => {
   const {setup, files} = await start(t, '\nno setting at all\n');
   const before = await files();
 
@@ -242,33 +241,30 @@ withPostfix('[Postfix] a main.cf that cannot be read is left alone, with the lin
   t.deepEqual(await files(), before);
 });
 
-withPostfix(
-  '[Postfix] where Rspamd is installed the node asks it, and its options are written unless there are some',
-  async t => {
-    const {setup, data, rspamdDir} = await start(t);
-    const options = join(rspamdDir, 'local.d', 'options.inc');
-    await writeFile(join(rspamdDir, 'rspamd.conf'), '');
+withPostfix('where Rspamd is installed the node asks it, and its options are written unless there are some', async t => {
+  const {setup, data, rspamdDir} = await start(t);
+  const options = join(rspamdDir, 'local.d', 'options.inc');
+  await writeFile(join(rspamdDir, 'rspamd.conf'), '');
 
-    const applied = await setup('--apply');
-    const written = await readFile(options, 'utf8');
-    const scanner = parse(await readFile(join(data, 'mfd.yaml'), 'utf8')).scanner;
-    const undone = await setup('--undo');
-    const isGone = !(await readdir(join(rspamdDir, 'local.d'))).includes('options.inc');
-    await writeFile(options, 'dns { timeout = 5s; }\n');
-    const {stdout} = await setup('--apply');
+  const applied = await setup('--apply');
+  const written = await readFile(options, 'utf8');
+  const scanner = parse(await readFile(join(data, 'mfd.yaml'), 'utf8')).scanner;
+  const undone = await setup('--undo');
+  const isGone = !(await readdir(join(rspamdDir, 'local.d'))).includes('options.inc');
+  await writeFile(options, 'dns { timeout = 5s; }\n');
+  const {stdout} = await setup('--apply');
 
-    t.regex(written, /retransmits = 2;/);
-    t.regex(applied.stdout, /1\. restart mfd and Rspamd, /);
-    t.regex(undone.stdout, /2\. restart mfd and Rspamd, /);
-    t.is((await stat(options)).mode & 0o777, 0o644);
-    t.deepEqual(scanner, {type: 'rspamd'});
-    t.true(isGone);
-    t.regex(stdout, /options\.inc is yours/);
-    t.is(await readFile(options, 'utf8'), 'dns { timeout = 5s; }\n');
-  },
-);
+  t.regex(written, /retransmits = 2;/);
+  t.regex(applied.stdout, /1\. restart mfd and Rspamd, /);
+  t.regex(undone.stdout, /2\. restart mfd and Rspamd, /);
+  t.is((await stat(options)).mode & 0o777, 0o644);
+  t.deepEqual(scanner, {type: 'rspamd'});
+  t.true(isGone);
+  t.regex(stdout, /options\.inc is yours/);
+  t.is(await readFile(options, 'utf8'), 'dns { timeout = 5s; }\n');
+});
 
-withPostfix('[Postfix] who is not root is told so, and so is who asks for what cannot be', async t => {
+withPostfix('who is not root is told so, and so is who asks for what cannot be', async t => {
   const {setup, data, postfix} = await start(t);
   // The node's own user may read the node's data, and only the public files of Postfix.
   for (const folder of [data, dirname(data)]) await chmod(folder, 0o755);
@@ -304,7 +300,7 @@ const asNobody = async (args: string[]): Promise<{code: number; stderr: string}>
     );
   });
 
-withPostfix('[Postfix] whoever owns the data directory cannot have root write or show what is not theirs', async t => {
+withPostfix('whoever owns the data directory cannot have root write or show what is not theirs', async t => {
   const {setup, postfix, data} = await start(t);
   const folder = dirname(data);
   const [victim, secret] = [join(folder, 'victim'), join(folder, 'secret')];
@@ -335,7 +331,7 @@ withPostfix('[Postfix] whoever owns the data directory cannot have root write or
   t.false((await readFile(join(data, 'mfd.yaml'), 'utf8')).includes('secret'));
 });
 
-withPostfix('[Postfix] a configuration of Postfix that is not root’s is not taken from mfd.yaml', async t => {
+withPostfix('a configuration of Postfix that is not root’s is not taken from mfd.yaml', async t => {
   const {postfix, data} = await start(t);
   const own = join(data, 'postfix');
   await promisify(execFile)('cp', ['-r', postfix.configDir, own]);

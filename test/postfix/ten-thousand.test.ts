@@ -1,5 +1,4 @@
 // Ten thousand mails on hold in a real Postfix beside a real node: the list, single actions, and bulk actions.
-import test from 'ava';
 import type {ActionOutcome, HeldMail} from '../../shared/held-mail.ts';
 import {quantilesOf} from '../bench/quantiles.ts';
 import {eventually} from '../helpers/eventually.ts';
@@ -7,10 +6,10 @@ import {forFile} from '../helpers/for-file.ts';
 import {postfixMissing} from '../helpers/postfix.ts';
 import {holdEverything, type PostfixNode, startPostfixNode} from '../helpers/postfix-node.ts';
 import {sendMany} from '../helpers/send-many.ts';
+import {serialWith} from '../helpers/test-with.ts';
 
 const missing = postfixMissing();
-const ifPostfix = missing === undefined ? test.serial : test.serial.skip;
-const named = (title: string) => `[Postfix] ${title}${missing === undefined ? '' : ` (skipped: ${missing})`}`;
+const ifPostfix = serialWith('Postfix', missing);
 
 const heldCount = 10_000;
 const pageSize = 1000;
@@ -84,7 +83,7 @@ const medianMs = async (work: () => Promise<unknown>): Promise<string> => {
   return `${quantilesOf(times).p50.toFixed(1)} ms`;
 };
 
-ifPostfix(named('each of ten thousand is in the list once, newest first, with its subject, and the totals agree'), async t => {
+ifPostfix('each of ten thousand is in the list once, newest first, with its subject, and the totals agree', async t => {
   const node = await nodeWith(heldCount);
 
   const mails = await listed(node);
@@ -110,7 +109,7 @@ ifPostfix(named('each of ten thousand is in the list once, newest first, with it
   t.log(`newest 100: API ${time.api}, mfctl quarantine list ${time.mfctl}; postqueue -j ${time.postqueue}`);
 });
 
-ifPostfix(named('mfctl shows ten thousand page by page, each once, and says how many there are'), async t => {
+ifPostfix('mfctl shows ten thousand page by page, each once, and says how many there are', async t => {
   const node = await nodeWith(heldCount);
 
   const pages: {queue_id: string}[][] = [];
@@ -130,7 +129,7 @@ ifPostfix(named('mfctl shows ten thousand page by page, each once, and says how 
   t.notRegex(notes.at(-1) ?? '', /--offset/);
 });
 
-ifPostfix(named('five hundred released and five hundred removed by hand disappear, and nothing else'), async t => {
+ifPostfix('five hundred released and five hundred removed by hand disappear, and nothing else', async t => {
   const node = await nodeWith(heldCount);
   const before = await listed(node);
   const [released, removed] = [before.slice(0, 500), before.slice(5000, 5500)];
@@ -145,7 +144,7 @@ ifPostfix(named('five hundred released and five hundred removed by hand disappea
   t.deepEqual(difference(idsOf(await listed(node)), left), []);
 });
 
-ifPostfix(named('a thousand are discarded at once, here and in Postfix'), async t => {
+ifPostfix('a thousand are discarded at once, here and in Postfix', async t => {
   const node = await nodeWith(heldCount - 1000);
   const before = await listed(node);
   const some = before.filter((_, n) => n % 9 === 0);

@@ -1,5 +1,4 @@
 // Three nodes of one cluster, each beside a Postfix of its own: their hold queues form one quarantine.
-import test from 'ava';
 import {testString} from '../../daemon/mail/content-check.ts';
 import type {BulkResult, HeldMail, MailReference} from '../../shared/held-mail.ts';
 import {type Cluster, type ClusterNode, startCluster, type ThreeNodes} from '../helpers/cluster.ts';
@@ -9,10 +8,10 @@ import {forFile} from '../helpers/for-file.ts';
 import {type PrivatePostfix, postfixMissing, startPostfix} from '../helpers/postfix.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
 import {makeSocketFolder} from '../helpers/socket-folder.ts';
+import {serialWith} from '../helpers/test-with.ts';
 
 const missing = postfixMissing();
-const ifPostfix = missing === undefined ? test.serial : test.serial.skip;
-const named = (title: string) => `[Postfix] ${title}${missing === undefined ? '' : ` (skipped: ${missing})`}`;
+const ifPostfix = serialWith('Postfix', missing);
 
 const names = ['alpha', 'beta', 'gamma'] as const;
 
@@ -96,7 +95,7 @@ const idsIn = async (site: Site, domain: string): Promise<string[]> =>
 const deliveredTo = (domain: string): number =>
   sites().cluster.sink.mails.filter(({recipients}) => recipients[0]?.endsWith(`@${domain}`)).length;
 
-ifPostfix(named('what three Postfixes hold is one list, the same on every node'), async t => {
+ifPostfix('what three Postfixes hold is one list, the same on every node', async t => {
   const {all} = sites();
   const domain = await createDomain();
 
@@ -116,7 +115,7 @@ ifPostfix(named('what three Postfixes hold is one list, the same on every node')
   }
 });
 
-ifPostfix(named('released on one node, a mail that the Postfix of another holds is delivered by that one'), async t => {
+ifPostfix('released on one node, a mail that the Postfix of another holds is delivered by that one', async t => {
   const {alpha, beta, gamma} = sites();
   const domain = await createDomain();
   const mail = await hold(beta, domain);
@@ -132,7 +131,7 @@ ifPostfix(named('released on one node, a mail that the Postfix of another holds 
   for (const other of [alpha, gamma]) t.false((await other.postfix.log()).includes(mail.queue_id));
 });
 
-ifPostfix(named('many at once, on one node, are released and discarded by the three Postfixes that hold them'), async t => {
+ifPostfix('many at once, on one node, are released and discarded by the three Postfixes that hold them', async t => {
   const {alpha, gamma, all} = sites();
   const domain = await createDomain();
   const [released, discarded]: [MailReference[], MailReference[]] = [[], []];
@@ -157,7 +156,7 @@ ifPostfix(named('many at once, on one node, are released and discarded by the th
   }
 });
 
-ifPostfix(named('a mail released by hand at one node disappears from the list that another shows'), async t => {
+ifPostfix('a mail released by hand at one node disappears from the list that another shows', async t => {
   const {alpha, gamma} = sites();
   const domain = await createDomain();
   const [mail, other] = [await hold(gamma, domain), await hold(gamma, domain)];
@@ -170,7 +169,7 @@ ifPostfix(named('a mail released by hand at one node disappears from the list th
   t.is(late.code, 5, late.stderr);
 });
 
-ifPostfix(named('a domain created on one node is taken mail for by the Postfix of another, with no reload'), async t => {
+ifPostfix('a domain created on one node is taken mail for by the Postfix of another, with no reload', async t => {
   const {alpha, beta, cluster} = sites();
   const before = await send(beta, 'ben@soon.example', 'Hello');
 
@@ -184,7 +183,7 @@ ifPostfix(named('a domain created on one node is taken mail for by the Postfix o
   t.false((await beta.postfix.log()).includes('reload'));
 });
 
-ifPostfix(named('with one node stopped the list is partial and says so, and its mails are back when it is'), async t => {
+ifPostfix('with one node stopped the list is partial and says so, and its mails are back when it is', async t => {
   const {alpha, gamma, all} = sites();
   const domain = await createDomain();
   const held: MailReference[] = [];

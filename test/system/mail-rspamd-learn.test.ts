@@ -1,6 +1,5 @@
 // Training of Rspamd with what people decide, where it is configured.
-import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
+import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {formatHostPort} from '../../shared/host-port.ts';
@@ -9,12 +8,12 @@ import {startMute} from '../helpers/mute-server.ts';
 import {addToConfig} from '../helpers/node.ts';
 import {closedPort} from '../helpers/ports.ts';
 import {isRspamdInstalled, startTrainableRspamd} from '../helpers/rspamd.ts';
+import {testFolder} from '../helpers/test-folder.ts';
 
 const sample = async (name: string) => onTheWire(await readFile(new URL(`../samples/${name}`, import.meta.url)));
 
 const secretFile = async (t: ExecutionContext, secret: string): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), 'mfd-secret-'));
-  t.teardown(async () => rm(folder, {recursive: true}));
+  const folder = await testFolder(t);
   const file = join(folder, 'password');
   await writeFile(file, `${secret}\n`, {mode: 0o600});
   return file;

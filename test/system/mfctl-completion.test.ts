@@ -1,14 +1,14 @@
 // The completion scripts in real shells, against a real node.
 import {execFile, spawnSync} from 'node:child_process';
 import {existsSync} from 'node:fs';
-import {mkdir, mkdtemp, rm, writeFile} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
+import {mkdir, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {heldIds, send, startHoldingNode} from '../helpers/cli/holding-node.ts';
 import {isInstalled} from '../helpers/installed.ts';
 import type {TestNode} from '../helpers/node.ts';
 import {cleanEnvironment, mfctlFile, run} from '../helpers/program.ts';
+import {testFolder} from '../helpers/test-folder.ts';
 
 const hostile = '`touch pwned` $(touch pwned) $HOME "q" \'a\' :b\\ \\e[31m %F{red} %n --all; touch pwned';
 
@@ -40,9 +40,8 @@ const inShell = async (
   node: Pick<TestNode, 'xdgConfigHome'>,
   {shell, script}: {shell: string; script: (words: string[]) => string},
 ): Promise<Shell> => {
-  const folder = await mkdtemp(join(tmpdir(), 'mfctl-completion-'));
+  const folder = await testFolder(t);
   await mkdir(join(folder, 'home'));
-  t.teardown(async () => rm(folder, {recursive: true}));
   const env = {
     ...cleanEnvironment(),
     HOME: join(folder, 'home'),
@@ -177,8 +176,7 @@ for (const [shell, flag] of [
 ] as const)
   testIn(shell)(`${shell} finds nothing wrong with its script`, async t => {
     const {code, stdout} = await run(mfctlFile, ['completion', shell]);
-    const folder = await mkdtemp(join(tmpdir(), 'mfctl-completion-'));
-    t.teardown(async () => rm(folder, {recursive: true}));
+    const folder = await testFolder(t);
     await writeFile(join(folder, 'script'), stdout);
     const checked = spawnSync(shell, [flag, join(folder, 'script')], {encoding: 'utf8'});
 
@@ -207,8 +205,7 @@ test('a node that has stopped answering keeps nobody waiting for good', async t 
 });
 
 test('neither does a file that does not answer', async t => {
-  const folder = await mkdtemp(join(tmpdir(), 'mfctl-completion-'));
-  t.teardown(async () => rm(folder, {recursive: true}));
+  const folder = await testFolder(t);
   await mkdir(join(folder, 'mfctl'));
   t.is(spawnSync('mkfifo', [join(folder, 'mfctl', 'config.yaml')]).status, 0);
 

@@ -1,8 +1,7 @@
 // Help examples: a shell runs each of them against a node, and they work.
 import {execFile} from 'node:child_process';
 import {randomUUID} from 'node:crypto';
-import {cp, mkdir, mkdtemp, rm, writeFile} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
+import {cp, mkdir, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {allCommands, commandLine, mfctlCommands} from '../helpers/cli/command-tree.ts';
@@ -11,6 +10,7 @@ import {send, startHoldingNode} from '../helpers/cli/holding-node.ts';
 import {isInstalled} from '../helpers/installed.ts';
 import type {TestNode} from '../helpers/node.ts';
 import {cleanEnvironment, mfctlFile} from '../helpers/program.ts';
+import {testFolder} from '../helpers/test-folder.ts';
 
 /** Examples that need a terminal, another machine, or a person to end them. */
 const notRun = /^mfctl (dashboard|top|login|events|quarantine watch|cluster (watch|remove))\b/;
@@ -41,8 +41,7 @@ interface Outcome {
 
 const runExample = async (t: ExecutionContext, place: Place, line: string): Promise<Outcome> => {
   const {node} = place;
-  const folder = await mkdtemp(join(tmpdir(), 'mfctl-example-'));
-  t.teardown(async () => rm(folder, {recursive: true}));
+  const folder = await testFolder(t);
   const [home, bin, config] = [join(folder, 'home'), join(folder, 'bin'), join(folder, 'config')];
   for (const path of [join(home, '.zfunc'), join(home, '.config/fish/completions'), bin]) await mkdir(path, {recursive: true});
   await cp(node.xdgConfigHome, config, {recursive: true});

@@ -1,24 +1,17 @@
 // The milter of a real node, with a test that plays Postfix: this also runs where Postfix is not installed.
-import {mkdtemp, rm} from 'node:fs/promises';
 import {connect} from 'node:net';
-import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import test, {type ExecutionContext} from 'ava';
+import test from 'ava';
 import {testString} from '../../daemon/mail/content-check.ts';
 import {startFirst} from '../helpers/daemon.ts';
 import {startMailNode} from '../helpers/mail-node.ts';
 import {connectPeer, replyText} from '../helpers/milter.ts';
 import {closedPort} from '../helpers/ports.ts';
-
-const emptyFolder = async (t: ExecutionContext): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), 'mfd-milter-'));
-  t.teardown(async () => rm(folder, {recursive: true, force: true}));
-  return folder;
-};
+import {testFolder} from '../helpers/test-folder.ts';
 
 test('a mail is answered for its domain as it is now, and what is held is in the list before the answer', async t => {
   const address = await closedPort();
-  const config = {postfix: {milter_listen: `127.0.0.1:${address.port}`, config_dir: await emptyFolder(t)}};
+  const config = {postfix: {milter_listen: `127.0.0.1:${address.port}`, config_dir: await testFolder(t)}};
   const node = await startMailNode(t, {config});
   const peer = await connectPeer(address);
   t.teardown(peer.destroy);
@@ -40,7 +33,7 @@ test('a mail is answered for its domain as it is now, and what is held is in the
 });
 
 test('the ready line names the milter, whose socket goes with the node', async t => {
-  const folder = await emptyFolder(t);
+  const folder = await testFolder(t);
   const path = join(folder, 'milter.sock');
   const env = {
     ...Object.fromEntries(['API', 'CLUSTER', 'METRICS', 'SMTP'].map(door => [`MFD_${door}_LISTEN`, '127.0.0.1:0'])),

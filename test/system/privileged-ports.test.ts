@@ -1,20 +1,19 @@
 // Ports below 1024, for which a program needs a capability.
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
-import test from 'ava';
 import {programsMissing} from '../helpers/installed.ts';
 import {addToConfig, makeNode, nodeFolder} from '../helpers/node.ts';
 import {mfdFile, run} from '../helpers/program.ts';
+import {testWith} from '../helpers/test-with.ts';
 
 const firstFree = Number(readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8'));
 const isRoot = process.getuid?.() === 0;
 const missing = firstFree < 1024 ? 'everybody may listen on ports below 1024' : isRoot ? programsMissing(['setpriv']) : undefined;
 /** Root without this one capability, or the user who runs the tests. */
 const within = isRoot ? ['setpriv', '--bounding-set=-net_bind_service', '--inh-caps=-net_bind_service', '--'] : [];
-const withoutRight = missing === undefined ? test : test.skip;
-const title = 'each listener that needs the right to its port is named, with how to give it';
+const withoutRight = testWith('ports below 1024', missing);
 
-withoutRight(missing === undefined ? title : `[ports below 1024] ${title}: ${missing}`, async t => {
+withoutRight('each listener that needs the right to its port is named, with how to give it', async t => {
   const {root, xdgConfigHome} = await nodeFolder(t);
   const env = {XDG_CONFIG_HOME: xdgConfigHome};
   const {data} = await makeNode(['init', '--data', join(root, 'data')], {env});

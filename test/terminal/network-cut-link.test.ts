@@ -1,15 +1,13 @@
 // A link between the dashboard and the node that is cut in the middle: neither end is notified.
-import test from 'ava';
 import {startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {networkMissing, startNetwork} from '../helpers/network.ts';
 import {isTmuxInstalled, startDashboard} from '../helpers/terminal.ts';
+import {testWith} from '../helpers/test-with.ts';
 
-const onNetwork = networkMissing === undefined ? test : test.skip;
-if (networkMissing !== undefined) test.skip(`[network] ${networkMissing}`, () => undefined);
-const onTerminal = isTmuxInstalled() ? onNetwork : test.skip;
+const onTerminal = testWith('tmux, network', isTmuxInstalled() ? networkMissing : 'tmux is not installed');
 
-onTerminal('[network] [tmux] the dashboard notices a link that was cut, counts on, and is live again after it', async t => {
+onTerminal('the dashboard notices a link that was cut, counts on, and is live again after it', async t => {
   const network = await startNetwork(t, ['mx1']);
   const {nodes} = await startCluster(t, {nodes: ['mx1'], network, isProxied: false});
   const {xdgConfigHome, api_url, api_key, ca_file} = nodes.mx1;
@@ -27,7 +25,7 @@ onTerminal('[network] [tmux] the dashboard notices a link that was cut, counts o
   await terminal.shows('● live', 60_000);
 });
 
-onNetwork('[network] a watch of events notices a link that was cut', async t => {
+testWith('network', networkMissing)('a watch of events notices a link that was cut', async t => {
   const network = await startNetwork(t, ['mx1']);
   const {nodes} = await startCluster(t, {nodes: ['mx1'], network, isProxied: false});
   let isWatching = () => {};

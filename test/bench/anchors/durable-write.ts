@@ -1,13 +1,12 @@
 // The minimal cost of a change that is on stable storage on three nodes: see durable-write-main.ts.
 import {type ChildProcess, fork} from 'node:child_process';
-import {mkdtemp, rm} from 'node:fs/promises';
 import {Agent} from 'node:https';
-import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {type ApiAnswer, callApi} from '../../helpers/api-call.ts';
 import {selfSigned} from '../../helpers/certificate.ts';
 import type {Owner} from '../../helpers/daemon.ts';
+import {testFolder} from '../../helpers/test-folder.ts';
 
 export interface DurableNode {
   write(id: string, value: string): Promise<void>;
@@ -18,8 +17,7 @@ const main = fileURLToPath(new URL('./durable-write-main.ts', import.meta.url));
 
 /** Three processes; a write to the first is on all of them. */
 export const startDurableNodes = async (owner: Owner): Promise<[DurableNode, DurableNode, DurableNode]> => {
-  const root = await mkdtemp(join(tmpdir(), 'mfd-durable-'));
-  owner.teardown(async () => rm(root, {recursive: true, force: true}));
+  const root = await testFolder(owner);
   const pair = await selfSigned('durable.test');
   const started = await Promise.all([0, 1, 2].map(async n => startOne(owner, {...pair, file: join(root, `${n}.db`)})));
   await Promise.all(
