@@ -39,6 +39,15 @@ const open = (t: ExecutionContext, port: number) => {
   return {socket, closed, text: () => text, got: async (wanted: string) => eventually(() => text === wanted)};
 };
 
+/** A connection that has carried a first letter, both ways. */
+const openCarrying = async (t: ExecutionContext) => {
+  const all = await arrange(t);
+  const end = open(t, all.proxy.port);
+  end.socket.write('a');
+  await end.got('a');
+  return {...all, ...end};
+};
+
 test('what goes in comes out, both ways and in order, and is counted', async t => {
   const {proxy} = await arrange(t);
   const {socket, got} = open(t, proxy.port);
@@ -50,10 +59,7 @@ test('what goes in comes out, both ways and in order, and is counted', async t =
 });
 
 test('an end comes through as an end', async t => {
-  const {proxy, accepted} = await arrange(t);
-  const {socket, got, closed} = open(t, proxy.port);
-  socket.write('a');
-  await got('a');
+  const {proxy, accepted, socket, closed} = await openCarrying(t);
 
   socket.end();
 
@@ -62,10 +68,7 @@ test('an end comes through as an end', async t => {
 });
 
 test('a line that refuses closes what is open and what is new, and works again afterwards', async t => {
-  const {proxy, heard} = await arrange(t);
-  const before = open(t, proxy.port);
-  before.socket.write('a');
-  await before.got('a');
+  const {proxy, heard, ...before} = await openCarrying(t);
 
   proxy.setMode('refuse');
 
@@ -79,10 +82,7 @@ test('a line that refuses closes what is open and what is new, and works again a
 });
 
 test('a black hole takes everything and gives nothing; what was in it is gone when it is mended', async t => {
-  const {proxy, heard} = await arrange(t);
-  const before = open(t, proxy.port);
-  before.socket.write('a');
-  await before.got('a');
+  const {proxy, heard, ...before} = await openCarrying(t);
 
   proxy.setMode('blackhole');
   const within = open(t, proxy.port);
@@ -101,10 +101,7 @@ test('a black hole takes everything and gives nothing; what was in it is gone wh
 });
 
 test('a black hole does not tell one end that the other has gone', async t => {
-  const {proxy, accepted} = await arrange(t);
-  const {socket, got} = open(t, proxy.port);
-  socket.write('a');
-  await got('a');
+  const {proxy, accepted, socket} = await openCarrying(t);
 
   proxy.setMode('blackhole');
   socket.destroy();
@@ -115,10 +112,7 @@ test('a black hole does not tell one end that the other has gone', async t => {
 });
 
 test('answers can be lost where requests are heard', async t => {
-  const {proxy, heard} = await arrange(t);
-  const {socket, got, text, closed} = open(t, proxy.port);
-  socket.write('a');
-  await got('a');
+  const {proxy, heard, socket, text, closed} = await openCarrying(t);
 
   proxy.setMode('drop-answers');
   socket.write('b');
@@ -132,10 +126,7 @@ test('answers can be lost where requests are heard', async t => {
 });
 
 test('requests can be lost where answers are heard', async t => {
-  const {proxy, heard, accepted} = await arrange(t);
-  const {socket, got} = open(t, proxy.port);
-  socket.write('a');
-  await got('a');
+  const {proxy, heard, accepted, socket, got} = await openCarrying(t);
 
   proxy.setMode('drop-requests');
   socket.write('b');
@@ -174,10 +165,7 @@ test('a throttled line takes its time', async t => {
 });
 
 test('a reset is seen as one at both ends', async t => {
-  const {proxy, accepted} = await arrange(t);
-  const {socket, got, closed} = open(t, proxy.port);
-  socket.write('a');
-  await got('a');
+  const {proxy, accepted, closed} = await openCarrying(t);
   const far = once(accepted[0] as Socket, 'error');
 
   proxy.reset();

@@ -8,7 +8,7 @@ import {createJudge} from '../helpers/described.ts';
 import {startNode} from '../helpers/node.ts';
 import {startSmtpSink} from '../helpers/smtp-sink.ts';
 import type {Fault} from './fault.ts';
-import {createTally, runHostile, within} from './hostile.ts';
+import {createTally, exchange, runHostile, shown, within} from './hostile.ts';
 import {httpBytes} from './hostile-http-bytes.ts';
 import {createHttpInputs, type PathValues} from './hostile-http-input.ts';
 import {memoryFolder} from './memory-folder.ts';
@@ -56,7 +56,8 @@ export const hostileHttp: Fault = {
       async session(random) {
         if (random.chance(0.5)) {
           const {bytes, inputs} = httpBytes(random, random.pick(callers) ?? '');
-          for (const status of statusesIn(await sendBytes(node, bytes), bytes)) statuses.add(status);
+          const socket = connect({host: '127.0.0.1', port: Number(new URL(node.api_url).port), rejectUnauthorized: false});
+          for (const status of statusesIn(await exchange(socket, bytes), bytes)) statuses.add(status);
           return inputs;
         }
         for (let left = asked; left > 0; left -= 1) await ask(random);
@@ -73,8 +74,6 @@ const asked = 8;
 
 /** 500 is declared too, but must never occur. */
 const declared = new Set<number>([200, 201, ...Object.values(statusOfCode)].filter(status => status !== 500));
-
-const patienceMs = 20_000;
 
 /** Keys of every scope, and of every other kind; those with the most rights are used most often. */
 const keysOf = async (node: ApiNode): Promise<(string | null)[]> => {
@@ -140,30 +139,8 @@ const createGoodReader = (node: ApiNode) => {
   };
 };
 
-/** One connection: all bytes, then the end. The server must end it too. */
-const sendBytes = async ({api_url}: ApiNode, bytes: Buffer): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const socket = connect({host: '127.0.0.1', port: Number(new URL(api_url).port), rejectUnauthorized: false});
-    let received = '';
-    const timer = setTimeout(() => {
-      reject(new Error(`hung ${shown(bytes)}: ${received.slice(-300)}`));
-      socket.destroy();
-    }, patienceMs);
-    socket.on('error', () => undefined);
-    socket.on('data', (chunk: Buffer) => {
-      received += chunk.toString('latin1');
-    });
-    socket.on('close', () => {
-      clearTimeout(timer);
-      resolve(received);
-    });
-    socket.end(bytes);
-  });
-
-const shown = (bytes: Buffer) => `in ${JSON.stringify(bytes.subarray(0, 600).toString('latin1'))}`;
-
-const statusesIn = (received: string, bytes: Buffer): string[] =>
-  [...received.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)].map(([, status = '']) => {
+const statusesIn = (received: Buffer, bytes: Buffer): string[] =>
+  [...received.toString('latin1').matchAll(/^HTTP\/1\.1 (\d{3}) /gm)].map(([, status = '']) => {
     if (status !== '100' && !declared.has(Number(status))) throw new Error(`answered ${status} ${shown(bytes)}`);
     return status;
   });

@@ -1,10 +1,10 @@
 // Packets that no Postfix would send to its milter, and lookups that it would not make: each gets an answer, or the connection
 // ends.
-import {connect, type NetConnectOpts} from 'node:net';
+import {connect} from 'node:net';
 import {createNetstringReader, netstring} from '../../daemon/mail/socketmap/socketmap-server.ts';
 import {connectPeer} from '../helpers/milter.ts';
 import type {Fault} from './fault.ts';
-import {createTally, runHostile} from './hostile.ts';
+import {createTally, exchange, runHostile, shown} from './hostile.ts';
 import {milterBytes, socketmapBytes} from './hostile-milter-input.ts';
 import {createMemoryProbe} from './memory-probe.ts';
 import {startSocketNode} from './socket-node.ts';
@@ -30,11 +30,10 @@ export const hostileMilter: Fault = {
       async session(random) {
         const isLookup = random.chance(0.25);
         const {bytes, inputs} = isLookup ? socketmapBytes(random) : milterBytes(random);
-        const received = await exchange({path: isLookup ? tables : milter}, bytes, random.chance(0.1));
+        const received = await exchange(connect({path: isLookup ? tables : milter}), bytes, {isBrokenOff: random.chance(0.1)});
         for (const answer of isLookup ? lookupsIn(received) : repliesIn(received)) {
           answers.add(answer);
-          if (/Local error|internal|SQLITE/.test(answer))
-            throw new Error(`answered ${answer} in ${JSON.stringify(bytes.subarray(0, 600).toString('latin1'))}`);
+          if (/Local error|internal|SQLITE/.test(answer)) throw new Error(`answered ${answer} ${shown(bytes)}`);
         }
         return inputs;
       },
@@ -42,7 +41,7 @@ export const hostileMilter: Fault = {
         const peer = await connectPeer({path: milter});
         const {answers: said} = await peer.mail({to: ['ben@example.com']});
         peer.destroy();
-        const found = lookupsIn(await exchange({path: tables}, netstring('relay_domains example.com'), false)).join();
+        const found = lookupsIn(await exchange(connect({path: tables}), netstring('relay_domains example.com'))).join();
         if (said.at(-1)?.letter !== 'a' || found !== 'OK') throw new Error(`${JSON.stringify(said)} ${found}`);
       },
       // There is no Postfix where the configuration says: what is asked here is not asked of one.
@@ -51,27 +50,6 @@ export const hostileMilter: Fault = {
     });
   },
 };
-
-const patienceMs = 20_000;
-
-/** All bytes, then a normal end or an abort. The other side must close the connection too. */
-const exchange = async (to: NetConnectOpts, bytes: Buffer, isBrokenOff: boolean): Promise<Buffer> =>
-  new Promise((resolve, reject) => {
-    const socket = connect(to);
-    const chunks: Buffer[] = [];
-    const timer = setTimeout(() => {
-      reject(new Error(`hung in ${JSON.stringify(bytes.subarray(0, 600).toString('latin1'))}`));
-      socket.destroy();
-    }, patienceMs);
-    socket.on('error', () => undefined);
-    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-    socket.on('close', () => {
-      clearTimeout(timer);
-      resolve(Buffer.concat(chunks));
-    });
-    if (isBrokenOff) socket.write(bytes, () => socket.destroy());
-    else socket.end(bytes);
-  });
 
 /** The answers that a milter may give (libmilter's SMFIR_*), as letters; a reply code with its first word. */
 const repliesIn = (received: Buffer): string[] => {

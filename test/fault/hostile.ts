@@ -1,5 +1,6 @@
 // Common parts of the hostile input faults: workers that send it, a good client beside them, and checks of the daemon meanwhile.
 import {readdir, readlink} from 'node:fs/promises';
+import type {Socket} from 'node:net';
 import {setTimeout as delay} from 'node:timers/promises';
 import {eventually} from '../helpers/eventually.ts';
 import type {TestNode} from '../helpers/node.ts';
@@ -121,6 +122,29 @@ export const within = async <T>(work: Promise<T>, otherwise: string, waitMs = lo
     late.catch(() => undefined);
   }
 };
+
+/** The beginning of what a client has sent. */
+export const shown = (bytes: Buffer): string => `in ${JSON.stringify(bytes.subarray(0, 600).toString('latin1'))}`;
+
+const exchangeMs = 20_000;
+
+/** All bytes on a new connection, then a normal end or an abort. The other side must close the connection too. */
+export const exchange = async (socket: Socket, bytes: Buffer, {isBrokenOff = false} = {}): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const timer = setTimeout(() => {
+      reject(new Error(`hung ${shown(bytes)}: ${Buffer.concat(chunks).subarray(-300).toString('latin1')}`));
+      socket.destroy();
+    }, exchangeMs);
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    socket.on('close', () => {
+      clearTimeout(timer);
+      resolve(Buffer.concat(chunks));
+    });
+    if (isBrokenOff) socket.write(bytes, () => socket.destroy());
+    else socket.end(bytes);
+  });
 
 export const percentile = (values: readonly number[], share: number): number => {
   const sorted = [...values].sort((a, b) => a - b);

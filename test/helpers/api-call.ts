@@ -11,6 +11,9 @@ export interface ApiAnswer {
   body: Buffer;
 }
 
+/** The fields that are wrong in a request, in alphabetical order. */
+export const pathsOf = ({json}: ApiAnswer): string[] => json.error.fields.map(({path}: {path: string}) => path).sort();
+
 export interface ApiRequest {
   /** A string or bytes go out as they are, anything else as JSON. */
   body?: unknown;

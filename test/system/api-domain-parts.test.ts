@@ -1,12 +1,10 @@
 // Mail filters and DKIM keys: parts that belong to a domain.
 import {createPublicKey} from 'node:crypto';
 import test from 'ava';
+import {pathsOf} from '../helpers/api-call.ts';
 import {useApiNode} from '../helpers/api-node.ts';
-import type {ApiAnswer} from '../helpers/node.ts';
 
 const node = useApiNode();
-
-const pathsOf = ({json}: ApiAnswer): string[] => json.error.fields.map(({path}: {path: string}) => path).sort();
 
 test('a filter is created in canonical form, listed, and deleted', async t => {
   const {id} = await node().createDomain();

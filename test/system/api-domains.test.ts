@@ -1,10 +1,8 @@
 import test from 'ava';
+import {pathsOf} from '../helpers/api-call.ts';
 import {useApiNode} from '../helpers/api-node.ts';
-import type {ApiAnswer} from '../helpers/node.ts';
 
 const node = useApiNode();
-
-const pathsOf = ({json}: ApiAnswer): string[] => json.error.fields.map(({path}: {path: string}) => path).sort();
 
 test('a domain needs a name and a backend; everything else has the documented default', async t => {
   const {status, json, headers} = await node().api('POST', 'domains', {
