@@ -1,6 +1,7 @@
 // A real node with one domain and the backend that it delivers to, and common steps of mail tests.
 import {readdir} from 'node:fs/promises';
 import {join} from 'node:path';
+import type {HeldMail} from '../../shared/held-mail.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
 import type {Owner} from './daemon.ts';
 import {type ApiAnswer, type NodeOptions, startNode, type TestNode} from './node.ts';
@@ -9,17 +10,7 @@ import {type SinkOptions, type SmtpSink, startSmtpSink} from './smtp-sink.ts';
 
 export {eventually} from './eventually.ts';
 
-export interface Held {
-  node_id: string;
-  queue_id: string;
-  sender: string;
-  recipients: string[];
-  subject: string;
-  score: number;
-  symbols: string[];
-  reason: string;
-  size_bytes: number;
-}
+export type Held = HeldMail;
 
 export interface Sending {
   from?: string;

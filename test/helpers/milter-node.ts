@@ -55,6 +55,6 @@ export const startMilterNode = async (t: Owner, options: MilterNodeOptions = {})
     mail: async (raw, {from = 'ada@example.net', to = 'ben@example.com', parameters} = {}) =>
       sendMail({port: postfix.port, from, to, raw, ...(parameters !== undefined && {parameters})}),
     sunk: async count => eventually(() => node.sink.mails.length >= count && node.sink.mails),
-    onHold: async () => (await postfix.queue()).filter(mail => mail.queue_name === 'hold').map(mail => mail.queue_id),
+    onHold: postfix.onHold,
   };
 };

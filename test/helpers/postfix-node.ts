@@ -54,7 +54,7 @@ export const startPostfixNode = async (
     postfix,
     sendToPostfix: async (raw, {from = 'ada@example.net', to = 'ben@example.com'} = {}) =>
       sendMail({port: postfix.port, from, to, raw}),
-    onHold: async () => (await postfix.queue()).filter(({queue_name}) => queue_name === 'hold').map(({queue_id}) => queue_id),
+    onHold: postfix.onHold,
     untilHeld: async count =>
       eventually(async () => {
         const mails = await node.held();

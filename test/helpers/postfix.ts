@@ -34,6 +34,8 @@ export interface PrivatePostfix {
   command(program: string, args: string[], input?: string): Promise<{code: number; stdout: Buffer; stderr: string}>;
   /** The content of its queues, as printed by postqueue. */
   queue(): Promise<QueuedMail[]>;
+  /** Ids of the mails on hold. */
+  onHold(): Promise<string[]>;
   /** Sets parameters of main.cf and reloads them. */
   configure(settings: Record<string, string>): Promise<void>;
   start(): Promise<void>;
@@ -91,6 +93,7 @@ export const startPostfix = async (
       const text = (await insist('postqueue', ['-j'])).toString();
       return text.split('\n').flatMap(line => (line === '' ? [] : [JSON.parse(line) as QueuedMail]));
     },
+    onHold: async () => (await postfix.queue()).filter(({queue_name}) => queue_name === 'hold').map(({queue_id}) => queue_id),
     async configure(changes) {
       await insist('postconf', ['-e', ...Object.entries(changes).map(([name, value]) => `${name}=${value}`)]);
       if (isRunning) await insist('postfix', ['reload']);

@@ -100,7 +100,7 @@ ifPostfix('a mail that was held for long is requeued, so that a first delay does
   const node = await startPostfixNode(t, {settings: {...holdEverything, maximal_queue_lifetime: '1s'}});
   await node.sendToPostfix(mail('Old'));
   const [held] = await node.untilHeld(1);
-  await eventually(() => Date.now() - Date.parse((held as unknown as {arrived_at: string}).arrived_at) > 2000);
+  await eventually(() => Date.now() - Date.parse(held?.arrived_at ?? '') > 2000);
 
   const {status} = await node.act('release', held as never);
 
@@ -114,7 +114,7 @@ ifPostfix('a mail that a rule of Postfix holds again each time it is requeued ca
   const node = await startPostfixNode(t, {settings: {header_checks: 'static:HOLD', maximal_queue_lifetime: '8s'}});
   await node.sendToPostfix(mail('Round and round'));
   const [first] = await node.untilHeld(1);
-  await eventually(() => Date.now() - Date.parse((first as unknown as {arrived_at: string}).arrived_at) > 5000);
+  await eventually(() => Date.now() - Date.parse(first?.arrived_at ?? '') > 5000);
 
   await eventually(async () => {
     for (const held of await node.held()) await node.act('release', held as never);

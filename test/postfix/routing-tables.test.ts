@@ -161,20 +161,6 @@ withPostfix('refuses recipients that the server of the domain refuses, and no ot
   t.deepEqual(node.sink.mails, []);
 });
 
-withPostfix('finds the same socket from within its chroot and without', async t => {
-  const {postfix, rcpt} = await start(t);
-  const outside = await rcpt('ben@example.com');
-
-  for (const service of [`127.0.0.1:${postfix.port}/inet`, 'rewrite/unix', 'cleanup/unix'])
-    t.is((await postfix.command('postconf', ['-F', `${service}/chroot=y`])).code, 0);
-  await postfix.stop();
-  await postfix.start();
-
-  t.regex(outside, /^250 /);
-  t.regex(await rcpt('ben@example.com'), /^250 /);
-  t.regex(await rcpt('ben@example.org'), /^554 /);
-});
-
 withPostfix('takes mail neither for a wrong table name nor for what no key can be', async t => {
   const {rcpt} = await start(t, {relay_domains: table('relay_domain')});
 

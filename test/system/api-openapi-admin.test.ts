@@ -6,7 +6,6 @@ import {apiRoutes} from '../helpers/api-routes.ts';
 import {createApiNode} from '../helpers/checked-node.ts';
 import {createJudge, type Judge} from '../helpers/described.ts';
 import type {ApiAnswer, ApiRequest} from '../helpers/node.ts';
-import {lint} from '../helpers/redocly.ts';
 
 const node = useApiNode();
 
@@ -18,20 +17,6 @@ const operationsOf = ({document}: Judge) =>
   Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({name: `${method.toUpperCase()} ${path}`, ...operation})),
   );
-
-test('the administrators’ description is public, OpenAPI 3.1 in YAML, with a version of its own', async t => {
-  const {status, headers, body} = await node().api('GET', 'openapi-admin.yaml', {key: null});
-
-  t.is(status, 200);
-  t.regex(String(headers['content-type']), /^application\/yaml/);
-  const {document} = createJudge(body.toString());
-  t.regex(document.openapi, /^3\.1\.\d+$/);
-  t.regex(document.info.version, /^\d+\.\d+\.\d+$/);
-  t.is((await node().api('HEAD', 'openapi-admin.yaml', {key: null})).status, 200);
-  const refused = await node().api('POST', 'openapi-admin.yaml', {key: null});
-  t.is(refused.status, 405);
-  t.is(refused.headers.allow, 'GET, HEAD');
-});
 
 test('every route of the router is in the administrators’ description, and nothing else', async t => {
   const described = operationsOf(await admin()).map(({name}) => name);
@@ -58,10 +43,6 @@ test('every operation has what a client is generated from, and the curated ones 
   }
   const named = new Map(operations.map(({name, operationId}) => [name, operationId]));
   for (const {name, operationId} of operationsOf(createJudge(await textOf('openapi.yaml')))) t.is(named.get(name), operationId);
-});
-
-test('redocly lint finds neither errors nor warnings in the administrators’ description', async t => {
-  t.deepEqual(await lint(t, await textOf('openapi-admin.yaml')), {code: 0, problems: []});
 });
 
 test('an answer that is not as described ends the test that asked', async t => {

@@ -23,19 +23,32 @@ const specified: Record<string, string> = {
   'GET /cluster/status': 'Cluster',
 };
 
-test('the description is public, OpenAPI 3.1 in YAML, and has exactly the specified operations and tags', async t => {
-  const {status, headers, body} = await node().api('GET', 'openapi.yaml', {key: null});
+for (const name of ['openapi.yaml', 'openapi-admin.yaml'])
+  test(`${name} is public, OpenAPI 3.1 with a version of its own, and redocly lint has neither errors nor warnings`, async t => {
+    const {status, headers, body} = await node().api('GET', name, {key: null});
+    const head = await node().api('HEAD', name, {key: null});
+    const refused = await node().api('POST', name, {key: null});
 
-  t.is(status, 200);
-  t.regex(String(headers['content-type']), /^application\/yaml/);
-  const {document} = createJudge(body.toString());
-  t.regex(document.openapi, /^3\.1\.\d+$/);
-  t.regex(document.info.version, /^\d+\.\d+\.\d+$/);
+    t.is(status, 200);
+    t.regex(String(headers['content-type']), /^application\/yaml/);
+    const {document} = createJudge(body.toString());
+    t.regex(document.openapi, /^3\.1\.\d+$/);
+    t.regex(document.info.version, /^\d+\.\d+\.\d+$/);
+    t.is(head.status, 200);
+    t.is(refused.status, 405);
+    t.is(refused.headers.allow, 'GET, HEAD');
+    t.deepEqual(await lint(t, body.toString()), {code: 0, problems: []});
+  });
+
+test('the description has exactly the specified operations and tags', async t => {
+  const text = await description();
+
+  const {document} = createJudge(text);
   const described = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, {tags}]) => [`${method.toUpperCase()} ${path}`, tags.join()]),
   );
   t.deepEqual(Object.fromEntries(described), specified);
-  for (const [, pattern = ''] of body.toString().matchAll(/^\s+pattern: (.+)$/gm))
+  for (const [, pattern = ''] of text.matchAll(/^\s+pattern: (.+)$/gm))
     t.regex(pattern, /^["']?\^.*\$["']?$/, 'anchored, and without the flags that JSON Schema does not know');
   t.deepEqual(
     document.tags.map(({name}) => name),
@@ -62,10 +75,6 @@ test('revoke is described with a body that may be left out', async t => {
   const body = document.paths['/auth/api-keys/{id}/revoke']?.post?.requestBody;
 
   t.like(body, {required: false, content: {'application/json': {schema: {$ref: '#/components/schemas/RevokeApiKey'}}}});
-});
-
-test('redocly lint has neither errors nor warnings', async t => {
-  t.deepEqual(await lint(t, await description()), {code: 0, problems: []});
 });
 
 test('every answer of a described operation, success or failure, is as described', async t => {

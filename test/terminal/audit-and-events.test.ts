@@ -19,21 +19,6 @@ onTerminal('[tmux] the audit shows what was just done, and one entry with its ha
   await terminal.shows(json.data[0].hash);
 });
 
-onTerminal('[tmux] the audit is narrowed by action and by words', async t => {
-  const node = await startNode(t);
-  for (const name of ['a.example', 'b.example']) await node.mfctl(['domain', 'create', name, '--backend', 'mx.example.com:25']);
-  const terminal = await startDashboard(t, node, ['--screen', 'audit']);
-  await terminal.shows('key.create');
-
-  await terminal.keys('/');
-  await terminal.type('action:domain.create a.ex');
-  await terminal.keys('Enter');
-
-  const screen = await terminal.shows('filter: action:domain.create a.ex');
-  t.notRegex(await terminal.shows(/domain\.create +a\.example/), /b\.example|key\.create/);
-  t.false(screen.includes('b.example '));
-});
-
 onTerminal('[tmux] events show a mail that arrives, and stand still while they are paused', async t => {
   const {node} = await startHoldingNode(t);
   const terminal = await startDashboard(t, node, ['--screen', 'events']);

@@ -1,29 +1,10 @@
 import test from 'ava';
-import {healthEvent} from '../helpers/cli/sample-records.ts';
 import {startCluster} from '../helpers/cluster.ts';
 import {clusterOf, otherHash, peer} from '../helpers/dashboard/cluster-records.ts';
 import {scriptedNode, startScripted} from '../helpers/dashboard/scripted-dashboard.ts';
 import {isTmuxInstalled, startDashboard} from '../helpers/terminal.ts';
 
 const onTerminal = isTmuxInstalled() ? test : test.skip;
-
-onTerminal('[tmux] a node that goes stale is told of by its event, on every screen, until it is back', async t => {
-  const node = scriptedNode();
-  const {terminal} = await startScripted(t, node.answers, ['--screen', 'keys']);
-  await terminal.shows('monitoring');
-
-  node.setStatus(clusterOf(peer('mx1'), peer('mx2', {healthy: 'stale', last_seen: '2026-03-01T11:58:50.000Z'}), peer('mx3')));
-  node.tell(healthEvent);
-  await terminal.shows('◐ mx2 is stale; it was online');
-  await terminal.keys('1');
-  await terminal.shows(/mx2 +◐ stale +7\ds ago/);
-  await terminal.shows(/◐ mx2 is stale, last seen 7\ds ago/);
-
-  node.setStatus(clusterOf(peer('mx1'), peer('mx2'), peer('mx3')));
-  node.tell({...healthEvent, from: 'stale', to: 'online'} as typeof healthEvent);
-  await terminal.shows('● mx2 is online again; it was stale');
-  t.notRegex(await terminal.shows(/mx2 +● online/), /stale, last seen/);
-});
 
 onTerminal('[tmux] a drift that lasts is an alarm that stays until it is over, with what differs a key away', async t => {
   const node = scriptedNode();

@@ -129,19 +129,3 @@ onTerminal('[tmux] nodes that did not hear of a revocation are named', async t =
   await terminal.shows('Revoked key 9, but mx2, mx3 did not answer and will follow');
   t.pass();
 });
-
-onTerminal('[tmux] keys are sorted and filtered', async t => {
-  const node = scriptedNode();
-  const names = ['alpha', 'beta', 'gamma'].map((name, n) => ({...key, id: n + 20, name}));
-  const {terminal} = await startScripted(t, {...node.answers, 'GET /auth/api-keys': {data: names}}, ['--screen', 'keys']);
-  await terminal.shows('gamma');
-
-  await terminal.type('s');
-  await terminal.shows('by state');
-  await terminal.type('/bet\r');
-  const filtered = await terminal.shows('1 of 3 keys');
-  await terminal.keys('Escape');
-
-  t.notRegex(filtered, /gamma/);
-  await terminal.shows('gamma');
-});

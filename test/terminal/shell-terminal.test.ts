@@ -42,6 +42,32 @@ onTerminal('[tmux] after every change of its size there is one screen, with noth
   }
 });
 
+onTerminal('[tmux] a command is completed by tab, however fast it is typed', async t => {
+  const {terminal} = await startScripted(t, scriptedNode().answers);
+
+  await terminal.type(':qua\t');
+
+  await terminal.shows(': quarantine');
+  t.pass();
+});
+
+onTerminal('[tmux] a long line may be pasted', async t => {
+  const {terminal} = await startScripted(t, scriptedNode().answers);
+
+  await terminal.type(`:${'quarantine '.repeat(30)}!`);
+
+  await terminal.shows(/quarantine !/);
+  t.pass();
+});
+
+onTerminal('[tmux] q leaves the terminal as it was found', async t => {
+  const {terminal} = await startScripted(t, scriptedNode().answers);
+
+  await terminal.keys('q');
+
+  t.false((await terminal.shows('exit status 0')).includes('Quarantine'));
+});
+
 onTerminal('[tmux] it leaves at once with ctrl+c, and says with what status', async t => {
   const {terminal} = await startScripted(t, scriptedNode().answers);
 
@@ -50,7 +76,7 @@ onTerminal('[tmux] it leaves at once with ctrl+c, and says with what status', as
   t.false((await terminal.shows('exit status 130')).includes('Quarantine'));
 });
 
-for (const signal of ['SIGINT', 'SIGHUP'] as const)
+for (const signal of ['SIGINT', 'SIGHUP', 'SIGTERM'] as const)
   onTerminal(`[tmux] it gives the terminal back on ${signal}`, async t => {
     const {terminal} = await startScripted(t, scriptedNode().answers);
 
