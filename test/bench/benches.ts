@@ -4,6 +4,7 @@ import {changes} from './changes.ts';
 import {coldBench} from './cold.ts';
 import {lists} from './lists.ts';
 import {memoryBench} from './memory.ts';
+import {quiet} from './quiet.ts';
 import {smtp} from './smtp.ts';
 
-export const benches: readonly Bench[] = [lists, smtp, actions, changes, coldBench, memoryBench];
+export const benches: readonly Bench[] = [lists, smtp, actions, changes, coldBench, memoryBench, quiet];
