@@ -31,14 +31,12 @@ export interface Live extends Watched<LiveState> {
   stop(): void;
 }
 
-/** The node that is used in place of the first one of the context, as `LiveState.detour`. */
-export interface Route extends Watched<string | undefined> {
-  move(move: Move): void;
-}
+type Route = ReturnType<typeof createRoute>;
 
-export const createRoute = ({host: first}: URL): Route => {
+/** The node that is used in place of the first one of the context, as `LiveState.detour`. */
+export const createRoute = ({host: first}: URL) => {
   const {get, subscribe, set} = createValue<string | undefined>(undefined);
-  return {get, subscribe, move: ({to}) => set(to === first ? undefined : `${to} in place of ${first}`)};
+  return {get, subscribe, move: ({to}: Move): void => set(to === first ? undefined : `${to} in place of ${first}`)};
 };
 
 /** The shortest interval between updates of the time alone: a burst of events must not draw the screen for each of them. */

@@ -24,14 +24,6 @@ export interface Paste {
 /** Keys are as the terminal sends them. A lone escape is a separate event, as the parser of ink would join it to the next key. */
 export type TerminalEvent = {kind: 'keys'; text: string} | {kind: 'escape'} | {kind: 'paste'; paste: Paste};
 
-interface PasteReader {
-  /** Takes the text of one read. */
-  push(chunk: string): void;
-  /** Stops the timer while nobody reads; `resume` starts it again. */
-  pause(): void;
-  resume(): void;
-}
-
 const startMarker = '\x1b[200~';
 const endMarker = '\x1b[201~';
 const marker = /\x1b\[20[01]~/;
@@ -49,7 +41,7 @@ const waitMs = {escape: escapeMs, marker: markerMs, paste: 2000, burst: 100};
 const longestTyped = 500;
 const shortestLines = 20;
 
-export const createPasteReader = (deliver: (event: TerminalEvent) => void): PasteReader => {
+export const createPasteReader = (deliver: (event: TerminalEvent) => void) => {
   const separator = createSeparator(deliver);
   let timer: NodeJS.Timeout | undefined;
   let immediate: NodeJS.Immediate | undefined;
@@ -69,13 +61,15 @@ export const createPasteReader = (deliver: (event: TerminalEvent) => void): Past
   };
 
   return {
-    push: chunk => {
+    /** Takes the text of one read. */
+    push: (chunk: string): void => {
       // In a paste ctrl+c is text: if it ended the dashboard, the rest of the paste would run in the shell. But repeated presses
       // must not keep a paste open whose end marker is missing.
       const isImpatience = separator.isInPaste() && chunk === '\x03';
       separator.push(chunk);
       if (!isImpatience) arm();
     },
+    /** Stops the timer while nobody reads; `resume` starts it again. */
     pause: disarm,
     resume: arm,
   };

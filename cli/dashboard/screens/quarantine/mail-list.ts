@@ -9,17 +9,10 @@ import type {Tone} from '../../../output/column.ts';
 import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import type {TuiColumn} from '../../list/list.ts';
 import type {Live} from '../../shell/live.ts';
-import {createStore, type Store} from '../../shell/store.ts';
-import {afterEvent, initialList, isByTime, type ListEvent, type ListState} from './list-state.ts';
+import {createStore} from '../../shell/store.ts';
+import {afterEvent, initialList, isByTime, type ListEvent} from './list-state.ts';
 import {createReadLoop, findCursor, missingRows, readWindow, rowsAroundCursor} from './read-loop.ts';
 import {createSortedList} from './sorted-list.ts';
-
-export interface MailList extends Store<ListState, ListEvent> {
-  /** Reads the rows on the screen again. */
-  refresh(): void;
-  /** Starts reading. Returns a function that stops it. */
-  show(): () => void;
-}
 
 interface MailListNeeds {
   client: Pick<Client, 'quarantine'>;
@@ -27,7 +20,7 @@ interface MailListNeeds {
   now(): number;
 }
 
-export const createMailList = ({client, live, now}: MailListNeeds): MailList => {
+export const createMailList = ({client, live, now}: MailListNeeds) => {
   const {get, subscribe, dispatch: reduce} = createStore(afterEvent, initialList());
   const dispatch = (event: ListEvent): void => {
     const before = get();
@@ -65,8 +58,10 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     get,
     subscribe,
     dispatch,
+    /** Reads the rows on the screen again. */
     refresh: loop.refresh,
-    show: () => {
+    /** Starts reading. Returns a function that stops it. */
+    show: (): (() => void) => {
       const stop = live.on(['held', 'released', 'discarded'], event => {
         if (event?.type === 'released' || event?.type === 'discarded') {
           sorted.leave(mailId(event));

@@ -19,17 +19,11 @@ interface SavedView {
   order: string | undefined;
 }
 
-export interface ViewStore {
-  /** In the order in which they were saved. */
-  read(): Promise<SavedView[]>;
-  /** Replaces the one of that name. */
-  put(view: SavedView): Promise<void>;
-  remove(name: string): Promise<void>;
-}
+type ViewStore = ReturnType<typeof createViewStore>;
 
 const isViewName = (text: string): boolean => /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,39}$/u.test(text) && text === text.trim();
 
-export const createViewStore = ({env}: Pick<Terminal, 'env'>): ViewStore => {
+export const createViewStore = ({env}: Pick<Terminal, 'env'>) => {
   const folder = join(configHome(env), 'mfctl');
   const file = join(folder, 'views.yaml');
 
@@ -48,10 +42,12 @@ export const createViewStore = ({env}: Pick<Terminal, 'env'>): ViewStore => {
   };
 
   return {
-    read: async () => viewsOf(await load(file), file),
-    put: ({name, query, order}) =>
+    /** In the order in which they were saved. */
+    read: async (): Promise<SavedView[]> => viewsOf(await load(file), file),
+    /** Replaces the one of that name. */
+    put: ({name, query, order}: SavedView): Promise<void> =>
       change(views => views.set(name, views.createNode({query, ...(order !== undefined && {order})}))),
-    remove: name => change(views => void views.delete(name)),
+    remove: (name: string): Promise<void> => change(views => void views.delete(name)),
   };
 };
 
