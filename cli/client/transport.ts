@@ -177,7 +177,7 @@ const createNote =
 /** One attempt at one address. */
 const createBegin = async (needs: TransportOptions) => {
   const {ca, fingerprint} = needs.connection;
-  const exchange = await createExchange({...trusting(ca), ...(fingerprint !== undefined && {allowPartialTrustChain: true})});
+  const exchange = await createExchange({...trusting(ca), allowPartialTrustChain: fingerprint !== undefined});
   const common = headersOf(needs);
 
   return async (request: Request, {baseUrl, isHurried}: Attempt): Promise<Begun> => {
