@@ -8,7 +8,7 @@ import {CliError} from '../errors.ts';
 import {findKey} from '../key/find-key.ts';
 import {briefTimeText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
-import {type ListPage, notePage, noteSortedPage, printAll, warnOfPartialList} from '../output/print-all.ts';
+import {type ListPage, notePage, printAll, warnOfPartialList} from '../output/print-all.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Listed} from '../output/table.ts';
 import type {Session} from '../session.ts';
@@ -74,12 +74,14 @@ const listAudit = async (session: Session, {key, keyId, all, sort, ...flags}: Au
   const query = {...flags, key_id: key === undefined ? keyId : await idOfKey(client, key)};
   if (all) {
     const pages = auditPages(client, query);
-    return warnOfPartialList(session, await printAll(session, auditEntries, {pages, ...(sort !== undefined && {sorter})}));
+    return warnOfPartialList(
+      session,
+      await printAll(session, auditEntries, {pages, sorter: sort === undefined ? undefined : sorter}),
+    );
   }
   const answer = await client.audit.list(query);
   session.printer().list(sorter(answer.data), auditEntries);
-  notePage(session, answer, flags.offset, 'audit entries');
-  noteSortedPage(session, answer, {sort});
+  notePage(session, answer, {offset: flags.offset, sort, noun: 'audit entries'});
   warnOfPartialList(session, answer);
 };
 

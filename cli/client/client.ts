@@ -69,7 +69,7 @@ const keysOver = ({send}: Transport) => ({
   create: (json: Input<CreateApiKey>) => send<CreatedApiKey>({method: 'POST', path: 'auth/api-keys', json}),
   /** Now, or at the time `at` in the future (ISO 8601). */
   revoke: (id: Id, {at, force}: {at?: string | undefined; force?: boolean | undefined} = {}) =>
-    send<ApiKey>({method: 'POST', path: `auth/api-keys/${id}/revoke`, query: {force}, ...(at !== undefined && {json: {at}})}),
+    send<ApiKey>({method: 'POST', path: `auth/api-keys/${id}/revoke`, query: {force}, json: at && {at}}),
   remove: (id: Id, {force}: {force?: boolean | undefined} = {}) =>
     send<null>({method: 'DELETE', path: `auth/api-keys/${id}`, query: {force}}),
 });

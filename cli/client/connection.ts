@@ -8,10 +8,10 @@ import {fileFailure} from '../files/text-file.ts';
 import {pinnedIn} from './trust.ts';
 
 export interface ConnectionFlags {
-  context?: string;
-  url?: string;
-  apiKeyFile?: string;
-  cacert?: string;
+  context?: string | undefined;
+  url?: string | undefined;
+  apiKeyFile?: string | undefined;
+  cacert?: string | undefined;
 }
 
 export interface Connection {

@@ -2,7 +2,7 @@
 // already loaded: loading a library would take longer than most commands do.
 import type {IncomingMessage} from 'node:http';
 import type {AgentOptions} from 'node:https';
-import {readUpTo} from '../files/read-up-to.ts';
+import {readUpTo} from '../command-line/read-up-to.ts';
 
 /** Resolves once the answer has begun. */
 type Exchange = (url: URL, request: Outgoing) => Promise<IncomingMessage>;

@@ -2,8 +2,8 @@
 import type {IncomingMessage} from 'node:http';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import type {EventType} from '../../shared/event-type.ts';
+import {readUpTo} from '../command-line/read-up-to.ts';
 import {type CliError, usageError} from '../errors.ts';
-import {readUpTo} from '../files/read-up-to.ts';
 import {type Attempt, createAddresses, type Move} from './addresses.ts';
 import {type Answer, type Answered, answerOf, deprecationIn, type RawAnswer, unexpectedAnswer} from './answer.ts';
 import type {Connection} from './connection.ts';
@@ -177,7 +177,7 @@ const createNote =
 /** One attempt at one address. */
 const createBegin = async (needs: TransportOptions) => {
   const {ca, fingerprint} = needs.connection;
-  const exchange = await createExchange({...trusting(ca), ...(fingerprint !== undefined && {allowPartialTrustChain: true})});
+  const exchange = await createExchange({...trusting(ca), allowPartialTrustChain: fingerprint !== undefined});
   const common = headersOf(needs);
 
   return async (request: Request, {baseUrl, isHurried}: Attempt): Promise<Begun> => {

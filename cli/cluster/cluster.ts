@@ -5,7 +5,6 @@ import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import type {Client, CreatedToken} from '../client/client.ts';
 import {parseDuration} from '../command-line/moment.ts';
 import {CliError, exitCodes} from '../errors.ts';
-import {keyState} from '../key/key-columns.ts';
 import {briefTimeText, durationText, plural, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
 import {warnOfSilentNodes} from '../output/print-all.ts';
@@ -193,7 +192,10 @@ const remove = async (session: Session, node: string, flags: RemoveFlags): Promi
 const activeKeysOf = async (client: Client, node: string): Promise<ApiKey[]> => {
   try {
     const {data} = await client.cluster.node(node);
-    return data.keys.filter(key => keyState(key) === 'active');
+    const now = Date.now();
+    return data.keys.filter(
+      ({revoked_at, expires_at}) => revoked_at === null && (expires_at === null || Date.parse(expires_at) > now),
+    );
   } catch (error) {
     if (error instanceof CliError && (error.exitCode === exitCodes.notFound || error.code === 'method_not_allowed')) return [];
     throw error;

@@ -1,5 +1,5 @@
 // Standard streams, environment and signals of one run, which tests replace.
-import {readUpTo} from '../files/read-up-to.ts';
+import {readUpTo} from './read-up-to.ts';
 
 interface Output {
   write(text: string | Uint8Array): unknown;

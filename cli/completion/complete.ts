@@ -124,12 +124,7 @@ const connectionFlags = ({given}: TypedWords): ConnectionFlags => {
   const flags: Record<string, string | undefined> = {};
   for (const [option, texts] of given) flags[option.attributeName()] = texts.at(-1);
   const {context, url, apiKeyFile, cacert} = flags;
-  return {
-    ...(context !== undefined && {context}),
-    ...(url !== undefined && {url}),
-    ...(apiKeyFile !== undefined && {apiKeyFile}),
-    ...(cacert !== undefined && {cacert}),
-  };
+  return {context, url, apiKeyFile, cacert};
 };
 
 const commandsBelow = (program: Command, path: readonly string[]): Candidate[] => {

@@ -84,11 +84,7 @@ export const createQuickClient = async ({terminal, flags, contexts, version, sig
     regularFile(flags.apiKeyFile, terminal.env, 'MFCTL_API_KEY_FILE'),
     regularFile(flags.cacert, terminal.env, 'MFCTL_CACERT'),
   ]);
-  const connection = await resolveConnection(
-    terminal,
-    {...flags, ...(apiKeyFile !== undefined && {apiKeyFile}), ...(cacert !== undefined && {cacert})},
-    contexts,
-  );
+  const connection = await resolveConnection(terminal, {...flags, apiKeyFile, cacert}, contexts);
   return createClient({connection, version, log: () => undefined, end: signal});
 };
 

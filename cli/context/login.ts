@@ -63,7 +63,7 @@ const login = async (session: Session, address: string, flags: LoginFlags): Prom
   const old = (await session.contexts.read()).contexts.find(known => known.name === name);
   if (old && old.url !== url) await session.confirm(`There is a context ${name} already, for ${old.url}. Replace it?`, flags.yes);
   const metricsUrl = old?.url === url ? old.metricsUrl : undefined;
-  const context: Context = {name, url, others, ...trust.context, ...(metricsUrl !== undefined && {metricsUrl})};
+  const context: Context = {name, url, others, ...trust.context, metricsUrl};
   await session.contexts.put(context, {key: apiKey, makeCurrent: true, ca: trust.isKeptHere ? trust.ca : undefined});
 
   session.printer().record(loginRecord(context, me), loginShown);

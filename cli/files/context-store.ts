@@ -15,8 +15,8 @@ export interface Context {
   /** Addresses of other nodes of the cluster, asked when `url` does not answer. */
   others?: readonly string[];
   /** Absolute path of the certificate to trust. */
-  cacert?: string;
-  metricsUrl?: string;
+  cacert?: string | undefined;
+  metricsUrl?: string | undefined;
   /** Of `cacert`, when a person has checked and trusted it: `sha256:` and hexadecimal digits. */
   fingerprint?: string;
 }
@@ -76,7 +76,7 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
         if (ca !== undefined) await writeAtomically(caFile(name), ca);
         if (key !== undefined) keys.set(name, key);
         else if (config.getIn(['contexts', name, 'url']) !== url) keys.delete(name);
-        config.setIn(['contexts', name], config.createNode(membersOf({...context, ...(cacert !== undefined && {cacert})})));
+        config.setIn(['contexts', name], config.createNode(membersOf({...context, cacert})));
         if (makeCurrent || config.get('current') === undefined) config.set('current', name);
       });
       if (cacert !== caFile(name)) await removeCa(name);

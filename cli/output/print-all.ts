@@ -20,7 +20,7 @@ export interface ListPage<T> {
 interface AllNeeds<T> {
   pages: AsyncIterable<ListPage<T>>;
   /** Collects the whole list before anything is printed. */
-  sorter?: Sorter<T>;
+  sorter: Sorter<T> | undefined;
 }
 
 interface Printed {
@@ -117,17 +117,17 @@ const createTable = <T>(session: Session, {columns}: Listed<T>, first: readonly 
 };
 
 /** Prints the total and the command for the next page; prints nothing when everything was shown. */
-export const notePage = (session: Session, {data, totalCount}: Answer<unknown[]>, offset = 0, noun = 'entries'): void => {
+export const notePage = (
+  session: Session,
+  {data, totalCount}: Answer<unknown[]>,
+  {offset = 0, sort, noun}: SortFlag & {offset?: number | undefined; noun: string},
+): void => {
   if (totalCount === undefined || data.length >= totalCount) return;
   const end = offset + data.length;
   const next = data.length > 0 && end < totalCount ? `; next: ${withOffset(session.argv, end)}` : '';
   session.printer().note(`${countText(data.length)} of ${countText(totalCount)} ${noun}${next}`);
-};
-
-/** Otherwise a sorted page could be mistaken for the first page of the sorted list. */
-export const noteSortedPage = (session: Session, {data, totalCount}: Answer<unknown[]>, {sort}: SortFlag): void => {
-  if (sort !== undefined && totalCount !== undefined && data.length < totalCount)
-    session.printer().note('only this page is sorted; --all sorts the whole list');
+  // Otherwise it could be mistaken for the first page of the sorted list.
+  if (sort !== undefined) session.printer().note('only this page is sorted; --all sorts the whole list');
 };
 
 export const warnOfPartialList = (session: Session, {unreachableNodes}: Pick<Answer<unknown>, 'unreachableNodes'>): void => {

@@ -1,7 +1,7 @@
 // Reader of a held mail for display. Its author may want to exhaust the reader's memory, so it is measured
 // before it is parsed: a parser's memory grows with parts and lines, of which a small mail can have a great many.
 import PostalMime, {type Attachment, decodeWords} from 'postal-mime';
-import {readUpTo} from '../files/read-up-to.ts';
+import {readUpTo} from '../command-line/read-up-to.ts';
 
 export interface MailContents {
   /** As received and in that order, unfolded and decoded. Hostile text. */

@@ -7,7 +7,7 @@ import {addPageOptions, type PageFlags} from '../command-line/option-values.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {briefTimeText, countText, plural, sizeText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
-import {type ListPage, notePage, noteSortedPage, printAll, warnOfPartialList} from '../output/print-all.ts';
+import {type ListPage, notePage, printAll, warnOfPartialList} from '../output/print-all.ts';
 import type {Printer} from '../output/printer.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Listed} from '../output/table.ts';
@@ -67,8 +67,7 @@ const listPage = async (session: Session, {limit, offset, strict, sort, ...filte
   const answer = await askStrictly(client.quarantine.list(query), {strict});
   session.printer().list(sorter(answer.data), heldMails);
   if ((answer.totalCount ?? answer.data.length) === 0) await reportUnknownFilter(client, filter, session.printer());
-  notePage(session, answer, offset, 'held mails');
-  noteSortedPage(session, answer, {sort});
+  notePage(session, answer, {offset, sort, noun: 'held mails'});
   reportPartial(session, answer, {strict});
 };
 
@@ -76,7 +75,9 @@ const listAll = async (session: Session, {strict, sort, ...filter}: SummaryFlags
   const sorter = createSorter(heldMails, {sort});
   const client = await session.client();
   const pages = pagesOf(client, {...parametersOf(queryOf(filter), Date.now()), strict});
-  const printed = await askStrictly(printAll(session, heldMails, {pages, ...(sort !== undefined && {sorter})}), {strict});
+  const printed = await askStrictly(printAll(session, heldMails, {pages, sorter: sort === undefined ? undefined : sorter}), {
+    strict,
+  });
   if (printed.count === 0) await reportUnknownFilter(client, filter, session.printer());
   reportPartial(session, printed, {strict});
 };
