@@ -42,7 +42,6 @@ interface Needs {
   loaded: LoadedConfig;
   log: Logger;
   version: string;
-  now?: () => number;
 }
 
 export const startNode = async (needs: Needs): Promise<RunningNode> => {
@@ -55,7 +54,8 @@ export const startNode = async (needs: Needs): Promise<RunningNode> => {
   }
 };
 
-const open = async ({data, loaded, log, version, now = Date.now}: Needs, closers: Closers): Promise<RunningNode> => {
+const open = async ({data, loaded, log, version}: Needs, closers: Closers): Promise<RunningNode> => {
+  const {now} = Date;
   const folder = dataFolder(data);
   let phase: Phase = 'starting';
   const running = openConfig(loaded);
