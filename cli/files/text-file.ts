@@ -33,8 +33,9 @@ const writeDurably = async (handle: FileHandle, text: string): Promise<void> => 
 
 /** The message of an operating-system error, without the call and the errno that Node adds. */
 export const fileFailure = (file: string, error: unknown, doing: string, hint?: string): CliError => {
-  const {code = 'unknown'} = error as NodeJS.ErrnoException;
-  return new CliError('file_failed', `cannot ${doing} ${file}: ${reasons[code] ?? code}`, {cause: error, hint});
+  const {code, message} = error as NodeJS.ErrnoException;
+  const reason = code === undefined ? message : (reasons[code] ?? code);
+  return new CliError('file_failed', `cannot ${doing} ${file}: ${reason}`, {cause: error, hint});
 };
 
 const reasons: Record<string, string> = {

@@ -11,7 +11,7 @@ export interface Row {
   anchor: string;
   wanted: Bound;
   /** `×` for a ratio to the anchor. */
-  unit: '×' | 'ms';
+  unit: '×' | 'ms' | '%';
 }
 
 export type Measured =
