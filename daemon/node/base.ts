@@ -1,4 +1,4 @@
-// What every part of a node is built on. `node.ts` opens it first; only the composition root passes it on.
+// Base of a node: what `node.ts` opens first. An opener names the members that it needs (`Pick`); the whole is for those that need all.
 import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
 import type {Metrics} from '../http/metrics.ts';

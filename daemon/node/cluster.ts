@@ -14,7 +14,11 @@ import type {Closers} from './closers.ts';
 
 export type Cluster = ReturnType<typeof openCluster>;
 
-export const openCluster = (base: Base, version: string, closers: Closers) => {
+export const openCluster = (
+  base: Pick<Base, 'config' | 'settings' | 'storage' | 'records' | 'trust' | 'log' | 'now'>,
+  version: string,
+  closers: Closers,
+) => {
   const {config, records, trust} = base;
   const {nodeNo} = base.storage;
   const {nodeDirectory: directory, membership, peerStates} = records;
@@ -41,7 +45,11 @@ const greetingMs = 3000;
 const replicationWaitMs = 2000;
 const farewellMs = 500;
 
-const startLinks = ({config, storage, records, log}: Base, peers: Peers, replicated: ReturnType<typeof openReplication>) => {
+const startLinks = (
+  {config, storage, records, log}: Pick<Base, 'config' | 'storage' | 'records' | 'log'>,
+  peers: Peers,
+  replicated: ReturnType<typeof openReplication>,
+) => {
   const {replication, exchange, limiter, refusals, lateChanges, drift} = replicated;
   const {membership} = records;
   let lastSeq = 0;
@@ -115,7 +123,18 @@ const startLinks = ({config, storage, records, log}: Base, peers: Peers, replica
   };
 };
 
-const openReplication = ({config, settings, storage, records, trust, log, now}: Base, version: string) => {
+const openReplication = (
+  {
+    config,
+    settings,
+    storage,
+    records,
+    trust,
+    log,
+    now,
+  }: Pick<Base, 'config' | 'settings' | 'storage' | 'records' | 'trust' | 'log' | 'now'>,
+  version: string,
+) => {
   const {store, nodeId, nodeNo} = storage;
   const {configuration, nodeDirectory: directory, peerStates, keyDirectory} = records;
   const monotonic = () => performance.now();

@@ -58,7 +58,14 @@ export const openHold = (base: Base, bus: EventBus) => {
   };
 };
 
-const openDelivery = ({records: {domainDirectory}, fqdn, trust, metrics, log, now}: Base) => {
+const openDelivery = ({
+  records: {domainDirectory},
+  fqdn,
+  trust,
+  metrics,
+  log,
+  now,
+}: Pick<Base, 'records' | 'fqdn' | 'trust' | 'metrics' | 'log' | 'now'>) => {
   const sign: NonNullable<Parameters<typeof createDeliver>[0]['sign']> = async ({id, name}, content) => {
     const keys = domainDirectory.dkimKeysOf(id).map(key => ({...key, domain: name}));
     if (keys.length === 0) log.warn({domain: name}, 'mail leaves unsigned: dkim_active is set, but there is no DKIM key');
@@ -90,7 +97,10 @@ const releaseRoute = (
   throw new Fault('delivery_failed', detail);
 };
 
-const openIntake = ({storage, settings, records, metrics, log}: Base, holder: MailHolder) =>
+const openIntake = (
+  {storage, settings, records, metrics, log}: Pick<Base, 'storage' | 'settings' | 'records' | 'metrics' | 'log'>,
+  holder: MailHolder,
+) =>
   createIntake({
     domains: records.domainDirectory,
     scorer: {score: async mail => settings().scorer.score(mail)},

@@ -14,7 +14,10 @@ interface Needs {
  * Each job runs again some time after its last run has ended; a failure is logged. `stop` prevents new runs and waits for the
  * current ones.
  */
-export const startTimers = (base: Base, {links, services, renew}: Needs): {stop(): Promise<void>} => {
+export const startTimers = (
+  base: Pick<Base, 'config' | 'storage' | 'records' | 'metrics' | 'log'>,
+  {links, services, renew}: Needs,
+): {stop(): Promise<void>} => {
   const {config, records, metrics, log} = base;
   const every = (ms: number, what: string, job: () => Promise<unknown>): (() => Promise<void>) => {
     let timer: NodeJS.Timeout;

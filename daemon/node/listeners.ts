@@ -53,7 +53,7 @@ export const openListeners = async (base: Base, {services, phase, closers, ...ne
 };
 
 /** Records the names in this node's certificates. */
-const noteNames = async ({storage, trust}: Base, {issuedNames}: Services): Promise<void> =>
+const noteNames = async ({storage, trust}: Pick<Base, 'storage' | 'trust'>, {issuedNames}: Services): Promise<void> =>
   issuedNames.shown(storage.nodeNo, certificateHosts(trust.certificates.current().cluster.cert));
 
 interface RenewalNeeds extends Pick<Needs, 'cluster' | 'services'> {
@@ -61,7 +61,10 @@ interface RenewalNeeds extends Pick<Needs, 'cluster' | 'services'> {
 }
 
 /** Checks the files and the age of the certificates, and installs new ones. Rejects when renewal fails, unless this node was removed or is cut off. */
-export const createRenewal = (base: Base, {cluster: {peers, authorities}, services, listeners}: RenewalNeeds) => {
+export const createRenewal = (
+  base: Pick<Base, 'storage' | 'records' | 'trust' | 'log'>,
+  {cluster: {peers, authorities}, services, listeners}: RenewalNeeds,
+) => {
   const {records, log} = base;
   const {certificates, cutOff, ca} = base.trust;
 

@@ -34,7 +34,7 @@ const openLocal = async (address: string | undefined, open: (listen: LocalAddres
   return listen ? open(listen) : {address: undefined, stop: async () => undefined};
 };
 
-const openGateway = async (base: Base, services: Services) => {
+const openGateway = async (base: Omit<Base, 'records'>, services: Services) => {
   const {settings, storage, fqdn, trust, metrics, log, now} = base;
   const {smtp} = base.config;
   return startSmtpGateway({
@@ -66,7 +66,11 @@ const openGateway = async (base: Base, services: Services) => {
   });
 };
 
-const openMilter = async (listen: LocalAddress, {config, settings, storage, metrics, log}: Base, services: Services) => {
+const openMilter = async (
+  listen: LocalAddress,
+  {config, settings, storage, metrics, log}: Pick<Base, 'config' | 'settings' | 'storage' | 'metrics' | 'log'>,
+  services: Services,
+) => {
   const server = await startMilterServer({
     listen,
     maxSize: config.smtp.max_size,
@@ -81,7 +85,11 @@ const openMilter = async (listen: LocalAddress, {config, settings, storage, metr
   return server;
 };
 
-const openTables = async (listen: LocalAddress, {records, log, now}: Base, services: Services): Promise<LocalListener> => {
+const openTables = async (
+  listen: LocalAddress,
+  {records, log, now}: Pick<Base, 'records' | 'log' | 'now'>,
+  services: Services,
+): Promise<LocalListener> => {
   const tables = createRoutingTables({
     domains: records.domainDirectory,
     routeTo: domain => services.intake.routeOf({direction: 'inbound', domain}),

@@ -11,7 +11,7 @@ import type {HoldQueue} from '../services/quarantine/stored-mail.ts';
 import type {Base} from './base.ts';
 
 /** Provides the clients of all current peers. */
-export const followPeers = ({records: {nodeDirectory, peerStates}, log}: Base, peers: Peers) => {
+export const followPeers = ({records: {nodeDirectory, peerStates}, log}: Pick<Base, 'records' | 'log'>, peers: Peers) => {
   const queues = new Map<number, HoldQueue>();
   const logs = new Map<number, AuditLog>();
   peers.follow(({nodeNo, client}) => {
@@ -38,7 +38,10 @@ export const followPeers = ({records: {nodeDirectory, peerStates}, log}: Base, p
   };
 };
 
-export const openEvents = ({storage: {nodeId}, records, metrics, log, now}: Base, peers: Peers) => {
+export const openEvents = (
+  {storage: {nodeId}, records, metrics, log, now}: Pick<Base, 'storage' | 'records' | 'metrics' | 'log' | 'now'>,
+  peers: Peers,
+) => {
   const {configuration, keyDirectory: keys, domainDirectory: domains, peerStates} = records;
   const bus = createEventBus({nodeId, now, onFailure: error => log.error({err: error}, 'publishing an event failed')});
   const elsewhere = createHoldEventListener({

@@ -13,7 +13,11 @@ import {listenOf} from './free-addresses.ts';
 import {type Listener, listenHttp, listenMutualTls} from './listen.ts';
 import type {Services} from './services.ts';
 
-export const openPeerListener = async (base: Base, {peers, replicated}: Cluster, services: Services) => {
+export const openPeerListener = async (
+  base: Pick<Base, 'config' | 'storage' | 'records' | 'trust' | 'log'>,
+  {peers, replicated}: Cluster,
+  services: Services,
+) => {
   const {config, storage, trust, log} = base;
   const {nodeDirectory, membership} = base.records;
   const isMember = ({nodeId, nodeNo}: NodeIdentity) => nodeDirectory.findByNo(nodeNo)?.node_id === nodeId;
@@ -66,7 +70,11 @@ export const openPeerListener = async (base: Base, {peers, replicated}: Cluster,
 /** What the node is doing, for `/readyz`. */
 export type Phase = 'starting' | 'open' | 'stopping';
 
-export const openMetricsListener = async (base: Base, services: Services, phase: () => Phase): Promise<Listener> => {
+export const openMetricsListener = async (
+  base: Pick<Base, 'config' | 'storage' | 'records' | 'trust' | 'metrics' | 'log'>,
+  services: Services,
+  phase: () => Phase,
+): Promise<Listener> => {
   const {config, records, trust, metrics, log} = base;
   const {store, reserveFile} = base.storage;
   const app = createMetricsApp({

@@ -13,7 +13,10 @@ import type {Base} from './base.ts';
 /** Called for every mail that is added to the list. */
 type OnHeld = (mail: HeldMail, domainId: number) => void;
 
-export const openPostfix = ({storage, records, metrics, log, now, ...base}: Base, onHeld: OnHeld) => {
+export const openPostfix = (
+  {storage, records, metrics, log, now, ...base}: Pick<Base, 'config' | 'storage' | 'records' | 'metrics' | 'log' | 'now'>,
+  onHeld: OnHeld,
+) => {
   const config = base.config.postfix;
   const {store, nodeId} = storage;
   if (config.config_dir === undefined) return undefined;

@@ -97,7 +97,10 @@ export const createServices = (base: Base, cluster: Cluster) => {
 };
 
 /** Who may do what: API keys, and the nodes of the cluster. */
-const createAccess = ({storage, records, trust, log, now}: Base, {authorities, links: {awaitReplication}}: Cluster) => {
+const createAccess = (
+  {storage, records, trust, log, now}: Pick<Base, 'storage' | 'records' | 'trust' | 'log' | 'now'>,
+  {authorities, links: {awaitReplication}}: Cluster,
+) => {
   const {store, nodeId, nodeNo} = storage;
   const {configuration, keyDirectory, domainDirectory: domains, nodeDirectory: directory} = records;
   const keys = createKeys({store, configuration, directory: keyDirectory, domains, nodeId, awaitReplication, now});
