@@ -73,7 +73,6 @@ const otherDrivers = [
   'mysql',
   'mysql2',
   'oracledb',
-  'pg',
   'pg-native',
   'pg-query-stream',
   'tedious',
