@@ -27,7 +27,8 @@ const amongServices = (...folders: string[]): string[] => [
 /** Each folder with the folders it may import; its own files are always allowed. */
 const mayImport: Record<string, string[]> = {
   shared: [],
-  'daemon/store/sqlite': ['shared', ...services],
+  'daemon/store/sql': ['shared', ...services],
+  'daemon/store/sqlite': ['shared', ...services, 'daemon/store/sql'],
   // The ports are in words of the services.
   'daemon/services': amongServices('access', 'audit', 'cluster', 'quarantine'),
   'daemon/services/access': amongServices('cluster', 'domains'),

@@ -17,7 +17,7 @@ import {nodeEntry} from '../services/audit/stored-entry.ts';
 import type {NodeStore} from '../services/node-store.ts';
 import type {RecordKey} from '../services/records.ts';
 import {acquireLock} from '../store/sqlite/database.ts';
-import {copyReadableRows} from '../store/sqlite/readable-tables.ts';
+import {copyReadableRows} from '../store/sqlite/readable-rows.ts';
 import {openSqliteStore} from '../store/sqlite/store.ts';
 import {findLostCommits, type LostCommits} from '../store/sqlite/wal-file.ts';
 

@@ -1,7 +1,7 @@
 // A store of held mails with a realistic mix, for measuring lists of up to a million: inserted directly into the database of a
 // running node, as a list does not read the mails' bytes. A few thousand mails are generated here, and SQL multiplies them.
 
-import {foldSubject} from '../../daemon/store/sqlite/held-mail.ts';
+import {foldSubject} from '../../daemon/store/sql/held-mail.ts';
 import type {TestStore} from '../helpers/store.ts';
 
 const shapes = 5000;

@@ -2,7 +2,7 @@ import {join} from 'node:path';
 import test from 'ava';
 import knex from 'knex';
 import type {StoredAuditEntry} from '../../daemon/services/audit/stored-entry.ts';
-import {auditHash} from '../../daemon/store/sqlite/audit.ts';
+import {auditHash} from '../../daemon/store/sql/audit.ts';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import {useApiNode} from '../helpers/api-node.ts';
 

@@ -3,8 +3,9 @@
 import knex, {type Knex} from 'knex';
 import {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
+import {query} from '../sql/db.ts';
 import {migrate, OtherSchema} from './migrations.ts';
-import {query, releaseWriter, type SqliteConnection, setWriter} from './query.ts';
+import {asDb, releaseWriter, type SqliteConnection, type SqliteDb, setWriter} from './query.ts';
 
 // Value of `PRAGMA synchronous`: FULL, except in builds for fault tests, which weaken it to check that the tests notice a power
 // cut; see TEST_BUILD in bin/build.mjs.
@@ -16,19 +17,16 @@ const wantedSchema = z.enum(['FULL', 'NORMAL']).default('FULL');
 export const synchronous: 'FULL' | 'NORMAL' =
   typeof TEST_BUILD !== 'undefined' && TEST_BUILD ? wantedSchema.parse(process.env.FAULT_SYNCHRONOUS) : 'FULL';
 
-/** A database or a transaction: store functions accept both. */
-export type Db = Knex;
-
 export interface Database {
   /**
    * Runs `work` on the only connection that writes, one transaction after the other. Every query of `work` must use the
    * transaction. Throws a Fault `unavailable` after 30 s of waiting.
    */
-  transaction<T>(work: (tx: Db) => Promise<T>): Promise<T>;
+  transaction<T>(work: (tx: SqliteDb) => Promise<T>): Promise<T>;
   /** The same connection, for work outside of transactions, such as a migration. */
-  write: Knex;
+  write: SqliteDb;
   /** Readers, which never wait for the writer (WAL snapshots). */
-  read: Knex;
+  read: SqliteDb;
   /** The error of SQLite when it met a damaged page; undefined if there was none. */
   damage(): string | undefined;
   close(): Promise<void>;
@@ -50,10 +48,10 @@ const readers = 4;
  * timeout), so every transaction takes the write lock when it begins. After some errors, such as a full disk, SQLite has already
  * rolled back and refuses a ROLLBACK: the first error is the one that counts.
  */
-const transactionsOn = (writer: Knex, waitMs: number): Database['transaction'] => {
+const transactionsOn = (writer: SqliteDb, waitMs: number): Database['transaction'] => {
   let last: Promise<unknown> = Promise.resolve();
 
-  const run = async <T>(work: (tx: Db) => Promise<T>): Promise<T> => {
+  const run = async <T>(work: (tx: SqliteDb) => Promise<T>): Promise<T> => {
     await query(writer, 'BEGIN IMMEDIATE');
     try {
       const result = await work(writer);
@@ -142,8 +140,8 @@ export const loadDriver = async (): Promise<void> => connect(':memory:', {settin
  * connection gets a Fault `unavailable`.
  */
 export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Promise<Database> => {
-  const write = connect(filename, {settings: writerSettings, pool: {min: 1, max: 1}, waitMs, isWriter: true});
-  const read = connect(filename, {settings: readerSettings, pool: {min: 0, max: readers}, waitMs});
+  const write = asDb(connect(filename, {settings: writerSettings, pool: {min: 1, max: 1}, waitMs, isWriter: true}));
+  const read = asDb(connect(filename, {settings: readerSettings, pool: {min: 0, max: readers}, waitMs}));
   const transaction = transactionsOn(write, waitMs);
   const close = async () => {
     await transaction(async () => {}).catch(() => {});

@@ -4,9 +4,8 @@ import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
 import type {HeldGroup, HeldQuery} from '../../services/ports.ts';
 import {type HoldCursor, shownScore} from '../../services/quarantine/stored-mail.ts';
-import type {Db} from './database.ts';
-import {foldSubject, isCounted, totalOf} from './held-mail.ts';
-import {query} from './query.ts';
+import {type Db, query} from '../sql/db.ts';
+import {foldSubject, isCounted, totalOf} from '../sql/held-mail.ts';
 
 /** `nodeId` is the node of all mails in this database. */
 export const createHeldQuery = (read: Db, nodeId: string): HeldQuery => ({

@@ -1,6 +1,6 @@
 // Integrity check of the database.
-import type {Database, Db} from './database.ts';
-import {isDamaged} from './database.ts';
+import {type Database, isDamaged} from './database.ts';
+import type {SqliteDb} from './query.ts';
 
 /**
  * Up to this size the whole database is checked. For a million held mails the check of all pages takes 3 s, and of all index
@@ -38,13 +38,13 @@ export const findDamage = async ({write}: Pick<Database, 'write'>): Promise<stri
   }
 };
 
-const firstErrorOf = async (db: Db, check: string): Promise<string | undefined> => {
+const firstErrorOf = async (db: SqliteDb, check: string): Promise<string | undefined> => {
   const [row] = await db.raw<Record<string, string>[]>(`PRAGMA ${check}`);
   const result = Object.values(row ?? {})[0];
   return result === 'ok' ? undefined : result?.split('\n').at(-1);
 };
 
-const sizeOf = async (db: Db): Promise<number> => {
+const sizeOf = async (db: SqliteDb): Promise<number> => {
   const [{page_count: pages = 0} = {}] = await db.raw<{page_count: number}[]>('PRAGMA page_count');
   const [{page_size: bytes = 0} = {}] = await db.raw<{page_size: number}[]>('PRAGMA page_size');
   return pages * bytes;

@@ -1,9 +1,8 @@
 // Rows of spooled mail, for reconciliation with the spool.
 import type {SpoolRows} from '../../services/node-store.ts';
 import {heldStates} from '../../services/quarantine/stored-mail.ts';
-import type {Db} from './database.ts';
-import {type HeldMailRow, rebuildHeldCounts} from './held-mail.ts';
-import {query} from './query.ts';
+import {type Db, query} from '../sql/db.ts';
+import type {HeldMailRow} from '../sql/held-mail.ts';
 
 const isOdd = `is_held <> (state IN ('held', 'releasing', 'discarding')) OR NOT (json_valid(recipients) AND json_valid(symbols))
   OR state NOT IN (${heldStates.map(state => `'${state}'`).join(', ')})`;
@@ -14,6 +13,10 @@ const states = `
 SELECT queue_id, state FROM held_mail WHERE queue_id IN (SELECT value FROM json_each(?)) AND keeper = 'spool'`;
 const following = `
 SELECT queue_id FROM held_mail WHERE queue_id > ? AND keeper = 'spool' AND is_held ORDER BY queue_id LIMIT ?`;
+
+const summing = `
+INSERT INTO held_count (domain_id, domain, reason, count, size_bytes)
+SELECT domain_id, domain, reason, count(*), sum(size_bytes) FROM held_mail WHERE is_held GROUP BY domain_id, domain, reason`;
 
 export const spoolRows = (db: Db): SpoolRows => ({
   async overview() {
@@ -29,5 +32,8 @@ export const spoolRows = (db: Db): SpoolRows => ({
     return rows.map(({queue_id}) => queue_id);
   },
   drop: async queueId => void (await query(db, 'DELETE FROM held_mail WHERE queue_id = ?', [queueId])),
-  rebuildCounts: async () => rebuildHeldCounts(db),
+  async rebuildCounts() {
+    await query(db, 'DELETE FROM held_count');
+    await query(db, summing);
+  },
 });

@@ -1,15 +1,17 @@
 // Implementation of the store ports with SQLite: one database file for one node.
 import type {NodeStore, NodeTransaction} from '../../services/node-store.ts';
-import {auditStore} from './audit.ts';
-import {configReads, recordStore} from './config-record.ts';
-import {type Database, type Db, openDatabase} from './database.ts';
+import {auditStore} from '../sql/audit.ts';
+import {configReads, recordStore} from '../sql/config-record.ts';
+import type {Db} from '../sql/db.ts';
+import {holdStore, postfixRows} from '../sql/hold-store.ts';
+import {keyUseStore, sequenceStore, stateStore} from '../sql/local-state.ts';
+import {appliedStore, outboxStore} from '../sql/outbox.ts';
+import {trustStore} from '../sql/trust.ts';
+import {type Database, openDatabase} from './database.ts';
 import {createHeldQuery} from './held-query.ts';
-import {holdStore, postfixRows} from './hold-store.ts';
 import {findDamage} from './integrity.ts';
-import {keyUseStore, sequenceStore, stateStore} from './local-state.ts';
-import {appliedStore, outboxStore} from './outbox.ts';
+import {asDb} from './query.ts';
 import {spoolRows} from './spooled-mail.ts';
-import {trustStore} from './trust.ts';
 
 export const createSqliteStore = (database: Database): NodeStore => {
   // Transactions run one after the other on one connection, so they share their ports.
@@ -17,7 +19,7 @@ export const createSqliteStore = (database: Database): NodeStore => {
   return {
     ...portsOn(database.read),
     transaction: async work => database.transaction(async () => work(writer)),
-    atOneMoment: async read => database.read.transaction(async tx => read(portsOn(tx))),
+    atOneMoment: async read => database.read.transaction(async tx => read(portsOn(asDb(tx)))),
     damage: database.damage,
     findDamage: async () => findDamage(database),
     heldQuery: nodeId => createHeldQuery(database.read, nodeId),

@@ -6,7 +6,7 @@ import {stampMs} from '../../../daemon/replication/clock.ts';
 import {type Configuration, createConfiguration} from '../../../daemon/replication/configuration.ts';
 import type {ConfigTransaction} from '../../../daemon/services/ports.ts';
 import type {Kind} from '../../../daemon/services/records.ts';
-import {auditHash} from '../../../daemon/store/sqlite/audit.ts';
+import {auditHash} from '../../../daemon/store/sql/audit.ts';
 import {change, newFields, stampOf} from '../../helpers/config-history.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {openTestStore, type TestStore, testConfiguration, testStore} from '../../helpers/store.ts';

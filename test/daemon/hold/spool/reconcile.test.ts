@@ -2,7 +2,7 @@ import {copyFile, mkdir, readdir, readFile, rename, rm, stat, truncate, writeFil
 import {join} from 'node:path';
 import test from 'ava';
 import {reconcile} from '../../../../daemon/hold/spool/reconcile.ts';
-import {readCounts} from '../../../../daemon/store/sqlite/held-mail.ts';
+import {readCounts} from '../../../../daemon/store/sql/held-mail.ts';
 import {openQueue, operator, type TestQueue, testQueue} from '../../../helpers/hold-queue.ts';
 
 const id = 'Q1w2E3r4T5';

@@ -1,7 +1,7 @@
 import {join} from 'node:path';
 import test from 'ava';
+import {writeState} from '../../../../daemon/store/sql/local-state.ts';
 import {acquireLock, isDiskFull, openDatabase} from '../../../../daemon/store/sqlite/database.ts';
-import {writeState} from '../../../../daemon/store/sqlite/local-state.ts';
 import {mayMount, smallDisk} from '../../../helpers/small-disk.ts';
 import {testDatabase, testFolder} from '../../../helpers/store.ts';
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import type {HeldCount, NewHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
-import {readCounts} from '../../../../daemon/store/sqlite/held-mail.ts';
+import {readCounts} from '../../../../daemon/store/sql/held-mail.ts';
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import {reasons} from '../../../../shared/reason.ts';
 import {type TestStore, testStore} from '../../../helpers/store.ts';

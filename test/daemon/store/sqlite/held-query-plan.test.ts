@@ -1,6 +1,6 @@
 import test from 'ava';
+import {query} from '../../../../daemon/store/sql/db.ts';
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
-import {query} from '../../../../daemon/store/sqlite/query.ts';
 import type {HoldFilter} from '../../../../shared/hold-filter.ts';
 import {testStore} from '../../../helpers/store.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';

@@ -1,11 +1,12 @@
 import {join} from 'node:path';
 import test from 'ava';
-import knex, {type Knex} from 'knex';
+import knex from 'knex';
 import type {NewHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
+import {holdStore, insertHeldMails} from '../../../../daemon/store/sql/hold-store.ts';
 import {type Database, openDatabase} from '../../../../daemon/store/sqlite/database.ts';
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
-import {holdStore, insertHeldMails} from '../../../../daemon/store/sqlite/hold-store.ts';
 import {migrations} from '../../../../daemon/store/sqlite/migrations.ts';
+import {asDb, type SqliteDb} from '../../../../daemon/store/sqlite/query.ts';
 import type {HoldFilter} from '../../../../shared/hold-filter.ts';
 import {type Teardown, testFolder} from '../../../helpers/store.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
@@ -24,9 +25,9 @@ const mail = (n: number): NewHeldMail =>
 const discarded = {state: 'discarded', at: '2026-03-02T00:00:00.000Z', keyId: 7} as const;
 
 /** The database before the migration `before`, with the rows that `fill` inserts. */
-const earlierDatabase = async (t: Teardown, before: string, fill: (db: Knex) => Promise<void>): Promise<string> => {
+const earlierDatabase = async (t: Teardown, before: string, fill: (db: SqliteDb) => Promise<void>): Promise<string> => {
   const filename = join(await testFolder(t), 'mfd.db');
-  const db = knex({client: 'sqlite3', connection: {filename}, useNullAsDefault: true});
+  const db = asDb(knex({client: 'sqlite3', connection: {filename}, useNullAsDefault: true}));
   const known = (await migrations.getMigrations([])).filter(one => migrations.getMigrationName(one) < before);
   await db.migrate.latest({
     migrationSource: {...migrations, getMigrations: async () => known},

@@ -1,6 +1,6 @@
 import {existsSync} from 'node:fs';
 import test from 'ava';
-import {query} from '../../../../daemon/store/sqlite/query.ts';
+import {query} from '../../../../daemon/store/sql/db.ts';
 import {testDatabase} from '../../../helpers/store.ts';
 
 const insert = 'insert into local_state (name, value) values (?, ?) returning name';

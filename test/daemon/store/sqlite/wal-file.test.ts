@@ -2,9 +2,9 @@
 import {copyFile, readFile, rm, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
+import {readState, writeState} from '../../../../daemon/store/sql/local-state.ts';
 import {openDatabase} from '../../../../daemon/store/sqlite/database.ts';
 import {findDamage} from '../../../../daemon/store/sqlite/integrity.ts';
-import {readState, writeState} from '../../../../daemon/store/sqlite/local-state.ts';
 import {findLostCommits} from '../../../../daemon/store/sqlite/wal-file.ts';
 import {testDatabase, testFolder} from '../../../helpers/store.ts';
 

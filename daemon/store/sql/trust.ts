@@ -2,8 +2,7 @@
 // each peer, so that a node that has just started can describe one that is unreachable.
 import type {IssuedName, StoredJoinToken} from '../../services/cluster/stored-trust.ts';
 import type {TrustStore} from '../../services/ports.ts';
-import type {Db} from './database.ts';
-import {query} from './query.ts';
+import {type Db, query} from './db.ts';
 
 interface PeerReportRow {
   node_no: number;
@@ -43,7 +42,8 @@ export const trustStore = (db: Db): TrustStore => {
       for (const {node_no, last_seen, report} of reports) await query(db, sql, [node_no, last_seen, JSON.stringify(report)]);
     },
     async keepPeerReports(nodeNos) {
-      await query(db, 'DELETE FROM peer_report WHERE node_no NOT IN (SELECT value FROM json_each(?))', [JSON.stringify(nodeNos)]);
+      const {values, json} = db.dialect;
+      await query(db, `DELETE FROM peer_report WHERE node_no NOT IN (${values('bigint')})`, [json(nodeNos)]);
     },
   };
 };

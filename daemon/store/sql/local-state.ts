@@ -1,8 +1,7 @@
 // State of this node that is not replicated: identity, clock, sequences, running sums, and the latest use of each key.
 import type {SequenceStore} from '../../services/node-store.ts';
 import type {KeyUseStore, StateStore} from '../../services/ports.ts';
-import type {Db} from './database.ts';
-import {query} from './query.ts';
+import {type Db, insertOf, query} from './db.ts';
 
 interface LocalStateRow {
   name: string;
@@ -10,12 +9,9 @@ interface LocalStateRow {
 }
 
 const reading = 'SELECT value FROM local_state WHERE name = ?';
-const writing = `
-INSERT INTO local_state (name, value) SELECT key, value FROM json_each(?) WHERE true
-ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 const counting = `
 INSERT INTO local_state (name, value) VALUES (?, '1')
-ON CONFLICT (name) DO UPDATE SET value = CAST(value + 1 AS TEXT) RETURNING value`;
+ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(local_state.value AS bigint) + 1 AS text) RETURNING value`;
 
 export const readState = async (db: Db, name: string): Promise<string | undefined> => {
   const [row] = await query<Pick<LocalStateRow, 'value'>>(db, reading, [name]);
@@ -25,7 +21,9 @@ export const readState = async (db: Db, name: string): Promise<string | undefine
 export const writeState = async (tx: Db, name: string, value: string): Promise<void> => writeStates(tx, {[name]: value});
 
 export const writeStates = async (tx: Db, values: Record<string, string>): Promise<void> => {
-  await query(tx, writing, [JSON.stringify(values)]);
+  const {dialect} = tx;
+  const sql = `${insertOf(dialect, 'local_state', ['name', 'value'])} ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+  await query(tx, sql, [dialect.json(Object.entries(values).map(([name, value]) => ({name, value})))]);
 };
 
 export const stateStore = (db: Db): StateStore => ({
@@ -47,11 +45,13 @@ export const sequenceStore = (db: Db): SequenceStore => {
   };
 };
 
-const recording = `
-INSERT INTO key_use (key_id, last_used_at) SELECT value->>'$.key_id', value->>'$.last_used_at' FROM json_each(?) WHERE true
+const laterUse = `
 ON CONFLICT (key_id) DO UPDATE SET last_used_at = excluded.last_used_at WHERE key_use.last_used_at < excluded.last_used_at`;
 
 export const keyUseStore = (db: Db): KeyUseStore => ({
   list: async () => query(db, 'SELECT key_id, last_used_at FROM key_use'),
-  record: async uses => void (await query(db, recording, [JSON.stringify(uses)])),
+  async record(uses) {
+    const sql = `${insertOf(db.dialect, 'key_use', ['key_id', 'last_used_at'])} ${laterUse}`;
+    await query(db, sql, [db.dialect.json(uses)]);
+  },
 });

@@ -1,11 +1,11 @@
 // Rows of held mail, and their conversion to records.
+import {ascending} from '../../../shared/collections.ts';
 import type {SymbolScore} from '../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {comparableAddress, domainOf} from '../../../shared/mail-address.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
 import type {HeldCount, NewHeldMail, StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
-import type {Db} from './database.ts';
-import {query} from './query.ts';
+import {type Db, type Dialect, insertOwn, query} from './db.ts';
 
 /** `is_held` is true while the mail is in the queue; the `folded_…` columns are compared with filters. */
 export type HeldMailRow = Omit<StoredHeldMail, 'recipients' | 'symbol_scores' | 'is_utf8' | 'is_eight_bit'> & {
@@ -59,15 +59,19 @@ type Counted = Pick<HeldCount, 'domain_id' | 'domain' | 'reason' | 'size_bytes'>
 export const adjustCounts = async (tx: Db, mail: Counted, sign: 1 | -1): Promise<void> =>
   adjustSums(tx, [{...mail, count: sign, size_bytes: sign * mail.size_bytes}]);
 
-const adding = `
-INSERT INTO held_count (domain_id, domain, reason, count, size_bytes)
-SELECT ${['domain_id', 'domain', 'reason', 'count', 'size_bytes'].map(name => `value->>'$.${name}'`).join(', ')} FROM json_each(?) WHERE true
-ON CONFLICT (domain_id, domain, reason)
+const countColumns = ['domain_id', 'domain', 'reason', 'count', 'size_bytes'];
+
+const adding = ({own}: Dialect): string => `ON CONFLICT (${own.column}domain_id, domain, reason)
 DO UPDATE SET count = held_count.count + excluded.count, size_bytes = held_count.size_bytes + excluded.size_bytes`;
 
 /** Applies many changes at once: most mails share their domain and reason with others. */
 export const adjustSums = async (tx: Db, changes: readonly HeldCount[]): Promise<void> => {
-  await query(tx, adding, [JSON.stringify(sumsOf(changes))]);
+  const {dialect} = tx;
+  // In one order, so that two transactions on the same totals never wait for each other.
+  const sums = sumsOf(changes).toSorted(
+    (a, b) => a.domain_id - b.domain_id || ascending(a.domain, b.domain) || ascending(a.reason, b.reason),
+  );
+  await query(tx, `${insertOwn(dialect, 'held_count', countColumns)} ${adding(dialect)}`, [dialect.json(sums)]);
 };
 
 const sumsOf = (changes: readonly HeldCount[]): HeldCount[] => {
@@ -80,13 +84,6 @@ const sumsOf = (changes: readonly HeldCount[]): HeldCount[] => {
   return [...sums.values()];
 };
 
-/** Recomputes the totals after rows were changed without them. */
-export const rebuildHeldCounts = async (tx: Db): Promise<void> => {
-  await tx('held_count').delete();
-  await tx.raw(`INSERT INTO held_count (domain_id, domain, reason, count, size_bytes)
-    SELECT domain_id, domain, reason, count(*), sum(size_bytes) FROM held_mail WHERE is_held GROUP BY domain_id, domain, reason`);
-};
-
 /** Whether the totals can answer the filter without reading the mails. */
 export const isCounted = (filter: HoldFilter): boolean =>
   Object.entries(filter).every(
@@ -94,7 +91,10 @@ export const isCounted = (filter: HoldFilter): boolean =>
   );
 
 export const readCounts = async (db: Db): Promise<HeldCount[]> =>
-  db<HeldCount>('held_count').where('count', '>', 0).orderBy(['domain', 'reason', 'domain_id']);
+  query<HeldCount>(
+    db,
+    `SELECT ${countColumns.join(', ')} FROM held_count WHERE ${db.dialect.own.condition}count > 0 ORDER BY domain, reason, domain_id`,
+  );
 
 /** A query for the sum of the totals. */
 export const totalOf = ({domain, reason}: HoldFilter, scope: AccessScope): {sql: string; bindings: (string | number)[]} => {

@@ -14,41 +14,34 @@ import {
   type StoredNode,
   type StoredRecord,
 } from '../../services/records.ts';
-import type {Db} from './database.ts';
+import {type Db, insertOf, query} from './db.ts';
 import {readState, writeStates} from './local-state.ts';
-import {query} from './query.ts';
 import {compareShown, hideRecords, restoreRecords, showRecords} from './readable-tables.ts';
 
 type Row = Omit<StoredRecord, 'fields'> & {fields: string};
 
 const columns = ['kind', 'id', 'fields', 'deleted', 'unique_key', 'parent_id', 'digest'] as const;
-const saving = `
-INSERT INTO config_record (${columns.join(', ')}) SELECT ${columns.map(name => `value->>'$.${name}'`).join(', ')}
-FROM json_each(?) WHERE true
-ON CONFLICT (kind, id) DO UPDATE SET ${columns
+const overwriting = `ON CONFLICT (kind, id) DO UPDATE SET ${columns
   .slice(2)
   .map(name => `${name} = excluded.${name}`)
   .join(', ')}`;
-
-const joined = (condition: string): string =>
-  `SELECT r.* FROM json_each(?) AS wanted CROSS JOIN config_record AS r ON r.kind = wanted.value->>'$.kind' AND ${condition}`;
-const byId = joined("r.id = wanted.value->>'$.id'");
-const byUniqueKey = joined("r.unique_key = wanted.value->>'$.unique_key'");
-const byParent = joined("r.parent_id = wanted.value->>'$.parent_id'");
 
 const following = 'WHERE (kind, id) > (?, ?) ORDER BY kind, id LIMIT ?';
 const placeOf = (after: RecordKey | undefined): [string, number] => [after?.kind ?? '', after?.id ?? 0];
 
 export const recordStore = (db: Db): RecordStore => {
-  /** Finds any number of keys with one statement. */
-  const findAll = async (sql: string, keys: readonly object[]): Promise<StoredRecord[]> => {
-    if (keys.length === 0) return [];
-    const distinct = [...new Set(keys.map(key => JSON.stringify(key)))];
-    return (await query<Row>(db, sql, [`[${distinct.join(',')}]`])).map(toRecord);
+  const {rows, join, json} = db.dialect;
+  /** Finds any number of values of `column` with one statement. */
+  const findAll = async (column: 'id' | 'unique_key' | 'parent_id', wanted: readonly object[]): Promise<StoredRecord[]> => {
+    if (wanted.length === 0) return [];
+    const distinct = [...new Map(wanted.map(key => [JSON.stringify(key), key])).values()];
+    const sql = `SELECT r.* FROM (${rows('config_record', ['kind', column])}) AS wanted
+      ${join} config_record AS r ON r.kind = wanted.kind AND r.${column} = wanted.${column}`;
+    return (await query<Row>(db, sql, [json(distinct)])).map(toRecord);
   };
   const findByIds = async (keys: readonly RecordKey[]): Promise<StoredRecord[]> => {
     const named = keys.map(({kind, id}) => ({kind, id}));
-    return findAll(byId, named);
+    return findAll('id', named);
   };
 
   return {
@@ -56,11 +49,11 @@ export const recordStore = (db: Db): RecordStore => {
     findAll: findByIds,
     async withUniqueKeys(records) {
       const named = records.flatMap(({kind, unique_key}) => (unique_key === null ? [] : [{kind, unique_key}]));
-      return findAll(byUniqueKey, named);
+      return findAll('unique_key', named);
     },
     async childrenOf(kinds, parentIds) {
       const wanted = parentIds.flatMap(parent_id => kinds.map(kind => ({kind, parent_id})));
-      return findAll(byParent, wanted);
+      return findAll('parent_id', wanted);
     },
     async after(after, limit) {
       return (await query<Row>(db, `SELECT * FROM config_record ${following}`, [...placeOf(after), limit])).map(toRecord);
@@ -71,8 +64,8 @@ export const recordStore = (db: Db): RecordStore => {
     },
     async digestsAfter(after, limit) {
       const sql = `SELECT kind, id, digest FROM config_record ${following}`;
-      const rows = await query<RecordDigest>(db, sql, [...placeOf(after), limit]);
-      return rows.map(row => ({...row, id: Number(row.id)}));
+      const digests = await query<RecordDigest>(db, sql, [...placeOf(after), limit]);
+      return digests.map(row => ({...row, id: Number(row.id)}));
     },
     async greatestId(kind, nodeNo) {
       const sql = 'SELECT max(id) AS id FROM config_record WHERE kind = ? AND id > ? AND id < ?';
@@ -81,8 +74,9 @@ export const recordStore = (db: Db): RecordStore => {
     },
     sum: async () => (await readState(db, 'config_sum')) ?? '',
     async save(records) {
-      const rows = records.map(record => ({...record, fields: JSON.stringify(record.fields)}));
-      if (rows.length > 0) await query(db, saving, [JSON.stringify(rows)]);
+      const saved = records.map(record => ({...record, fields: JSON.stringify(record.fields)}));
+      const sql = `${insertOf(db.dialect, 'config_record', columns)} ${overwriting}`;
+      if (saved.length > 0) await query(db, sql, [json(saved)]);
     },
     async drop({kind, id}) {
       const [isIt, values] = Number.isSafeInteger(id) ? ['id = ?', [id]] : ["typeof(id) <> 'integer'", []];
@@ -108,8 +102,9 @@ export const configReads = (db: Db): ConfigReads => {
   const list = async <R>(table: string, column: string, values: readonly number[] | undefined, order = 'id'): Promise<R[]> => {
     if (values === undefined) return query<R>(db, `SELECT * FROM ${table} ORDER BY ${order}`);
     if (values.length === 0) return [];
-    const named = `${column} IN (SELECT value FROM json_each(?))`;
-    return query<R>(db, `SELECT * FROM ${table} WHERE ${named} ORDER BY ${order}`, [JSON.stringify(values)]);
+    const {dialect} = db;
+    const named = `${column} IN (${dialect.values('bigint')})`;
+    return query<R>(db, `SELECT * FROM ${table} WHERE ${named} ORDER BY ${order}`, [dialect.json(values)]);
   };
   const listDomains: ConfigReads['listDomains'] = async ids => (await list<DomainRow>('domain', 'id', ids, 'name')).map(toDomain);
 

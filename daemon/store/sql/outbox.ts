@@ -1,8 +1,7 @@
 // Outbox: one row per change for the peers, numbered without gaps after `outbox_floor`.
 import type {AppliedStore, OutboxEntry, OutboxStore} from '../../services/node-store.ts';
-import type {Db} from './database.ts';
+import {type Db, query} from './db.ts';
 import {sequenceStore, stateStore} from './local-state.ts';
-import {query} from './query.ts';
 
 interface OutboxRow {
   seq: number;
@@ -15,7 +14,7 @@ const floorName = 'outbox_floor';
 
 const following = `
 SELECT (SELECT value FROM local_state WHERE name = '${floorName}') AS floor, outbox.seq, outbox.event
-FROM (SELECT 1) LEFT JOIN outbox ON outbox.seq > ? ORDER BY outbox.seq LIMIT ?`;
+FROM (SELECT 1) AS one LEFT JOIN outbox ON outbox.seq > ? ORDER BY outbox.seq LIMIT ?`;
 
 const toEntry = ({seq, event}: OutboxRow): OutboxEntry => ({seq, event: JSON.parse(event)});
 

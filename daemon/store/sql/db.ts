@@ -1,0 +1,48 @@
+// SQL that both makes of the store share. A make gives the connection, and the expressions in which its language differs.
+
+export type Values = readonly (string | number | boolean | null)[];
+
+/** A database or a transaction: store functions accept both. */
+export interface Db {
+  readonly dialect: Dialect;
+  /** Runs one statement with a `?` for each value; resolves with the returned rows. */
+  run(sql: string, values: Values): Promise<unknown[]>;
+}
+
+/** Expressions that differ. All ids of a statement are bound as one value: SQLite limits the number of values. */
+export interface Dialect {
+  /** A query for the rows in one bound value, made by `json`. Their columns have the types of the same columns of `table`. */
+  rows(table: string, columns: readonly string[]): string;
+  /** A query for the values in one bound value, made by `json`. */
+  values(type: 'text' | 'bigint'): string;
+  /** A join that reads its left side first. */
+  join: string;
+  json(values: readonly unknown[]): string;
+  /** Rows of this node, in a store that has those of other nodes as well; empty texts in the store of one node. */
+  own: {
+    /** Name of the column in a list of columns, and its value in a list of values, each with a comma. */
+    column: string;
+    value: string;
+    /** A condition, followed by AND. */
+    condition: string;
+  };
+  /** The holder of a claim, in a store on which several nodes act; empty texts in the store of one node. */
+  lease: {
+    /** Assignments of a claim, after a comma. */
+    taking: string;
+    /** A condition that this node has the claim, after AND. */
+    isOwn: string;
+  };
+}
+
+export const query = async <R>(db: Db, sql: string, values: Values = []): Promise<R[]> => (await db.run(sql, values)) as R[];
+
+/** A statement that inserts the rows in one bound value; an `ON CONFLICT` may follow. */
+export const insertOf = ({rows}: Dialect, table: string, columns: readonly string[]): string =>
+  `INSERT INTO ${table} (${columns.join(', ')}) ${rows(table, columns)} WHERE true`;
+
+/** The same for a table whose rows belong to a node. */
+export const insertOwn = ({rows, own}: Dialect, table: string, columns: readonly string[]): string => {
+  const names = columns.join(', ');
+  return `INSERT INTO ${table} (${own.column}${names}) SELECT ${own.value}${names} FROM (${rows(table, columns)}) AS given WHERE true`;
+};

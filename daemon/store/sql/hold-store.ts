@@ -1,0 +1,189 @@
+// Hold store: the state changes of held mail, and the totals that change with them.
+import {comparableAddress} from '../../../shared/mail-address.ts';
+import type {HoldStore, PostfixRows} from '../../services/ports.ts';
+import {claimedStates, isHeld, type NewHeldMail, unjudgedSymbols} from '../../services/quarantine/stored-mail.ts';
+import {type Db, type Dialect, insertOwn, query} from './db.ts';
+import {
+  adjustCounts,
+  adjustSums,
+  foldSubject,
+  type HeldMailRow,
+  readCounts,
+  recipientRows,
+  rowToHeldMail,
+  toRow,
+} from './held-mail.ts';
+
+/** Of the mails with the ids in one bound value. */
+const amongOf = ({own, values}: Dialect): string => `${own.condition}queue_id IN (${values('text')})`;
+const claimed = `state IN (${claimedStates.map(state => `'${state}'`).join(', ')})`;
+const unjudged = JSON.stringify(unjudgedSymbols);
+
+interface Identified {
+  queue_id: string;
+}
+
+const idsIn = (rows: Identified[]): string[] => rows.map(({queue_id}) => queue_id);
+
+type Ended = Pick<HeldMailRow, 'queue_id' | 'domain_id' | 'domain' | 'reason' | 'size_bytes'>;
+
+export const holdStore = (db: Db): HoldStore => {
+  const {json, own, lease} = db.dialect;
+  const among = amongOf(db.dialect);
+  const findAll: HoldStore['findAll'] = async queueIds =>
+    (await query<HeldMailRow>(db, `SELECT * FROM held_mail WHERE ${among}`, [json(queueIds)])).map(rowToHeldMail);
+  const find: HoldStore['find'] = async queueId => (await findAll([queueId]))[0];
+
+  return {
+    findAll,
+    find,
+    listClaimed: async keeper =>
+      idsIn(
+        await query(db, `SELECT queue_id FROM held_mail WHERE ${own.condition}is_held AND keeper = ? AND ${claimed}`, [keeper]),
+      ),
+    async listArrivedBefore(reason, before, limit) {
+      const due = `${own.condition}is_held AND reason = ? AND state = 'held' AND symbols <> ? AND arrived_at < ?`;
+      const sql = `SELECT queue_id FROM held_mail WHERE ${due} ORDER BY arrived_at LIMIT ?`;
+      return idsIn(await query(db, sql, [reason, unjudged, before, limit]));
+    },
+    counts: async () => readCounts(db),
+    async countHeldBy(keeper) {
+      const sql = `SELECT count(*) AS count FROM held_mail WHERE ${own.condition}is_held AND keeper = ?`;
+      return (await query<{count: number}>(db, sql, [keeper]))[0]?.count ?? 0;
+    },
+    insert: async mails => insertHeldMails(db, mails),
+
+    async claim(queueIds, {state, keyId}) {
+      const sql = `UPDATE held_mail SET state = ?, acted_by_key_id = ?${lease.taking} WHERE ${among} AND state = 'held' RETURNING queue_id`;
+      return new Set(idsIn(await query(db, sql, [state, keyId, json(queueIds)])));
+    },
+
+    async unclaim(queueIds) {
+      const sql = `UPDATE held_mail SET state = 'held', acted_by_key_id = NULL WHERE ${among} AND ${claimed}${lease.isOwn}`;
+      await query(db, sql, [json(queueIds)]);
+    },
+
+    async end(queueIds, from, {state, at, keyId}) {
+      const ended = await query<Ended>(
+        db,
+        `UPDATE held_mail SET state = ?, is_held = false, acted_at = ?, acted_by_key_id = ? WHERE ${among} AND state = ?${from === 'held' ? '' : lease.isOwn}
+         RETURNING queue_id, domain_id, domain, reason, size_bytes`,
+        [state, at, keyId, json(queueIds), from],
+      );
+      await adjustSums(
+        db,
+        ended.map(({queue_id, ...mail}) => ({...mail, count: -1, size_bytes: -mail.size_bytes})),
+      );
+      return new Set(idsIn(ended));
+    },
+
+    async reopen(mail) {
+      const sql = `UPDATE held_mail SET state = 'held', is_held = true, acted_at = NULL, acted_by_key_id = NULL WHERE ${own.condition}queue_id = ? AND state = ? RETURNING queue_id`;
+      const changed = await query(db, sql, [mail.queue_id, mail.state]);
+      if (changed.length === 1) await adjustCounts(db, mail, 1);
+      return changed.length === 1;
+    },
+
+    async strikeRecipients(queueId, delivered) {
+      const mail = await find(queueId);
+      if (!mail) return;
+      const left = mail.recipients.filter(recipient => !delivered.includes(recipient));
+      await query(db, `UPDATE held_mail SET recipients = ? WHERE ${own.condition}queue_id = ?`, [JSON.stringify(left), queueId]);
+      const sql = `DELETE FROM held_recipient WHERE ${own.condition}queue_id = ? AND recipient NOT IN (${db.dialect.values('text')})`;
+      await query(db, sql, [queueId, json(left.map(comparableAddress))]);
+    },
+
+    async forget(queueId) {
+      const mail = await find(queueId);
+      if (!mail) return;
+      if (isHeld(mail)) await adjustCounts(db, mail, -1);
+      await query(db, `DELETE FROM held_mail WHERE ${own.condition}queue_id = ?`, [queueId]);
+    },
+
+    async forgetEnded(before, limit) {
+      const old = `SELECT queue_id FROM held_mail WHERE ${own.condition}NOT is_held AND acted_at < ? LIMIT ?`;
+      const sql = `DELETE FROM held_mail WHERE ${own.condition}queue_id IN (${old}) RETURNING queue_id`;
+      return (await query(db, sql, [before, limit])).length;
+    },
+  };
+};
+
+const postfixColumns = 'queue_id, state, queued_at, acted_at, acted_by_key_id';
+
+export const postfixRows = (db: Db): PostfixRows => {
+  const {json, own} = db.dialect;
+  const among = amongOf(db.dialect);
+  return {
+    list: async () => query(db, `SELECT ${postfixColumns} FROM held_mail WHERE ${own.condition}is_held AND keeper = 'postfix'`),
+    find: async queueIds =>
+      query(db, `SELECT ${postfixColumns} FROM held_mail WHERE ${among} AND keeper = 'postfix'`, [json(queueIds)]),
+    async listWithoutSubject() {
+      const sql = `SELECT queue_id FROM held_mail WHERE ${own.condition}is_held AND keeper = 'postfix' AND symbols = ? AND subject = ''`;
+      return idsIn(await query(db, sql, [unjudged]));
+    },
+
+    async confirm(confirmations) {
+      const ids = json(confirmations.map(({queueId}) => queueId));
+      const rows = await query<Ended>(db, `SELECT * FROM held_mail WHERE is_held AND ${among}`, [ids]);
+      const sizes = new Map(confirmations.map(({queueId, sizeBytes}) => [queueId, sizeBytes]));
+      for (const {queueId, queuedAt, sizeBytes} of confirmations)
+        await query(db, `UPDATE held_mail SET queued_at = ?, size_bytes = ? WHERE ${own.condition}queue_id = ?`, [
+          queuedAt,
+          sizeBytes,
+          queueId,
+        ]);
+      await adjustSums(
+        db,
+        rows.map(row => ({...row, count: 0, size_bytes: (sizes.get(row.queue_id) ?? 0) - row.size_bytes})),
+      );
+    },
+
+    async describe(queueId, {subject, client_ip, helo}) {
+      const sql = `UPDATE held_mail SET subject = ?, folded_subject = ?, client_ip = ?, helo = ? WHERE ${own.condition}queue_id = ?`;
+      await query(db, sql, [subject, foldSubject(subject), client_ip, helo, queueId]);
+    },
+  };
+};
+
+const columns = [
+  'queue_id',
+  'state',
+  'is_held',
+  'direction',
+  'domain',
+  'domain_id',
+  'sender',
+  'sender_domain',
+  'folded_sender',
+  'recipients',
+  'subject',
+  'folded_subject',
+  'reason',
+  'symbols',
+  'score',
+  'size_bytes',
+  'arrived_at',
+  'is_utf8',
+  'is_eight_bit',
+  'client_ip',
+  'helo',
+  'keeper',
+  'sha256',
+] as const;
+
+/** Adds mails to the queue. A mail that is there already is not changed: its file was indexed before. */
+export const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[]): Promise<void> => {
+  if (mails.length === 0) return;
+  const {dialect} = tx;
+  const adding = `${insertOwn(dialect, 'held_mail', columns)} ON CONFLICT DO NOTHING RETURNING queue_id`;
+  const added = await query<Identified>(tx, adding, [dialect.json(mails.map(toRow))]);
+  // Of two mails with one id, the first one was added.
+  const byId = new Map(mails.toReversed().map(mail => [mail.queue_id, mail]));
+  const news = added.flatMap(({queue_id}) => byId.get(queue_id) ?? []);
+  const recipients = news.flatMap(recipientRows);
+  await query(tx, insertOwn(dialect, 'held_recipient', ['queue_id', 'recipient']), [dialect.json(recipients)]);
+  await adjustSums(
+    tx,
+    news.map(mail => ({...mail, count: 1})),
+  );
+};

@@ -1,0 +1,124 @@
+// Copy of a damaged database into a new one: each table from its beginning to the first unreadable row. Data derived from other
+// rows is not copied, but rebuilt.
+import type {Knex} from 'knex';
+import {heldStates} from '../../services/quarantine/stored-mail.ts';
+import {type HeldMailRow, rowToHeldMail} from '../sql/held-mail.ts';
+import {holdStore} from '../sql/hold-store.ts';
+import {type Database, openDatabase, openForReading} from './database.ts';
+import type {SqliteDb} from './query.ts';
+
+/** Tables that are not derived from others. */
+const tables = [
+  'local_state',
+  'config_record',
+  'outbox',
+  'applied',
+  'audit',
+  'key_use',
+  'peer_report',
+  'join_token',
+  'issued_name',
+  'held_mail',
+] as const;
+
+export interface ReadableRows {
+  /** Number of copied rows, by table. */
+  rows: Record<string, number>;
+  /** Tables with unreadable rows, or with rows of another table. */
+  incomplete: string[];
+}
+
+/** Copies from the file `from`, which may be damaged, into a new database in the file `to`. */
+export const copyReadableRows = async (from: string, to: string): Promise<ReadableRows> => {
+  const into = await openDatabase(to);
+  const reader = openForReading(from);
+  try {
+    return await copyTables(reader, into);
+  } finally {
+    await reader.destroy();
+    await into.close();
+  }
+};
+
+const copyTables = async (from: Knex, into: Database): Promise<ReadableRows> => {
+  const report: ReadableRows = {rows: {}, incomplete: []};
+  for (const table of tables) {
+    const isOfTable = await rowCheck(into.read, table);
+    const put = async (tx: SqliteDb, row: Row): Promise<void> => {
+      if (!isOfTable(row)) throw new Error(`no row of ${table}`);
+      await (table === 'held_mail' ? putHeldMail(tx, row) : tx(table).insert(row));
+    };
+    let [read, copied] = [0, 0];
+    const isWhole = await eachRow(from, table, async rows => {
+      read += rows.length;
+      copied += await putAll(into, rows, put);
+    });
+    report.rows[table] = copied;
+    if (!isWhole || copied < read) report.incomplete.push(table);
+  }
+  return report;
+};
+
+type Row = Record<string, unknown>;
+
+/** A misplaced page has the rows of another table, and SQLite accepts any value in any column. */
+const rowCheck = async (db: SqliteDb, table: string): Promise<(row: Row) => boolean> => {
+  const columns = await db.raw<{name: string; type: string}[]>(`PRAGMA table_info(${table})`);
+  return row => columns.every(({name, type}) => row[name] === null || row[name] === undefined || isOfType(type, row[name]));
+};
+
+const isOfType = (type: string, value: unknown): boolean => {
+  if (/int/i.test(type)) return Number.isInteger(value);
+  if (/char|text/i.test(type)) return typeof value === 'string';
+  return /real|float|double/i.test(type) ? typeof value === 'number' : true;
+};
+
+const rowsAtOnce = 500;
+
+/** False when a row could not be read; rows after it are not copied. */
+const eachRow = async (from: Knex, table: string, take: (rows: Row[]) => Promise<void>): Promise<boolean> => {
+  let last = Number.MIN_SAFE_INTEGER;
+  for (let limit = rowsAtOnce; ; ) {
+    const query = from(table)
+      .select('*', {row_number: from.raw('rowid')})
+      .where('rowid', '>', last)
+      .orderBy('rowid')
+      .limit(limit);
+    const rows = await (query as Promise<Row[]>).catch(() => undefined);
+    if (rows?.length === 0) return true;
+    const next = Number(rows?.at(-1)?.row_number);
+    // If row numbers are damaged, so is the order.
+    if (rows && next > last) {
+      await take(rows.map(({row_number: _, ...row}) => row));
+      last = next;
+    } else if (limit === 1) return false;
+    else limit = 1;
+  }
+};
+
+/** A row that the new table rejects is skipped as damaged. */
+const putAll = async (into: Database, rows: Row[], put: (tx: SqliteDb, row: Row) => Promise<void>): Promise<number> => {
+  let taken = 0;
+  const some = async (part: Row[]): Promise<void> => {
+    try {
+      await into.transaction(async tx => {
+        for (const row of part) await put(tx, row);
+      });
+      taken += part.length;
+    } catch {
+      if (part.length > 1) for (const row of part) await some([row]);
+    }
+  };
+  await some(rows);
+  return taken;
+};
+
+const putHeldMail = async (tx: SqliteDb, row: Row): Promise<void> => {
+  const {state, acted_at, acted_by_key_id, ...mail} = rowToHeldMail(row as unknown as HeldMailRow);
+  if (!heldStates.includes(state)) throw new Error(`no state: ${state}`);
+  const hold = holdStore(tx);
+  await hold.insert([mail]);
+  // An action in progress was never finished, so the mail is still held.
+  if (state === 'held' || state === 'releasing' || state === 'discarding') return;
+  await hold.end([mail.queue_id], 'held', {state, at: acted_at ?? mail.arrived_at, keyId: acted_by_key_id});
+};
