@@ -1,5 +1,4 @@
 // The processes of a PostgreSQL server: the first one and its children.
-import type {ChildProcess} from 'node:child_process';
 import {once} from 'node:events';
 import {open, readFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -28,7 +27,7 @@ interface Files {
 }
 
 export const createPostgresProcess = ({folder, dataFolder, logFile}: Files): PostgresProcess => {
-  let running: {child: ChildProcess; pid: number; ended: Promise<unknown>} | undefined;
+  let running: {pid: number; ended: Promise<unknown>} | undefined;
 
   return {
     async start() {
@@ -37,7 +36,7 @@ export const createPostgresProcess = ({folder, dataFolder, logFile}: Files): Pos
       const child = spawnPostgres('postgres', ['-D', dataFolder], {cwd: folder, log: log.fd});
       await log.close();
       const ended = once(child, 'exit').finally(() => (running = undefined));
-      running = {child, pid: child.pid ?? 0, ended};
+      running = {pid: child.pid ?? 0, ended};
       await eventually(async () => {
         if (!running) throw new Error(`PostgreSQL did not start: ${await readFile(logFile, 'utf8')}`);
         return isReady(dataFolder, running.pid);
