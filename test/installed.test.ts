@@ -13,6 +13,8 @@ const everywhere = new Set(['sh', '/bin/sh', '/bin/true', 'cat', 'chgrp', 'chown
  */
 const asked: Record<string, string> = {
   'test/helpers/postfix.ts': 'postfixMissing',
+  'test/helpers/postgres-server.ts': 'testWithPostgres',
+  'test/helpers/test-with-postgres.ts': 'testWithPostgres',
   'test/helpers/promtool.ts': 'hasPromtool',
   'test/helpers/released-build.ts': 'releaseMissing',
   'test/helpers/rspamd.ts': 'isRspamdInstalled',
@@ -49,12 +51,21 @@ const asksFor = (text: string, program: string): boolean =>
 
 const isFault = (text: string): boolean => / = \{\n {2}name: '/.test(text) && text.includes(': Fault = {');
 
-/** Test modules that this one imports; a fault itself has to check for the programs that it needs. */
+/** Whether this helper itself skips the tests that need `part`. */
+const asksInPlace = (file: string, part: string, texts: Map<string, string>): boolean => {
+  const question = asked[part];
+  return question !== undefined && file.startsWith('test/helpers/') && texts.get(file)?.includes(question) === true;
+};
+
+/**
+ * Test modules that this one imports, without those whose programs a helper on the way asks for. A fault itself has to check for the
+ * programs that it needs.
+ */
 const partsOf = (file: string, texts: Map<string, string>, seen = new Set<string>()): Set<string> => {
   for (const [, path = ''] of (texts.get(file) ?? '').matchAll(/^(?:import|export) (?!type\b)[^;]*? from '(\.[^']+)'/gm)) {
     const part = join(dirname(file), path);
     const text = texts.get(part);
-    if (text === undefined || seen.has(part) || isFault(text)) continue;
+    if (text === undefined || seen.has(part) || isFault(text) || asksInPlace(file, part, texts)) continue;
     seen.add(part);
     partsOf(part, texts, seen);
   }

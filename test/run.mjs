@@ -19,6 +19,7 @@ const rooms = {
   system: {folders: ['system'], concurrency: 2},
   cluster: {folders: ['cluster'], concurrency: 2},
   postfix: {folders: ['postfix'], concurrency: 2},
+  postgres: {folders: ['postgres'], concurrency: 2},
   terminal: {folders: ['terminal'], concurrency: 2},
   deploy: {folders: ['deploy'], concurrency: 2},
   fault: {folders: ['fault'], concurrency: 1},

@@ -1,0 +1,159 @@
+// A real PostgreSQL with a cluster of its own, on loopback and on a Unix socket, private to its owner.
+import {randomUUID} from 'node:crypto';
+import {once} from 'node:events';
+import {appendFile, chmod, open, readFile, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import pg from 'pg';
+import {createAuthority, issueLeaf} from '../../daemon/cluster/certificates.ts';
+import type {Owner} from './daemon.ts';
+import {freePort} from './ports.ts';
+import {createPostgresProcess, type PostgresProcess} from './postgres-process.ts';
+import {giveToPostgres, spawnPostgres} from './postgres-programs.ts';
+import {testFolder} from './test-folder.ts';
+
+export interface PostgresOptions {
+  /** Settings of postgresql.conf besides the usual ones. */
+  settings?: Record<string, string | number>;
+  /** Gives the server a certificate for 127.0.0.1 and localhost. Connections without TLS are accepted, too. */
+  hasTls?: boolean;
+}
+
+interface PostgresDatabase {
+  name: string;
+  /** Without the password. */
+  url: string;
+  /** The same over the Unix socket. */
+  socketUrl: string;
+}
+
+export interface PostgresServer extends PostgresProcess {
+  host: string;
+  port: number;
+  /** The folder with the Unix socket. */
+  socketFolder: string;
+  /** The superuser. Its password has characters that URLs, SQL and shells treat specially. */
+  user: string;
+  password: string;
+  /** Contains the password and a line feed, mode 0600. */
+  passwordFile: string;
+  /** The authority of its certificate; undefined without TLS. */
+  caFile: string | undefined;
+  /** An empty one, with a random name by default. */
+  createDatabase(name?: string): Promise<PostgresDatabase>;
+  /** Resolves with the rows; runs as the superuser, on a connection of its own. */
+  query<Row extends pg.QueryResultRow>(sql: string, options?: {database?: string; values?: unknown[]}): Promise<Row[]>;
+  /** `attributes` are in SQL, such as `CREATEDB`. */
+  createRole(name: string, password: string, attributes?: string): Promise<void>;
+  log(): Promise<string>;
+}
+
+const host = '127.0.0.1';
+const user = 'postgres';
+const password = `it's 100%/@home:"$5"`;
+
+export const startPostgres = async (owner: Owner, options: PostgresOptions = {}): Promise<PostgresServer> => {
+  const secrets = await testFolder(owner);
+  const passwordFile = join(secrets, 'password');
+  await writeFile(passwordFile, `${password}\n`, {mode: 0o600});
+  const folder = await testFolder(owner);
+  // The tests connect to the socket in it as another user.
+  await chmod(folder, 0o755);
+  await giveToPostgres(folder);
+  const [dataFolder, logFile] = [join(folder, 'data'), join(folder, 'log')];
+  await createCluster(folder, dataFolder);
+
+  const port = await freePort();
+  const caFile = options.hasTls ? await createCertificate(folder) : undefined;
+  const tls =
+    caFile === undefined ? {} : {ssl: 'on', ssl_cert_file: `${folder}/server.crt`, ssl_key_file: `${folder}/server.key`};
+  const settings = {listen_addresses: host, port, unix_socket_directories: folder, ...usualSettings, ...tls, ...options.settings};
+  await appendFile(join(dataFolder, 'postgresql.conf'), lines(settings));
+
+  const log = async () => readFile(logFile, 'utf8');
+  const query: PostgresServer['query'] = async (sql, {database = 'postgres', values = []} = {}) => {
+    const client = new pg.Client({host: folder, port, user, password, database, ssl: false, connectionTimeoutMillis: 30_000});
+    await client.connect();
+    try {
+      return (await client.query(sql, values)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  const server = createPostgresProcess({folder, dataFolder, logFile});
+  owner.teardown(async () => {
+    await server.thaw();
+    await server.stop('immediate');
+  });
+  await server.start();
+
+  return {
+    host,
+    port,
+    socketFolder: folder,
+    user,
+    password,
+    passwordFile,
+    caFile,
+    async createDatabase(name = `test_${randomUUID().replaceAll('-', '')}`) {
+      await query(`CREATE DATABASE ${pg.escapeIdentifier(name)} TEMPLATE template0`);
+      const path = encodeURIComponent(name);
+      return {
+        name,
+        url: `postgres://${user}@${host}:${port}/${path}`,
+        socketUrl: `postgres:///${path}?host=${folder}&port=${port}&user=${user}`,
+      };
+    },
+    query,
+    async createRole(name, rolePassword, attributes = '') {
+      await query(`CREATE ROLE ${pg.escapeIdentifier(name)} LOGIN PASSWORD ${pg.escapeLiteral(rolePassword)} ${attributes}`);
+    },
+    ...server,
+    log,
+  };
+};
+
+/** Small, and with everything that survives a kill in the cluster's own folder. It writes durably, as in production. */
+const usualSettings = {
+  shared_buffers: '16MB',
+  max_connections: 100,
+  fsync: 'on',
+  logging_collector: 'off',
+  dynamic_shared_memory_type: 'mmap',
+};
+
+const lines = (settings: Record<string, string | number>): string =>
+  Object.entries(settings)
+    .map(([name, value]) => `${name} = '${String(value).replaceAll("'", "''")}'\n`)
+    .join('');
+
+const createCluster = async (folder: string, dataFolder: string): Promise<void> => {
+  const file = join(folder, 'first-password');
+  await writeFile(file, `${password}\n`, {mode: 0o600});
+  await giveToPostgres(file);
+  const output = join(folder, 'initdb.log');
+  const log = await open(output, 'w');
+  try {
+    const names = ['--username', user, '--pwfile', file, '--auth', 'scram-sha-256', '--locale', 'C.UTF-8', '--encoding', 'UTF8'];
+    const child = spawnPostgres('initdb', ['--no-sync', ...names, '--pgdata', dataFolder], {cwd: folder, log: log.fd});
+    const [code] = await once(child, 'exit');
+    if (code !== 0) throw new Error(`initdb: exit ${code}: ${await readFile(output, 'utf8')}`);
+  } finally {
+    await log.close();
+  }
+};
+
+/** Resolves with the file of its authority. */
+const createCertificate = async (folder: string): Promise<string> => {
+  const authority = await createAuthority(Date.now());
+  const {key, cert} = await issueLeaf(authority, {commonName: 'postgres', hosts: [host, 'localhost']}, Date.now());
+  const [keyFile, certFile, caFile] = ['server.key', 'server.crt', 'ca.crt'].map(name => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  await writeFile(keyFile, key, {mode: 0o600});
+  await giveToPostgres(keyFile);
+  await writeFile(certFile, cert);
+  await writeFile(caFile, authority.cert);
+  return caFile;
+};
