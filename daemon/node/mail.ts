@@ -50,7 +50,7 @@ const openGateway = async (base: Omit<Base, 'records'>, services: Services) => {
     drainMs: graceMs,
     isTrusted: ip => settings().trusted.contains(ip),
     pool: services.pool,
-    tmpDir: storage.spool.tmpDir,
+    tmpDir: storage.tmpDir,
     newQueueId: createQueueIds(storage.nodeNo, now),
     log,
     intake: {
@@ -75,7 +75,7 @@ const openMilter = async (
     listen,
     maxSize: config.smtp.max_size,
     maxConnections: config.smtp.max_connections,
-    tmpDir: storage.spool.tmpDir,
+    tmpDir: storage.tmpDir,
     drainMs: graceMs,
     isTrusted: ip => settings().trusted.contains(ip),
     log,

@@ -9,6 +9,7 @@ import {createSpool, type Spool} from '../hold/spool/spool.ts';
 import type {NodeIdentity} from '../services/access/actor.ts';
 import type {NodeStore} from '../services/node-store.ts';
 import type {Store, StoreTransaction} from '../services/ports.ts';
+import type {SharedStore} from '../services/shared-store.ts';
 import {acquireLock, isDiskFull} from '../store/sqlite/database.ts';
 import {openSqliteStore} from '../store/sqlite/store.ts';
 import {findLostCommits} from '../store/sqlite/wal-file.ts';
@@ -20,9 +21,15 @@ export interface Storage {
   nodeId: string;
   nodeNo: number;
   store: NodeStore;
-  spool: Spool & {tmpDir: string};
+  spool: Spool;
+  engine: Engine;
+  /** For mail in transit. */
+  tmpDir: string;
   reserveFile: ReserveFile;
 }
+
+/** The make of the store: a database and a spool of this node, or a database that all nodes share. */
+export type Engine = {kind: 'own'; store: NodeStore; spool: Spool} | {kind: 'shared'; store: SharedStore};
 
 interface Needs {
   folder: DataFolder;
@@ -58,7 +65,7 @@ export const openStorage = async ({folder, config, log, now, closers}: Needs): P
   const reconciled = await withReserve(async () => reconcile({store, spool, nodeId: identity.nodeId, now}));
   const isWhole = reconciled.lost.length + reconciled.damaged.length + reconciled.leftover.length === 0;
   log[isWhole ? 'info' : 'error']({...reconciled}, 'spool and index reconciled');
-  return {...identity, store, spool, reserveFile};
+  return {...identity, store, spool, engine: {kind: 'own', store, spool}, tmpDir: spool.tmpDir, reserveFile};
 };
 
 /** Runs before SQLite opens the log: SQLite would accept its readable part as complete and overwrite the rest. */

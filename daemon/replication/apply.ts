@@ -4,7 +4,7 @@
 import {createHash} from 'node:crypto';
 import {groupBy} from '../../shared/collections.ts';
 import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
-import type {Differences, IdRange, NodeTransaction, RecordReads, RecordStore} from '../services/node-store.ts';
+import type {Differences, IdRange, RecordReads, RecordStore, RecordTransaction} from '../services/node-store.ts';
 import {
   type ConfigRecord,
   type Kind,
@@ -30,7 +30,7 @@ import {
 /** Part of a record's state: the fields that were written, or the deletion. Applying it twice changes nothing. */
 export type Change = ConfigRecord;
 
-type ApplyTransaction = Pick<NodeTransaction, 'records'>;
+type ApplyTransaction = Pick<RecordTransaction, 'records'>;
 
 /**
  * Merges `changes` and updates the readable tables, the record digests and the configuration hash, all inside the caller's

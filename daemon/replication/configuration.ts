@@ -5,7 +5,7 @@ import type {Json} from '../../shared/merge-patch.ts';
 import type {NewAuditEntry} from '../services/audit/stored-entry.ts';
 import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
 import {crashPoint} from '../services/crash-point.ts';
-import type {NodeStore, NodeTransaction} from '../services/node-store.ts';
+import type {NodeStore, NodeTransaction, RecordTransaction} from '../services/node-store.ts';
 import type {ConfigStore, ConfigTransaction} from '../services/ports.ts';
 import {idsPerNode, isKind, type Stamp, type StampedFields} from '../services/records.ts';
 import {apply, type Change} from './apply.ts';
@@ -70,17 +70,7 @@ export const createConfiguration = (needs: Needs): Configuration => {
   };
 
   return {
-    async change(work) {
-      crashPoint('change-row.before');
-      const {result, changed, seq} = await write(async stored => {
-        const {tx, written} = openTransaction(stored, {nodeNo, nowMs: now()});
-        const answer = await work(tx);
-        return {result: answer, ...(await written())};
-      });
-      crashPoint('change-row.after');
-      await publish(changed, seq);
-      return result;
-    },
+    change: createChange({write, publish, nodeNo, now}),
 
     async applyRemote({changes, stamps = changes.flatMap(stampsOf), audit, note}) {
       const ours = known(changes);
@@ -102,6 +92,27 @@ export const createConfiguration = (needs: Needs): Configuration => {
   };
 };
 
+interface ChangeNeeds extends Pick<Needs, 'nodeNo' | 'now'> {
+  write<T>(work: (tx: RecordTransaction) => Promise<T>): Promise<T>;
+  /** `seq` is the number of the change, unless nothing has changed. */
+  publish(changed: ChangedRecord[], seq: number | undefined): Promise<void>;
+}
+
+/** Local changes, in a store of either make. */
+export const createChange =
+  ({write, publish, nodeNo, now}: ChangeNeeds): ConfigStore['change'] =>
+  async work => {
+    crashPoint('change-row.before');
+    const {result, changed, seq} = await write(async stored => {
+      const {tx, written} = openTransaction(stored, {nodeNo, nowMs: now()});
+      const answer = await work(tx);
+      return {result: answer, ...(await written())};
+    });
+    crashPoint('change-row.after');
+    await publish(changed, seq);
+    return result;
+  };
+
 interface Written {
   changed: ChangedRecord[];
   seq: number | undefined;
@@ -109,7 +120,7 @@ interface Written {
 
 /** `written` ends the change and writes one outbox event with all its records. */
 const openTransaction = (
-  stored: NodeTransaction,
+  stored: RecordTransaction,
   {nodeNo, nowMs}: {nodeNo: number; nowMs: number},
 ): {tx: ConfigTransaction; written(): Promise<Written>} => {
   const at = new Date(nowMs).toISOString();

@@ -4,7 +4,7 @@
 
 import {nodeEntry} from '../services/audit/stored-entry.ts';
 import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
-import type {NodeTransaction, RecordReads} from '../services/node-store.ts';
+import type {RecordReads, RecordTransaction} from '../services/node-store.ts';
 import {type Kind, makerOf, type StoredRecord} from '../services/records.ts';
 import {apply, type Change} from './apply.ts';
 import {mayWriteAt, tick} from './clock.ts';
@@ -22,7 +22,7 @@ const namedKinds: readonly Kind[] = ['domain', 'dkim_key'];
  * Returns the number of the resulting outbox event, if any.
  */
 export const deleteConflicts = async (
-  tx: NodeTransaction,
+  tx: RecordTransaction,
   changed: ChangedRecord[],
   {nodeNo, now}: Node,
 ): Promise<number | undefined> => {

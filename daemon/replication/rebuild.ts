@@ -1,6 +1,6 @@
 // Rebuild of all data derived from the records: digests, readable tables and the hash. It works in slices. A slice is checked
 // without the writer and is written only if it contains an error, so mail and callers wait for one slice at most.
-import type {NodeStore, NodeTransaction, RecordReads, RecordStore} from '../services/node-store.ts';
+import type {NodeStore, RecordReads, RecordStore, RecordTransaction} from '../services/node-store.ts';
 import {type ChangedKey, type Kind, kinds, type RecordDigest, type RecordKey, recordsByName} from '../services/records.ts';
 import {compareShown, digestOf, hexNumber, parentOf, readSum, repairShown, settle, writeSum} from './apply.ts';
 import {changedKeys} from './notifier.ts';
@@ -8,7 +8,7 @@ import {changedKeys} from './notifier.ts';
 interface Needs {
   store: NodeStore;
   /** Runs a transaction of the writer. */
-  write<T>(work: (tx: NodeTransaction) => Promise<T>): Promise<T>;
+  write<T>(work: (tx: RecordTransaction) => Promise<T>): Promise<T>;
   now: () => number;
   /** Called after each repaired slice, and after the hash was repaired. */
   onRepaired(changed: ChangedKey[]): Promise<void>;

@@ -71,7 +71,7 @@ export interface OutboxEntry {
   event: unknown;
 }
 
-interface OutboxReads {
+export interface OutboxReads {
   /** The number of the newest event ever appended; 0 before the first. */
   last(): Promise<number>;
   /** Events up to and including this number have been deleted. */
@@ -136,11 +136,15 @@ interface NodeReads {
   applied: AppliedReads;
 }
 
-export interface NodeTransaction extends StoreTransaction {
-  spooled: SpoolRows;
+/** What a change of the configuration writes, in a store of either make. */
+export interface RecordTransaction extends StoreTransaction {
   records: RecordStore;
   sequences: SequenceStore;
   outbox: OutboxStore;
+}
+
+export interface NodeTransaction extends RecordTransaction {
+  spooled: SpoolRows;
   applied: AppliedStore;
 }
 

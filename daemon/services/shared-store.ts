@@ -1,0 +1,97 @@
+// Ports to a store that all nodes of a cluster share. The ports of a node's own data (held mail, rows of Postfix, local state, the
+// audit log) speak for the node in scope; all others are the same for every node.
+import type {Readable} from 'node:stream';
+import type {SummaryGroup} from '../../shared/held-mail.ts';
+import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
+import type {Reason} from '../../shared/reason.ts';
+import type {AccessScope} from '../../shared/scopes.ts';
+import type {OutboxReads, RecordReads, RecordTransaction} from './node-store.ts';
+import type {Store} from './ports.ts';
+import type {HeldMailPage} from './quarantine/stored-mail.ts';
+
+/** Held mail of all nodes, those that are gone as well. */
+export interface SharedHeldQuery {
+  /** Ordered by arrival, newest first, then by node and queue id. */
+  list(filter: HoldFilter, scope: AccessScope, page: Page): Promise<HeldMailPage>;
+  groups(filter: HoldFilter, scope: AccessScope): Promise<SummaryGroup[]>;
+  /** The nodes that have held mail in Postfix. */
+  postfixNodes(): Promise<string[]>;
+}
+
+/** Bytes of held mail, in chunks. They belong to the mails of the node in scope. */
+export interface BodyReads {
+  /** The bytes, read chunk by chunk; empty when there are none. */
+  open(queueId: string): Readable;
+}
+
+export interface BodyStore {
+  /** Stores the bytes in chunks of 256 KiB, in this transaction. */
+  write(queueId: string, bytes: AsyncIterable<Buffer>): Promise<void>;
+  remove(queueIds: readonly string[]): Promise<void>;
+}
+
+/** What the store knows of a node besides its record. */
+export interface NodePresence {
+  node_no: number;
+  node_id: string;
+  /** When the node last wrote to the store, ISO 8601, by the clock of the store. */
+  last_seen: string;
+  ageSeconds: number;
+  /** The number of the last change that the node has in memory. */
+  seq: number;
+  /** How long its mail is held, by reason, in milliseconds. */
+  retention_ms: Record<Reason, number>;
+}
+
+export type OwnPresence = Pick<NodePresence, 'seq' | 'retention_ms'>;
+
+/** The configuration at one moment. */
+export interface ConfigPosition {
+  /** The number of the last change. */
+  seq: number;
+  config_hash: string;
+  changed_at_ms: number;
+}
+
+export interface Leases {
+  /** Extends all claims of this node by the length of a lease. */
+  renew(): Promise<void>;
+  /** Whether this node still has the claim of a mail of the node in scope; if so it is extended. */
+  isOwn(queueId: string): Promise<boolean>;
+  /** Returns spooled mail of all nodes to the queue whose claim has ended without a result; returns how many. */
+  giveBack(): Promise<number>;
+}
+
+export interface SharedTransaction extends RecordTransaction {
+  bodies: BodyStore;
+}
+
+export interface SharedStore extends Store {
+  records: RecordReads;
+  outbox: OutboxReads;
+  bodies: BodyReads;
+  leases: Leases;
+  heldQuery: SharedHeldQuery;
+  /** Rejects with a Fault `unavailable` when the database cannot be reached, and `outcome_unknown` when nobody can say what became of it. */
+  transaction<T>(work: (tx: SharedTransaction) => Promise<T>): Promise<T>;
+  /** The same, but only one at a time among all nodes: a change of the configuration reads before it writes. */
+  changeTransaction<T>(work: (tx: SharedTransaction) => Promise<T>): Promise<T>;
+  /** The same store with another node in scope. Claims are those of this node all the same. */
+  of(nodeId: string): SharedStore;
+  presence(): Promise<NodePresence[]>;
+  /** Notes that this node lives. */
+  notePresence(own: OwnPresence): Promise<void>;
+  /**
+   * Calls `onPosition` at least once a second while the database answers, at once after a change, and `onLost` when it stops answering.
+   * With `isNew` the connection is a new one, and perhaps the database another one: everything in memory has to be read again.
+   */
+  watch(listeners: StoreListeners): {stop(): Promise<void>};
+  /** Tells the other nodes that there is a change. Never rejects: they find it without this too. */
+  notify(): void;
+  close(): Promise<void>;
+}
+
+export interface StoreListeners {
+  onPosition(position: ConfigPosition, isNew: boolean): Promise<void>;
+  onLost(error: Error): void;
+}
