@@ -27,7 +27,7 @@ export const openPostfix = (
     programs,
     isArriving: holder.isArriving,
     lifetimeMs: createLifetime(programs, now),
-    tmpDir: storage.spool.tmpDir,
+    tmpDir: storage.tmpDir,
     onNotFlushed: (queueId, error) =>
       log.warn(
         {queue_id: queueId, err: error},
