@@ -21,7 +21,9 @@ import {openPostfix} from './postfix.ts';
 
 export const openHold = (base: Base, bus: EventBus) => {
   const {settings, storage, fqdn, records, metrics, log, now} = base;
-  const {store, spool, reserveFile, nodeId} = storage;
+  const {engine, reserveFile, nodeId} = storage;
+  if (engine.kind !== 'own') throw new Error('held mail in a store that all nodes share has no queue yet');
+  const {store, spool} = engine;
   const {domainDirectory} = records;
   const {pool, sign, deliver} = openDelivery(base);
   const spoolBackend = createSpoolBackend({spool, deliver, routeOf: mail => releaseRoute(mail, domainDirectory, settings())});

@@ -35,7 +35,7 @@ export const createServices = (base: Base, cluster: Cluster) => {
   const {config, settings, fqdn, records, trust, log, now} = base;
   const {store, nodeId, nodeNo} = base.storage;
   const {configuration, keyDirectory, domainDirectory, nodeDirectory, peerStates, membership} = records;
-  const {peers, links, replicated} = cluster;
+  const {peers, links, limiter, presences} = cluster;
   // Used until this node has announced the real address of its API.
   const expectedUrl = apiUrl(config, fqdn, listenOf(config.api.listen));
   const domains = createDomains({
@@ -53,7 +53,7 @@ export const createServices = (base: Base, cluster: Cluster) => {
   const {queue} = mail;
   return {
     ...access,
-    limits: createClusterRateLimits({limiter: replicated.limiter, sendHeartbeats: links.sendHeartbeats}),
+    limits: createClusterRateLimits({limiter, sendHeartbeats: links.sendHeartbeats}),
     domains,
     domainParts: createDomainParts({store, configuration, domains}),
     quarantine: createQuarantine({
@@ -63,10 +63,11 @@ export const createServices = (base: Base, cluster: Cluster) => {
       onUnexpected: error => log.error({err: error}, 'quarantine action failed'),
     }),
     cluster: createCluster({
-      store,
+      config: cluster.config,
+      ...(presences && {presences}),
       directory: nodeDirectory,
       peerStates,
-      refusals: replicated.refusals,
+      refusals: cluster.refusals,
       nodeId,
       nodeNo,
       hostname: fqdn,
