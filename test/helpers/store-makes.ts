@@ -6,8 +6,9 @@ import {changedKeys, createNotifier} from '../../daemon/replication/notifier.ts'
 import type {ConfigStore, HeldQuery, Store} from '../../daemon/services/ports.ts';
 import type {SharedStore} from '../../daemon/services/shared-store.ts';
 import type {PostgresSettings} from '../../daemon/store/postgres/connection.ts';
-import {createPostgresTables, openPostgresStore} from '../../daemon/store/postgres/store.ts';
+import {openPostgresStore} from '../../daemon/store/postgres/store.ts';
 import {openSqliteStore} from '../../daemon/store/sqlite/store.ts';
+import {cluster, newCluster} from './shared-store.ts';
 import {type Teardown, testFolder} from './store.ts';
 import {sharedPostgres, testWithPostgres} from './test-with-postgres.ts';
 
@@ -64,17 +65,7 @@ const openPostgres = async (t: Teardown, settings: PostgresSettings): Promise<Op
   };
 };
 
-const cluster = 'a fingerprint';
 const postgres = sharedPostgres();
-
-/** A new cluster in an empty database. */
-export const emptyPostgres = async (): Promise<PostgresSettings> => {
-  const {host, port, user, password} = postgres();
-  const {name: database} = await postgres().createDatabase();
-  const settings = {host, port, user, password, database, hasTls: false, pool: 5};
-  await createPostgresTables(settings, cluster);
-  return settings;
-};
 
 /** For what only the store of one node can do. */
 export const testSqlite = (
@@ -85,5 +76,5 @@ export const testSqlite = (
 /** Runs a test for each implementation of the store, with an empty store. */
 export const testStores = (title: string, work: (t: ExecutionContext, open: OpenStore) => Promise<void>): void => {
   testSqlite(title, work);
-  testWithPostgres(title, async t => work(t, await openPostgres(t, await emptyPostgres())));
+  testWithPostgres(title, async t => work(t, await openPostgres(t, await newCluster(postgres()))));
 };

@@ -104,3 +104,15 @@ const isOfServer = (error: unknown): boolean =>
   error instanceof pg.DatabaseError ||
   error instanceof ReadOnlyServer ||
   (error instanceof Error && (/^E[A-Z_]+$/.test(codeOf(error)) || driverTexts.test(error.message)));
+
+/**
+ * An error of PostgreSQL without the values of its rows, which may be subjects of mail and private keys; undefined for any other
+ * error. Words about the state of the server have no values.
+ */
+export const postgresErrorText = (error: Error): string | undefined => {
+  if (!(error instanceof pg.DatabaseError)) return undefined;
+  const {code = '', table, column, constraint, routine, message} = error;
+  if (/^(?:08|28|3D|53|57)/.test(code)) return `PostgreSQL ${code}: ${message}`;
+  const place = [table, column, constraint].filter(name => name !== undefined).join('.');
+  return `PostgreSQL ${code} in ${routine ?? 'a statement'}${place && ` (${place})`}`;
+};

@@ -1,7 +1,7 @@
 // What a server, a role and a database must have before a node uses them.
 import pg from 'pg';
 import {beginSession, clientConfig, codeOf, type PostgresSettings} from './connection.ts';
-import {unknownMigrations} from './schema.ts';
+import {hasTables, unknownMigrations} from './schema.ts';
 
 /** One line for the operator: what is wrong and what to do. */
 export class StoreRefusal extends Error {
@@ -23,16 +23,16 @@ export const inspectPostgres = async (settings: PostgresSettings, cluster: strin
   try {
     const warnings = await inspectServer(client);
     await refusePooler(client, settings);
-    const unknown = await unknownMigrations(client);
-    if (unknown === undefined) {
+    if (!(await hasTables(client))) {
       await requireRights(client, settings);
       return {hasCluster: false, warnings};
     }
+    await requireTableRights(client, settings);
+    const unknown = await unknownMigrations(client);
     if (unknown.length > 0)
       throw new StoreRefusal(
         `the database ${settings.database} is that of a newer version of mfd (it has ${unknown[0]}): start that version`,
       );
-    await requireTableRights(client, settings);
     await requireCluster(client, settings, cluster);
     return {hasCluster: true, warnings};
   } finally {
@@ -141,7 +141,8 @@ const requireRights = async (client: pg.Client, {user, database}: PostgresSettin
 const requireTableRights = async (client: pg.Client, {user, database}: PostgresSettings): Promise<void> => {
   const {rows} = await client.query<{name: string}>(
     `SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
-       AND NOT has_table_privilege(oid, 'SELECT, INSERT, UPDATE, DELETE') LIMIT 1`,
+       AND NOT (SELECT bool_and(has_table_privilege(oid, needed)) FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS needed)
+     LIMIT 1`,
   );
   if (rows[0])
     throw new StoreRefusal(

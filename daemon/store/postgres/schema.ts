@@ -107,17 +107,21 @@ const all: readonly Migration[] = [{name: '0001_first', sql: configuration + rea
 
 const table = 'schema_migration';
 
-/** Migrations that a newer version has made; undefined when there are no tables of mfd. */
-export const unknownMigrations = async (client: pg.ClientBase): Promise<string[] | undefined> => {
-  const applied = await appliedMigrations(client);
-  return applied?.filter(name => !all.some(known => known.name === name));
+/** Whether the database has the tables of a cluster. */
+export const hasTables = async (client: pg.ClientBase): Promise<boolean> => {
+  const {rows} = await client.query<{is_there: boolean}>(`SELECT to_regclass('${table}') IS NOT NULL AS is_there`);
+  return rows[0]?.is_there === true;
 };
+
+/** Migrations that a newer version has made. */
+export const unknownMigrations = async (client: pg.ClientBase): Promise<string[]> =>
+  (await appliedMigrations(client)).filter(name => !all.some(known => known.name === name));
 
 /** Makes the tables, or upgrades those of an earlier version, in the caller's transaction. Nodes that start together take turns. */
 export const migrate = async (client: pg.ClientBase): Promise<void> => {
   await client.query("SELECT pg_advisory_xact_lock(hashtext('mfd schema'))");
   await client.query(`CREATE TABLE IF NOT EXISTS ${table} (name ${text} PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())`);
-  const applied = (await appliedMigrations(client)) ?? [];
+  const applied = await appliedMigrations(client);
   for (const {name, sql} of all) {
     if (applied.includes(name)) continue;
     await client.query(sql);
@@ -125,8 +129,5 @@ export const migrate = async (client: pg.ClientBase): Promise<void> => {
   }
 };
 
-const appliedMigrations = async (client: pg.ClientBase): Promise<string[] | undefined> => {
-  const {rows} = await client.query<{is_there: boolean}>(`SELECT to_regclass('${table}') IS NOT NULL AS is_there`);
-  if (!rows[0]?.is_there) return undefined;
-  return (await client.query<{name: string}>(`SELECT name FROM ${table}`)).rows.map(({name}) => name);
-};
+const appliedMigrations = async (client: pg.ClientBase): Promise<string[]> =>
+  (await client.query<{name: string}>(`SELECT name FROM ${table}`)).rows.map(({name}) => name);
