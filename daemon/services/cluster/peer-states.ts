@@ -99,10 +99,6 @@ export const openPeerStates = async (needs: Needs): Promise<PeerStates> => {
           : health(node) === 'online' && saysUnreached(states.get(node.id), {no, silentSinceMs: silences.sinceMs(node.id)}),
       )
       .map(({node_id}) => node_id);
-  const lastSeenOf = (no: number) => {
-    const presence = needs.presences?.of(no);
-    return presence && {last_seen: presence.lastSeen};
-  };
   const watch = createHealthWatch(health);
 
   return {
@@ -135,7 +131,7 @@ export const openPeerStates = async (needs: Needs): Promise<PeerStates> => {
       const differsSince = isConnected(node) ? differing.get(node.id) : undefined;
       return {
         ...entryOf(node, {state: states.get(node.id), applied: await needs.appliedOf(node.id), ageMs: silenceMs(node), now}),
-        ...lastSeenOf(node.id),
+        ...lastSeenOf(needs, node),
         unanswered_since: silentSince === undefined ? null : wallTimeOf(silentSince),
         unreachable_from: unreachableFrom(node.id),
         config_differs_since: differsSince === undefined ? null : wallTimeOf(differsSince),
@@ -151,6 +147,12 @@ export const openPeerStates = async (needs: Needs): Promise<PeerStates> => {
     },
     flush: async () => writeStates(needs, states, wallTimeOf),
   };
+};
+
+/** By the clock of the store that the nodes share. */
+const lastSeenOf = ({presences}: Needs, {id}: StoredNode): {last_seen: string} | undefined => {
+  const presence = presences?.of(id);
+  return presence && {last_seen: presence.lastSeen};
 };
 
 const readStates = async ({store, now, monotonic}: Needs): Promise<Map<number, State>> => {
