@@ -2,6 +2,7 @@
 import type {Logger} from 'pino';
 import type {ReserveFile} from '../hold/reserve-file.ts';
 import {createKeyDirectory, type KeyDirectory} from '../services/access/key-directory.ts';
+import type {RequireFresh} from '../services/access/keys.ts';
 import {createNodeDirectory, type Membership, type NodeDirectory, openMembership} from '../services/cluster/membership.ts';
 import {openPeerStates, type PeerStates} from '../services/cluster/peer-states.ts';
 import type {Presences} from '../services/cluster/presences.ts';
@@ -16,6 +17,7 @@ export interface Records {
   keyDirectory: KeyDirectory;
   domainDirectory: DomainDirectory;
   peerStates: PeerStates;
+  requireFresh: RequireFresh;
 }
 
 /** What both makes of a store need to open the records. */
@@ -33,6 +35,7 @@ interface DirectoriesNeeds extends Pick<RecordsNeeds, 'nodeNo' | 'reserveFile' |
   /** The number of the last event of another node that this node has applied. */
   appliedOf(nodeNo: number): Promise<number>;
   presences?: Presences;
+  requireFresh: RequireFresh;
 }
 
 export const openDirectories = async (needs: DirectoriesNeeds): Promise<Records> => {
@@ -50,8 +53,7 @@ export const openDirectories = async (needs: DirectoriesNeeds): Promise<Records>
     log.error(removal, 'this node was removed from its cluster: it serves no requests and accepts no mail; join it again'),
   );
   return {
-    membership,
-    configuration,
+    ...{membership, configuration, requireFresh: needs.requireFresh},
     nodeDirectory,
     keyDirectory: await createKeyDirectory(store, configuration),
     domainDirectory: await createDomainDirectory(store, configuration),

@@ -42,7 +42,14 @@ export const openReplicatedRecords = async (
   });
   // The readable tables are derived from the records, which have been checked.
   await configuration.rebuild();
-  const records = await openDirectories({...needs, store, configuration, appliedOf: store.applied.of});
+  const records = await openDirectories({
+    ...needs,
+    store,
+    configuration,
+    appliedOf: store.applied.of,
+    // Every change of another node arrives late: nobody waits for the others.
+    requireFresh: () => {},
+  });
   const own = {store, configuration, begunAt: await store.outbox.last()};
   return {records, openCluster: (base, version, closers) => openReplicatedCluster(base, own, {version, closers})};
 };

@@ -103,9 +103,9 @@ const createAccess = (
   {authorities, links: {awaitReplication}}: Cluster,
 ) => {
   const {store, nodeId, nodeNo} = storage;
-  const {configuration, keyDirectory, domainDirectory: domains, nodeDirectory: directory} = records;
-  const keys = createKeys({store, configuration, directory: keyDirectory, domains, nodeId, awaitReplication, now});
-  const actors = createPeerActors({store, keys: keyDirectory, domains, now});
+  const {configuration, keyDirectory, domainDirectory: domains, nodeDirectory: directory, requireFresh} = records;
+  const keys = createKeys({store, configuration, directory: keyDirectory, domains, nodeId, awaitReplication, requireFresh, now});
+  const actors = createPeerActors({store, keys: keyDirectory, domains, requireFresh, now});
   const colocatedNodes = createColocatedNodes({nodeNo, ownAddresses});
   const issuedNames = createIssuedNames({store, hasAuthority: trust.hasAuthority, nodes: directory.list});
   const common = {configuration, authorities, directory, nodeNo, now};
@@ -121,7 +121,7 @@ const createAccess = (
     announcement: createNodeAnnouncement({configuration, nodeNo}),
     joinTokens: createJoinTokens({...common, actors, isOurs: token => isTokenFor(trust.ca, token)}),
     joining: createJoining({...common, store, issuedNames, colocatedNodes}),
-    removal: createRemoval({...common, keys, awaitReplication}),
+    removal: createRemoval({...common, keys, awaitReplication, sharesStore: storage.engine.kind === 'shared'}),
   };
 };
 

@@ -45,6 +45,8 @@ export const openSharedCluster = (
     onRemoved: membership.removedBy,
     log,
   });
+  warnOfRemoved(base);
+
   let stopped: Promise<void> | undefined;
   const leave = async (): Promise<void> => {
     await links.sayGoodbye(farewellMs);
@@ -74,6 +76,19 @@ export const openSharedCluster = (
     routes: [routePeerLinks({exchange, membership, nodeNo, reach: peers.reach})],
     jobs: jobsOf(base, {store, presences}),
   };
+};
+
+const warnOfRemoved = ({records: {nodeDirectory}, log}: Pick<ClusterBase, 'records' | 'log'>): void => {
+  let known = nodeDirectory.list();
+  nodeDirectory.onChange(() => {
+    for (const {id, node_id} of known)
+      if (nodeDirectory.wasRemoved(id))
+        log.warn(
+          {node: node_id},
+          'the removed node still knows the password of the store; change it there and in store.password_file',
+        );
+    known = nodeDirectory.list();
+  });
 };
 
 const openExchange = (

@@ -31,7 +31,14 @@ export const openSharedRecords = async (
   const begun = {seq, ...(await store.config.configHash())};
   const presences = createPresences({store, monotonic});
   await presences.refresh();
-  const records = await openDirectories({...needs, store, configuration, appliedOf: async () => 0, presences});
+  const records = await openDirectories({
+    ...needs,
+    store,
+    configuration,
+    appliedOf: async () => 0,
+    presences,
+    requireFresh: connection.requireFresh,
+  });
   const follower = startChangeFollower({
     store,
     configuration,
