@@ -6,16 +6,24 @@ import {startPeerLinks} from '../cluster/peer-links.ts';
 import {remoteRecords} from '../cluster/peer-queries.ts';
 import type {Peers} from '../cluster/peers.ts';
 import {routePeerLinks, routePeerReplication} from '../http/peer/routes-peer-cluster.ts';
+import type {Configuration} from '../replication/configuration.ts';
 import {createDrift, createRecordDifferences} from '../replication/drift.ts';
 import {createHeartbeatExchange} from '../replication/heartbeat-exchange.ts';
 import {createLateChanges} from '../replication/late-changes.ts';
 import {createReplication} from '../replication/replication.ts';
 import type {RateLimiter} from '../services/access/rate-limit.ts';
 import {createRefusals} from '../services/cluster/refusals.ts';
+import type {NodeStore} from '../services/node-store.ts';
 import type {Closers} from './closers.ts';
 import {type Cluster, type ClusterBase, type ClusterLinks, createNews, farewellMs, greetingMs, openPeers} from './cluster.ts';
 import type {Job} from './jobs.ts';
-import type {ReplicatedRecords} from './replicated-records.ts';
+
+interface ReplicatedRecords {
+  store: NodeStore;
+  configuration: Configuration;
+  /** The number of this node's newest event when the process began. */
+  begunAt: number;
+}
 
 export const openReplicatedCluster = (
   base: ClusterBase,

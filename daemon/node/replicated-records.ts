@@ -1,5 +1,5 @@
 // Records of a node that has a store of its own: they are checked when the node starts.
-import {type Configuration, createConfiguration} from '../replication/configuration.ts';
+import {createConfiguration} from '../replication/configuration.ts';
 import {findDamagedRecords} from '../replication/rebuild.ts';
 import {restampFuture} from '../replication/restamp.ts';
 import type {NodeStore} from '../services/node-store.ts';
@@ -7,13 +7,6 @@ import type {OpenCluster} from './cluster.ts';
 import {CommandError} from './command-error.ts';
 import {openDirectories, type Records, type RecordsNeeds} from './records.ts';
 import {openReplicatedCluster} from './replicated-cluster.ts';
-
-export interface ReplicatedRecords {
-  store: NodeStore;
-  configuration: Configuration;
-  /** The number of this node's newest event when the process began. */
-  begunAt: number;
-}
 
 export const openReplicatedRecords = async (
   store: NodeStore,
