@@ -12,7 +12,7 @@ export interface Job {
 }
 
 interface Needs {
-  engine: Engine;
+  engine: Pick<Engine, 'isReachable'>;
   log: Logger;
 }
 
@@ -30,7 +30,7 @@ export const startJobs = (jobs: readonly Job[], {engine, log}: Needs): {stop(): 
         await run();
       } catch (error) {
         // Requests to other nodes are cut off when the node stops. A lost store is logged once, elsewhere.
-        const isExpected = error instanceof Fault && (isStopped || (engine.kind === 'shared' && !engine.isReachable()));
+        const isExpected = error instanceof Fault && (isStopped || !engine.isReachable());
         if (!isExpected) log.error({err: error}, `${what} failed`);
       }
       if (!isStopped) arm();

@@ -83,7 +83,7 @@ export const openMetricsListener = async (
     log,
     source: {
       clusterStatus: services.cluster.status,
-      held: async () => (storeFaults(engine).length > 0 && engine.kind === 'shared' ? undefined : store.hold.counts()),
+      held: async () => (engine.isReachable() ? store.hold.counts() : undefined),
       outboxDepth: async () => (engine.kind === 'own' ? engine.store.outbox.depth() : 0),
       clockSkews: records.peerStates.skews,
       hasSpace: reserveFile.hasSpace,

@@ -29,7 +29,14 @@ export interface Storage {
 }
 
 /** The make of the store: a database and a spool of this node, or a database that all nodes share. */
-export type Engine = {kind: 'own'; store: NodeStore; spool: Spool} | SharedEngine;
+export type Engine = OwnEngine | SharedEngine;
+
+interface OwnEngine {
+  kind: 'own';
+  store: NodeStore;
+  spool: Spool;
+  isReachable(): true;
+}
 
 export interface SharedEngine {
   kind: 'shared';
@@ -87,7 +94,7 @@ const openOwnStorage = async ({folder, log, now, closers}: Needs, reserveFile: R
   const reconciled = await withReserve(async () => reconcile({store, spool, nodeId: identity.nodeId, now}));
   const isWhole = reconciled.lost.length + reconciled.damaged.length + reconciled.leftover.length === 0;
   log[isWhole ? 'info' : 'error']({...reconciled}, 'spool and index reconciled');
-  return {...identity, store, engine: {kind: 'own', store, spool}, tmpDir: spool.tmpDir, reserveFile};
+  return {...identity, store, engine: {kind: 'own', store, spool, isReachable: () => true}, tmpDir: spool.tmpDir, reserveFile};
 };
 
 const openSharedStorage = async (
@@ -116,7 +123,8 @@ const makeEmpty = async (path: string): Promise<void> => {
 
 /** Why a node with this store cannot take requests or mail, one line each. */
 export const storeFaults = (engine: Engine): string[] => {
-  if (engine.kind === 'shared') return engine.isReachable() ? [] : ['the store that the nodes share cannot be reached'];
+  if (!engine.isReachable()) return ['the store that the nodes share cannot be reached'];
+  if (engine.kind === 'shared') return [];
   const damage = engine.store.damage();
   return damage === undefined ? [] : [`the database is damaged: ${damage}`];
 };

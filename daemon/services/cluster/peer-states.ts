@@ -173,11 +173,14 @@ const writeStates = async (
 ): Promise<void> => {
   const unwritten = [...states].filter(([id, {isWritten}]) => !isWritten && directory.findByNo(id));
   if (unwritten.length === 0) return;
-  const reports = unwritten.map(([node_no, {heartbeat, heardAtMs}]) => ({
-    node_no,
-    last_seen: wallTimeOf(heardAtMs),
-    report: heartbeat,
-  }));
+  // In one order: the other nodes of a shared store write the same rows.
+  const reports = unwritten
+    .toSorted(([a], [b]) => a - b)
+    .map(([node_no, {heartbeat, heardAtMs}]) => ({
+      node_no,
+      last_seen: wallTimeOf(heardAtMs),
+      report: heartbeat,
+    }));
   await store.transaction(async tx => {
     await tx.trust.savePeerReports(reports);
     await tx.trust.keepPeerReports(directory.list().map(({id}) => id));
