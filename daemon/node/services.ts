@@ -5,7 +5,7 @@ import {isTokenFor} from '../cluster/join-token.ts';
 import {createKeyFailures} from '../services/access/key-failures.ts';
 import {createKeys} from '../services/access/keys.ts';
 import {createClusterRateLimits} from '../services/access/rate-limit.ts';
-import {createAudit, createAuditLog} from '../services/audit/audit.ts';
+import {createAudit, createAuditLog, createSharedAudit} from '../services/audit/audit.ts';
 import {createIssuedNames} from '../services/cluster/certificate-names.ts';
 import {createCluster} from '../services/cluster/cluster.ts';
 import {createJoinTokens} from '../services/cluster/join-tokens.ts';
@@ -33,7 +33,7 @@ export type Services = ReturnType<typeof createServices>;
 
 export const createServices = (base: Base, cluster: Cluster) => {
   const {config, settings, fqdn, records, trust, log, now} = base;
-  const {store, nodeId, nodeNo} = base.storage;
+  const {store, engine, nodeId, nodeNo} = base.storage;
   const {configuration, keyDirectory, domainDirectory, nodeDirectory, peerStates, membership} = records;
   const {peers, links, limiter, presences} = cluster;
   // Used until this node has announced the real address of its API.
@@ -76,7 +76,10 @@ export const createServices = (base: Base, cluster: Cluster) => {
       cutOffSince: trust.cutOff.since,
       now,
     }),
-    audit: createAudit({logs: () => [auditLog, ...others.auditLogs()], ask: others.ask}),
+    audit:
+      engine.kind === 'own'
+        ? createAudit({logs: () => [auditLog, ...others.auditLogs()], ask: others.ask})
+        : createSharedAudit(auditLog),
     events,
     forPeers: {queue, auditLog, actors, bus},
     retention: createRetention({
