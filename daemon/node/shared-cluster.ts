@@ -1,5 +1,6 @@
 // Cluster of nodes that share one store: heartbeats between them, and no replication.
 
+import {setTimeout as delay} from 'node:timers/promises';
 import type {ClusterDrift} from '../../shared/cluster-drift.ts';
 import {startPeerLinks} from '../cluster/peer-links.ts';
 import {routePeerLinks} from '../http/peer/routes-peer-cluster.ts';
@@ -64,7 +65,9 @@ export const openSharedCluster = (
     config: {configHash: async () => follower.position()},
     links: {
       async greet() {
-        await links.greet(greetingMs);
+        // A listener that opens before this refuses everything.
+        const confirmed = Promise.race([follower.confirmed, delay(greetingMs, undefined, {ref: false})]);
+        await Promise.all([links.greet(greetingMs), confirmed]);
         // The store knows every number.
         return true;
       },

@@ -10,6 +10,8 @@ import type {StoreConnection} from './store-connection.ts';
 export interface ChangeFollower {
   /** The position of what is in memory. */
   position(): ConfigPosition;
+  /** Resolves when the store has confirmed what is in memory for the first time. */
+  confirmed: Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -32,6 +34,10 @@ export const startChangeFollower = (needs: Needs): ChangeFollower => {
   /** Stays set until everything has been read again. */
   let mustReadAll = false;
   let askedAfterMs = monotonic();
+  let onConfirmed = () => {};
+  const confirmed = new Promise<void>(resolve => {
+    onConfirmed = resolve;
+  });
 
   /** Resolves with whether all records were read again. */
   const read = async (next: ConfigPosition, isNew: boolean): Promise<boolean> => {
@@ -64,6 +70,7 @@ export const startChangeFollower = (needs: Needs): ChangeFollower => {
       configuration.forgetPublished(next.seq);
       connection.worked('reading');
       connection.confirmed(isAll ? readAtMs : sinceMs);
+      onConfirmed();
       presence.note(next.seq);
     } catch (error) {
       connection.failed('reading', error);
@@ -73,6 +80,7 @@ export const startChangeFollower = (needs: Needs): ChangeFollower => {
   const watch = store.watch({onPosition, onLost: error => connection.failed('poll', error)});
   return {
     position: () => position,
+    confirmed,
     async stop() {
       await watch.stop();
       await presence.done();
