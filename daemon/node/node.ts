@@ -79,7 +79,7 @@ const open = async ({data, loaded, log, version, openShared}: Needs, closers: Cl
   const base: Base = {config, settings, fqdn, storage, records, trust, metrics, log, now};
   const cluster = openCluster(base, version, closers);
   const services = createServices(base, cluster);
-  closers.add(services.close);
+  closers.add(async () => void (await engine.settled(services.close())));
   const listeners = await openListeners(base, {cluster, services, phase: () => phase, closers});
   const renew = createRenewal(base, {cluster, services, listeners});
   const renewOrLog = async (isForced: boolean) =>
@@ -89,7 +89,7 @@ const open = async ({data, loaded, log, version, openShared}: Needs, closers: Cl
     // Jobs that wait for other nodes end when these connections close.
     const idle = Promise.all([jobs.stop(), services.postfixPoll?.stop()]);
     await cluster.links.stop();
-    await idle;
+    await engine.settled(idle);
   });
   phase = 'open';
   // Renewal that was due before the peers were connected.

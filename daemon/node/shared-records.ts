@@ -12,7 +12,7 @@ import {openSharedCluster} from './shared-cluster.ts';
 import type {SharedEngine} from './storage.ts';
 
 export const openSharedRecords = async (
-  {store, connection}: SharedEngine,
+  {store, connection, settled}: SharedEngine,
   needs: RecordsNeeds & {closers: Closers},
 ): Promise<{records: Records; openCluster: OpenCluster}> => {
   const {nodeNo, settings, log, now, closers} = needs;
@@ -48,7 +48,7 @@ export const openSharedRecords = async (
     retentionMs: () => settings().keepMs,
     monotonic,
   });
-  closers.add(follower.stop);
+  closers.add(async () => void (await settled(follower.stop())));
   const shared = {store, configuration, connection, follower, presences};
   return {records, openCluster: (base, version, added) => openSharedCluster(base, shared, {version, closers: added})};
 };

@@ -1,6 +1,7 @@
 // Storage of a node, opened in an order that works even on a full disk.
 import {mkdir, rm, stat} from 'node:fs/promises';
 import {join} from 'node:path';
+import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
 import {createReserveFile, type ReserveFile} from '../hold/reserve-file.ts';
@@ -36,6 +37,7 @@ interface OwnEngine {
   store: NodeStore;
   spool: Spool;
   isReachable(): true;
+  settled(work: Promise<unknown>): Promise<unknown>;
 }
 
 export interface SharedEngine {
@@ -44,6 +46,8 @@ export interface SharedEngine {
   connection: StoreConnection;
   /** Whether the store answers, and takes what this node writes. */
   isReachable(): boolean;
+  /** Waits for work of a node that stops, but not for a store that does not answer. */
+  settled(work: Promise<unknown>): Promise<unknown>;
 }
 
 interface Needs {
@@ -94,8 +98,12 @@ const openOwnStorage = async ({folder, log, now, closers}: Needs, reserveFile: R
   const reconciled = await withReserve(async () => reconcile({store, spool, nodeId: identity.nodeId, now}));
   const isWhole = reconciled.lost.length + reconciled.damaged.length + reconciled.leftover.length === 0;
   log[isWhole ? 'info' : 'error']({...reconciled}, 'spool and index reconciled');
-  return {...identity, store, engine: {kind: 'own', store, spool, isReachable: () => true}, tmpDir: spool.tmpDir, reserveFile};
+  const engine: Engine = {kind: 'own', store, spool, isReachable: () => true, settled: async work => work};
+  return {...identity, store, engine, tmpDir: spool.tmpDir, reserveFile};
 };
+
+/** How long a node that stops waits for answers of the store. */
+const lastAnswersMs = 1000;
 
 const openSharedStorage = async (
   {folder, log, closers}: Needs,
@@ -103,7 +111,8 @@ const openSharedStorage = async (
   openShared: OpenSharedStore,
 ): Promise<Storage> => {
   const {identity, store} = await openShared(folder);
-  closers.add(store.close);
+  const settled = async (work: Promise<unknown>) => Promise.race([work, delay(lastAnswersMs, undefined, {ref: false})]);
+  closers.add(async () => void (await settled(store.close())));
   const connection = createStoreConnection({
     monotonic: () => performance.now(),
     onLost: error => log.error({err: error}, 'the store cannot be reached: requests are answered 503, and mail 451'),
@@ -112,7 +121,7 @@ const openSharedStorage = async (
   const tmpDir = join(folder.spool, 'tmp');
   await reserveFile.withReserve(async () => makeEmpty(tmpDir));
   const {isReachable} = connection;
-  return {...identity, store, engine: {kind: 'shared', store, connection, isReachable}, tmpDir, reserveFile};
+  return {...identity, store, engine: {kind: 'shared', store, connection, isReachable, settled}, tmpDir, reserveFile};
 };
 
 /** Its files belong to mail that was never acknowledged. */
