@@ -1,7 +1,8 @@
 // Hold queue of this node, with intake and release.
 import {Fault} from '../../shared/fault.ts';
 import type {HoldBackend} from '../hold/hold-backend.ts';
-import {createHoldQueue} from '../hold/hold-queue.ts';
+import {createHoldQueue, type HoldQueueNeeds, type OwnHoldQueue} from '../hold/hold-queue.ts';
+import type {ReleaseDeliveryNeeds} from '../hold/release-delivery.ts';
 import {createSpoolBackend, createSpoolHolder, type SpoolHolderNeeds} from '../hold/spool/spool-backend.ts';
 import type {Metrics} from '../http/metrics.ts';
 import {createBackendFailures, createBackendPool} from '../mail/backend/backend-pool.ts';
@@ -13,48 +14,126 @@ import type {DomainDirectory} from '../services/domains/domain-directory.ts';
 import type {EventBus} from '../services/events/event-bus.ts';
 import {createIntake, routeFor} from '../services/intake/intake.ts';
 import type {Deliver, MailHolder, Route} from '../services/intake/mail.ts';
+import {createQuarantine, type Quarantine} from '../services/quarantine/quarantine.ts';
+import {createRetention, type Retention} from '../services/quarantine/retention.ts';
 import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createTrainer} from '../services/quarantine/trainer.ts';
 import type {Base} from './base.ts';
 import type {LiveSettings} from './live-settings.ts';
+import type {followPeers} from './peer-clients.ts';
 import {openPostfix} from './postfix.ts';
+import {openSharedHold} from './shared-hold.ts';
+import type {Engine} from './storage.ts';
+
+/** A job that runs again some time after its last run has ended. */
+export interface HoldJob {
+  everyMs: number;
+  /** For the log when it fails. */
+  what: string;
+  run(): Promise<unknown>;
+}
+
+/** Clients of the other nodes. */
+type Others = Pick<ReturnType<typeof followPeers>, 'queues' | 'ask' | 'isAway'>;
+
+/** What every make of the hold queue has. */
+export interface Hold {
+  queue: OwnHoldQueue;
+  holder: MailHolder;
+  retention: Retention;
+  openQuarantine(others: Others): Quarantine;
+  jobs: HoldJob[];
+  /** Holds mail again whose action ended with the last run of this node. Call it before anything acts on mail. */
+  takeBackOwnClaims(): Promise<void>;
+  /** Whether mail can be held now, as far as this node knows. */
+  isStoreReachable(): boolean;
+  /** Resolves once no action is running. */
+  idle(): Promise<void>;
+}
+
+export interface HoldNeeds {
+  delivery: ReleaseDeliveryNeeds;
+  postfix: HoldBackend;
+  onHeld: SpoolHolderNeeds['onHeld'];
+  common: Pick<HoldQueueNeeds, 'trainer' | 'onActed' | 'onLeftover' | 'now'>;
+}
 
 export const openHold = (base: Base, bus: EventBus) => {
-  const {settings, storage, fqdn, records, metrics, log, now} = base;
-  const {store, spool, reserveFile, nodeId} = storage;
-  const {domainDirectory} = records;
+  const {settings, storage, records, metrics, log, now} = base;
   const {pool, sign, deliver} = openDelivery(base);
-  const spoolBackend = createSpoolBackend({spool, deliver, routeOf: mail => releaseRoute(mail, domainDirectory, settings())});
   const onHeld: SpoolHolderNeeds['onHeld'] = (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId);
   const postfix = openPostfix(base, onHeld);
+  const needs: HoldNeeds = {
+    delivery: {deliver, routeOf: mail => releaseRoute(mail, records.domainDirectory, settings())},
+    postfix: postfix?.backend ?? noPostfix,
+    onHeld,
+    common: {
+      trainer: createTrainer({
+        classifier: () => settings().classifier,
+        onTrained: metrics.trained,
+        onOutage: detail => log.warn({detail}, 'Rspamd training failed: decisions made until it recovers are not learned'),
+        onRecovery: missed => log.info({missed}, 'Rspamd learns again'),
+        now,
+      }),
+      onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
+      onLeftover: (queueId, error) =>
+        log.error({queue_id: queueId, err: error}, 'a file of the spool could not be removed; the next start tries again'),
+      now,
+    },
+  };
+  const {engine} = storage;
+  const hold = engine.kind === 'own' ? openOwnHold(base, engine, needs) : openSharedHold(base, engine, needs);
+  const intakeTo = (holder: MailHolder) => openIntake(base, hold, holder);
+  return {
+    ...hold,
+    intake: intakeTo(hold.holder),
+    // Mail from the milter stays in Postfix.
+    milterIntake: intakeTo(postfix?.holder ?? hold.holder),
+    pool,
+    sign,
+    postfixPoll: postfix?.createPoll(hold.queue),
+  };
+};
+
+/** The hold queue of a node with a database and a spool of its own. */
+const openOwnHold = (
+  base: Base,
+  {store, spool}: Extract<Engine, {kind: 'own'}>,
+  {delivery, postfix, onHeld, common}: HoldNeeds,
+): Hold => {
+  const {settings, storage, fqdn, records, log, now} = base;
+  const {nodeId, reserveFile} = storage;
+  const spoolBackend = createSpoolBackend({spool, ...delivery});
   const queue = createHoldQueue({
+    ...common,
     nodeId,
     store,
     query: store.heldQuery(nodeId),
-    backendOf: ({keeper}) => (keeper === 'spool' ? spoolBackend : (postfix?.backend ?? noPostfix)),
-    trainer: createTrainer({
-      classifier: () => settings().classifier,
-      onTrained: metrics.trained,
-      onOutage: detail => log.warn({detail}, 'Rspamd training failed: decisions made until it recovers are not learned'),
-      onRecovery: missed => log.info({missed}, 'Rspamd learns again'),
-      now,
-    }),
+    backendOf: ({keeper}) => (keeper === 'spool' ? spoolBackend : postfix),
     withReserve: reserveFile.withReserve,
-    onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
-    onLeftover: (queueId, error) =>
-      log.error({queue_id: queueId, err: error}, 'a file of the spool could not be removed; the next start tries again'),
-    now,
   });
-  const spoolHolder = createSpoolHolder({nodeId, store, spool, traceHeader: mail => traceHeader(mail, fqdn), onHeld});
-  const intakeTo = (holder: MailHolder) => openIntake(base, holder);
   return {
     queue,
-    intake: intakeTo(spoolHolder),
-    // Mail from the milter stays in Postfix.
-    milterIntake: intakeTo(postfix?.holder ?? spoolHolder),
-    pool,
-    sign,
-    postfixPoll: postfix?.createPoll(queue),
+    holder: createSpoolHolder({nodeId, store, spool, traceHeader: mail => traceHeader(mail, fqdn), onHeld}),
+    retention: createRetention({
+      store,
+      retentionMs: () => settings().keepMs,
+      expire: queue.expire,
+      isSuspended: records.membership.isRemoved,
+      now,
+    }),
+    openQuarantine: others =>
+      createQuarantine({
+        queues: () => [queue, ...others.queues()],
+        ask: others.ask,
+        isAway: others.isAway,
+        onUnexpected: error => log.error({err: error}, 'quarantine action failed'),
+      }),
+    jobs: [],
+    // The spool was reconciled when the storage was opened.
+    takeBackOwnClaims: async () => {},
+    isStoreReachable: () => true,
+    idle: queue.idle,
   };
 };
 
@@ -99,6 +178,7 @@ const releaseRoute = (
 
 const openIntake = (
   {storage, settings, records, metrics, log}: Pick<Base, 'storage' | 'settings' | 'records' | 'metrics' | 'log'>,
+  {isStoreReachable}: Hold,
   holder: MailHolder,
 ) =>
   createIntake({
@@ -106,6 +186,7 @@ const openIntake = (
     scorer: {score: async mail => settings().scorer.score(mail)},
     smarthost: () => settings().smarthost,
     hasSpace: storage.reserveFile.hasSpace,
+    isStoreReachable,
     isRemoved: records.membership.isRemoved,
     onScorerFailure: () => settings().onScorerFailure,
     onUnscored(error) {

@@ -29,7 +29,7 @@ export interface Storage {
 }
 
 /** The make of the store: a database and a spool of this node, or a database that all nodes share. */
-export type Engine = {kind: 'own'; store: NodeStore; spool: Spool} | {kind: 'shared'; store: SharedStore};
+export type Engine = {kind: 'own'; store: NodeStore; spool: Spool} | {kind: 'shared'; store: SharedStore; isReachable(): boolean};
 
 interface Needs {
   folder: DataFolder;
