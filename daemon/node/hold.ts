@@ -1,62 +1,24 @@
 // Hold queue of this node, with intake and release.
 import {Fault} from '../../shared/fault.ts';
 import type {HoldBackend} from '../hold/hold-backend.ts';
-import {createHoldQueue, type HoldQueueNeeds, type OwnHoldQueue} from '../hold/hold-queue.ts';
-import type {ReleaseDeliveryNeeds} from '../hold/release-delivery.ts';
-import {createSpoolBackend, createSpoolHolder, type SpoolHolderNeeds} from '../hold/spool/spool-backend.ts';
+import type {SpoolHolderNeeds} from '../hold/spool/spool-backend.ts';
 import type {Metrics} from '../http/metrics.ts';
 import {createBackendFailures, createBackendPool} from '../mail/backend/backend-pool.ts';
 import {createDeliver} from '../mail/backend/deliver.ts';
 import {signMail} from '../mail/sign/dkim.ts';
 import {clusterKeyword} from '../mail/smtp-reply.ts';
-import {traceHeader} from '../mail/trace-header.ts';
 import type {DomainDirectory} from '../services/domains/domain-directory.ts';
 import type {EventBus} from '../services/events/event-bus.ts';
 import {createIntake, routeFor} from '../services/intake/intake.ts';
 import type {Deliver, MailHolder, Route} from '../services/intake/mail.ts';
-import {createQuarantine, type Quarantine} from '../services/quarantine/quarantine.ts';
-import {createRetention, type Retention} from '../services/quarantine/retention.ts';
 import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createTrainer} from '../services/quarantine/trainer.ts';
 import type {Base} from './base.ts';
+import type {Hold, HoldNeeds} from './hold-make.ts';
 import type {LiveSettings} from './live-settings.ts';
-import type {followPeers} from './peer-clients.ts';
+import {openOwnHold} from './own-hold.ts';
 import {openPostfix} from './postfix.ts';
 import {openSharedHold} from './shared-hold.ts';
-import type {Engine} from './storage.ts';
-
-/** A job that runs again some time after its last run has ended. */
-export interface HoldJob {
-  everyMs: number;
-  /** For the log when it fails. */
-  what: string;
-  run(): Promise<unknown>;
-}
-
-/** Clients of the other nodes. */
-type Others = Pick<ReturnType<typeof followPeers>, 'queues' | 'ask' | 'isAway'>;
-
-/** What every make of the hold queue has. */
-export interface Hold {
-  queue: OwnHoldQueue;
-  holder: MailHolder;
-  retention: Retention;
-  openQuarantine(others: Others): Quarantine;
-  jobs: HoldJob[];
-  /** Holds mail again whose action ended with the last run of this node. Call it before anything acts on mail. */
-  takeBackOwnClaims(): Promise<void>;
-  /** Whether mail can be held now, as far as this node knows. */
-  isStoreReachable(): boolean;
-  /** Resolves once no action is running. */
-  idle(): Promise<void>;
-}
-
-export interface HoldNeeds {
-  delivery: ReleaseDeliveryNeeds;
-  postfix: HoldBackend;
-  onHeld: SpoolHolderNeeds['onHeld'];
-  common: Pick<HoldQueueNeeds, 'trainer' | 'onActed' | 'onLeftover' | 'now'>;
-}
 
 export const openHold = (base: Base, bus: EventBus) => {
   const {settings, storage, records, metrics, log, now} = base;
@@ -92,48 +54,6 @@ export const openHold = (base: Base, bus: EventBus) => {
     pool,
     sign,
     postfixPoll: postfix?.createPoll(hold.queue),
-  };
-};
-
-/** The hold queue of a node with a database and a spool of its own. */
-const openOwnHold = (
-  base: Base,
-  {store, spool}: Extract<Engine, {kind: 'own'}>,
-  {delivery, postfix, onHeld, common}: HoldNeeds,
-): Hold => {
-  const {settings, storage, fqdn, records, log, now} = base;
-  const {nodeId, reserveFile} = storage;
-  const spoolBackend = createSpoolBackend({spool, ...delivery});
-  const queue = createHoldQueue({
-    ...common,
-    nodeId,
-    store,
-    query: store.heldQuery(nodeId),
-    backendOf: ({keeper}) => (keeper === 'spool' ? spoolBackend : postfix),
-    withReserve: reserveFile.withReserve,
-  });
-  return {
-    queue,
-    holder: createSpoolHolder({nodeId, store, spool, traceHeader: mail => traceHeader(mail, fqdn), onHeld}),
-    retention: createRetention({
-      store,
-      retentionMs: () => settings().keepMs,
-      expire: queue.expire,
-      isSuspended: records.membership.isRemoved,
-      now,
-    }),
-    openQuarantine: others =>
-      createQuarantine({
-        queues: () => [queue, ...others.queues()],
-        ask: others.ask,
-        isAway: others.isAway,
-        onUnexpected: error => log.error({err: error}, 'quarantine action failed'),
-      }),
-    jobs: [],
-    // The spool was reconciled when the storage was opened.
-    takeBackOwnClaims: async () => {},
-    isStoreReachable: () => true,
-    idle: queue.idle,
   };
 };
 

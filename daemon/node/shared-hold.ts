@@ -6,7 +6,7 @@ import {traceHeader} from '../mail/trace-header.ts';
 import {createSharedRetention} from '../services/quarantine/retention.ts';
 import {createSharedQuarantine} from '../services/quarantine/shared-quarantine.ts';
 import type {Base} from './base.ts';
-import type {Hold, HoldNeeds} from './hold.ts';
+import type {Hold, HoldNeeds} from './hold-make.ts';
 import type {Engine} from './storage.ts';
 
 export const openSharedHold = (

@@ -1,37 +1,17 @@
 // Quarantine of the whole cluster: merges the lists of all hold queues, and routes actions to the node that owns the mail.
 import {ascending} from '../../../shared/collections.ts';
 import {Fault} from '../../../shared/fault.ts';
-import type {
-  ActionOutcome,
-  BulkResult,
-  HeldMailDetail,
-  HoldAction,
-  MailReference,
-  Summary,
-  SummaryGroup,
-} from '../../../shared/held-mail.ts';
+import type {MailReference, Summary, SummaryGroup} from '../../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
 import type {Actor} from '../access/actor.ts';
 import {type AskAll, answerMs, type Gathered} from './gather.ts';
 import {readMerged, type Steps} from './merged-list.ts';
-import {createRoutedActions} from './routed-actions.ts';
+import {createRoutedActions, type RoutedActions} from './routed-actions.ts';
 import type {HeldMailPage, HoldCursor, HoldQueue} from './stored-mail.ts';
 
-export interface Quarantine {
+export interface Quarantine extends RoutedActions {
   list(actor: Actor, filter: HoldFilter, page: Page): Promise<Gathered<HeldMailPage>>;
   summary(actor: Actor, filter: HoldFilter): Promise<Gathered<Summary>>;
-  get(actor: Actor, mail: MailReference): Promise<HeldMailDetail>;
-  body(actor: Actor, mail: MailReference): ReturnType<HoldQueue['body']>;
-  /**
-   * Rejects with a Fault `outcome_unknown` if the action takes too long. The action continues then; repeating the request waits for
-   * its outcome.
-   */
-  act(actor: Actor, action: HoldAction, mail: MailReference): Promise<ActionOutcome>;
-  /**
-   * Resolves with one result per mail, in the given order; a mail that fails does not reject. After an owner fails to answer, it is not
-   * asked again: its other mails get `node_unreachable`. Mails whose action could not start in time get `unavailable`.
-   */
-  actOnAll(actor: Actor, action: HoldAction, mails: MailReference[]): Promise<BulkResult[]>;
 }
 
 interface Needs {
@@ -46,15 +26,19 @@ interface Needs {
 }
 
 export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpected, withinMs = answerMs}: Needs): Quarantine => {
-  const ownerOf = async ({node_id}: MailReference): Promise<HoldQueue> => {
-    const owner = queues().find(queue => queue.nodeId === node_id);
-    if (!owner) throw new Fault('unknown_node', `there is no node ${node_id}; GET /cluster/status lists the nodes`);
-    return owner;
+  const routes = () => {
+    const all = queues();
+    const ownerOf = async ({node_id}: MailReference): Promise<HoldQueue> => {
+      const owner = all.find(queue => queue.nodeId === node_id);
+      if (!owner) throw new Fault('unknown_node', `there is no node ${node_id}; GET /cluster/status lists the nodes`);
+      return owner;
+    };
+    return {queueOf: ownerOf, detailsOf: ownerOf};
   };
   const queuesFor = ({node}: HoldFilter): HoldQueue[] => queues().filter(({nodeId}) => node === undefined || nodeId === node);
 
   return {
-    ...createRoutedActions({queueOf: ownerOf, isAway: ({nodeId}) => isAway(nodeId), onUnexpected, withinMs}),
+    ...createRoutedActions({routes, isAway: ({nodeId}) => isAway(nodeId), onUnexpected, withinMs}),
 
     async list(actor, filter, page) {
       const parts = queuesFor(filter).map(queue => ({

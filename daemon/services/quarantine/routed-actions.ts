@@ -1,17 +1,36 @@
 // Reads and actions on single mails, each of which goes to the hold queue that has the mail.
 import {groupBy} from '../../../shared/collections.ts';
 import {Fault} from '../../../shared/fault.ts';
-import type {BulkResult, HoldAction, MailReference} from '../../../shared/held-mail.ts';
+import type {ActionOutcome, BulkResult, HeldMailDetail, HoldAction, MailReference} from '../../../shared/held-mail.ts';
 import type {Actor} from '../access/actor.ts';
 import {type AnswerLimit, answerMs, startAnswerLimit} from './gather.ts';
-import type {Quarantine} from './quarantine.ts';
 import type {HoldQueue} from './stored-mail.ts';
 
-interface Needs {
+export interface RoutedActions {
+  get(actor: Actor, mail: MailReference): Promise<HeldMailDetail>;
+  body(actor: Actor, mail: MailReference): ReturnType<HoldQueue['body']>;
+  /**
+   * Rejects with a Fault `outcome_unknown` if the action takes too long. The action continues then; repeating the request waits for
+   * its outcome.
+   */
+  act(actor: Actor, action: HoldAction, mail: MailReference): Promise<ActionOutcome>;
+  /**
+   * Resolves with one result per mail, in the given order; a mail that fails does not reject. After an owner fails to answer, it is not
+   * asked again: its other mails get `node_unreachable`. Mails whose action could not start in time get `unavailable`.
+   */
+  actOnAll(actor: Actor, action: HoldAction, mails: MailReference[]): Promise<BulkResult[]>;
+}
+
+interface Routes {
   /** The queue that acts on a mail and has its bytes. Throws a Fault `unknown_node`. */
   queueOf(mail: MailReference): Promise<HoldQueue>;
-  /** The queue that has the details of a mail; `queueOf` when absent. */
-  detailsOf?(mail: MailReference): Promise<HoldQueue>;
+  /** The queue that has the details of a mail. */
+  detailsOf(mail: MailReference): Promise<HoldQueue>;
+}
+
+interface Needs {
+  /** Called once for every request, in which a queue is always the same object. */
+  routes(): Routes;
   /** Whether the node that a queue belongs to has been away for long. */
   isAway(queue: HoldQueue): boolean;
   onUnexpected(error: unknown): void;
@@ -19,15 +38,9 @@ interface Needs {
   withinMs?: number;
 }
 
-type RoutedActions = Pick<Quarantine, 'get' | 'body' | 'act' | 'actOnAll'>;
-
-export const createRoutedActions = (needs: Needs): RoutedActions => {
-  const {queueOf, detailsOf = queueOf, isAway, onUnexpected, withinMs = answerMs} = needs;
-
-  const actWithin = async (limit: AnswerLimit, actor: Actor, {action, mail}: Wanted, owner?: HoldQueue) => {
-    const act = async () => (owner ?? (await queueOf(mail))).act(action, mail.queue_id, actor);
-    return limit.answer(act(), `the ${action} of ${mail.node_id}/${mail.queue_id}`);
-  };
+export const createRoutedActions = ({routes, isAway, onUnexpected, withinMs = answerMs}: Needs): RoutedActions => {
+  const actWithin = async (limit: AnswerLimit, work: Promise<ActionOutcome>, {action, mail}: Wanted): Promise<ActionOutcome> =>
+    limit.answer(work, `the ${action} of ${mail.node_id}/${mail.queue_id}`);
 
   const faultOf = (error: unknown): Fault => {
     if (error instanceof Fault) return error;
@@ -35,7 +48,7 @@ export const createRoutedActions = (needs: Needs): RoutedActions => {
     return new Fault('internal', 'the node failed; its log says why', {cause: error});
   };
 
-  const routed = async (mail: MailReference): Promise<Routed> =>
+  const routed = async ({queueOf}: Routes, mail: MailReference): Promise<Routed> =>
     queueOf(mail).then(
       owner => ({mail, owner}),
       error => ({mail, result: failedWith(mail, faultOf(error))}),
@@ -44,21 +57,26 @@ export const createRoutedActions = (needs: Needs): RoutedActions => {
   return {
     async act(actor, action, mail) {
       const limit = startAnswerLimit(withinMs);
+      const work = async () => (await routes().queueOf(mail)).act(action, mail.queue_id, actor);
       try {
-        return await actWithin(limit, actor, {action, mail});
+        return await actWithin(limit, work(), {action, mail});
       } finally {
         limit.end();
       }
     },
-    get: async (actor, mail) => (await detailsOf(mail)).get(mail.queue_id, actor),
-    body: async (actor, mail) => (await queueOf(mail)).body(mail.queue_id, actor),
+    get: async (actor, mail) => (await routes().detailsOf(mail)).get(mail.queue_id, actor),
+    body: async (actor, mail) => (await routes().queueOf(mail)).body(mail.queue_id, actor),
 
     async actOnAll(actor, action, mails) {
       const limit = startAnswerLimit(withinMs);
       const act = async (mail: MailReference, owner: HoldQueue): Promise<BulkResult> =>
-        actWithin(limit, actor, {action, mail}, owner).catch(error => failedWith(mail, faultOf(error)));
+        actWithin(limit, owner.act(action, mail.queue_id, actor), {action, mail}).catch(error =>
+          failedWith(mail, faultOf(error)),
+        );
       try {
-        return await actOnEach(await Promise.all(mails.map(routed)), {act, mayStart: limit.mayStart, isAway});
+        const current = routes();
+        const all = await Promise.all(mails.map(async mail => routed(current, mail)));
+        return await actOnEach(all, {act, mayStart: limit.mayStart, isAway});
       } finally {
         limit.end();
       }

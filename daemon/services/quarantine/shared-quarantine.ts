@@ -45,6 +45,8 @@ export const createSharedQuarantine = (needs: Needs): Quarantine => {
     );
   };
 
+  const detailsOf = async (mail: MailReference): Promise<HoldQueue> => (await find(mail)).queue;
+
   /** Nodes whose mail in Postfix is listed, but cannot be acted on. */
   const unreachableFor = async ({node}: HoldFilter): Promise<string[]> => {
     const others = (await heldQuery.postfixNodes()).filter(id => id !== ownId && (node === undefined || id === node));
@@ -52,7 +54,7 @@ export const createSharedQuarantine = (needs: Needs): Quarantine => {
   };
 
   return {
-    ...createRoutedActions({...common, queueOf, detailsOf: async mail => (await find(mail)).queue, isAway: () => false}),
+    ...createRoutedActions({...common, routes: () => ({queueOf, detailsOf}), isAway: () => false}),
 
     async list({reach}, filter, page) {
       const [result, unreachable] = await Promise.all([heldQuery.list(filter, reach, page), unreachableFor(filter)]);
