@@ -1,29 +1,33 @@
-// Background work with each peer: heartbeats, sending changes, catching up.
+// Background work with each peer: heartbeats, and what else `startWork` starts.
 
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import {z} from 'zod';
 import type {RateLimiter} from '../services/access/rate-limit.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
-import type {Refusals} from '../services/cluster/refusals.ts';
-import type {HeartbeatExchange, Replication} from '../services/cluster/replication-ports.ts';
-import {createCatchUpRunner} from './catch-up.ts';
-import {createFailureLog, findLostPeers, startHeartbeats} from './heartbeats.ts';
-import {startOutboxSender} from './outbox-sender.ts';
+import type {HeartbeatExchange} from '../services/cluster/replication-ports.ts';
+import {createFailureLog, startHeartbeats} from './heartbeats.ts';
 import type {Peer, Peers} from './peers.ts';
+
+/** Work with one peer besides the heartbeats. */
+export interface PeerWork {
+  /** The peer reports the last event of this node that it has applied. */
+  reportedApplied(seq: number): void;
+  stop(): void;
+}
 
 interface Needs {
   nodeNo: number;
   peers: Peers;
   exchange: HeartbeatExchange;
-  replication: Replication;
-  refusals: Pick<Refusals, 'byPeer'>;
   peerStates: Pick<PeerStates, 'answered' | 'unanswered' | 'heardAtMs'>;
   limiter: Pick<RateLimiter, 'answered' | 'unanswered'>;
   intervalMs: number;
   news(): string;
   /** A peer says that this node has been removed from the cluster. */
   onRemoved(by: string): void;
+  /** Called for each peer; failures go into the one log of this peer. */
+  startWork?(peer: Peer, onFailure: (error: unknown) => void): PeerWork;
   log: Logger;
 }
 
@@ -31,23 +35,12 @@ interface Needs {
 const greetRetryMs = 1000;
 
 export const startPeerLinks = (needs: Needs) => {
-  const {nodeNo, peers, exchange, replication, log} = needs;
+  const {peers} = needs;
   const links = new Map<number, ReturnType<typeof startLink>>();
   const all = () => [...links.values()];
-  const startedAt = new Date().toISOString();
-  const wake = () => {
-    for (const {sender} of all()) sender.wake();
-  };
-  const catchUps = createCatchUpRunner({nodeNo, replication, onDone: wake, log});
-  exchange.onBehind(from => {
-    const link = links.get(from);
-    if (link) catchUps.start(link.peer);
-  });
 
   peers.follow(peer => {
-    // A peer that has joined since knows events of this node from other nodes.
-    const onGoneBack = peer.joinedAt > startedAt ? undefined : () => catchUps.start(peer);
-    const link = startLink(needs, peer, onGoneBack);
+    const link = startLink(needs, peer);
     links.set(peer.nodeNo, link);
     return () => {
       links.delete(peer.nodeNo);
@@ -55,45 +48,25 @@ export const startPeerLinks = (needs: Needs) => {
       needs.limiter.unanswered(peer.nodeNo);
     };
   });
-
-  const lost = findLostPeers({
-    exchange,
-    peers,
-    states: () => all().map(({peer, heartbeats}) => ({peer, misses: heartbeats.misses})),
-  });
   const sendHeartbeats = async (): Promise<boolean[]> => Promise.all(all().map(async ({heartbeats}) => heartbeats.beat()));
 
   return {
-    /** There is a new event in the outbox. */
-    wake,
+    /** All peers, each with the number of heartbeats in a row that it has not answered. */
+    states: () => all().map(({peer, heartbeats}) => ({peer, misses: heartbeats.misses})),
     /** Sends a heartbeat to each peer, unless one is under way; resolves once all have been answered or have failed. */
     async sendHeartbeats(): Promise<void> {
       await sendHeartbeats();
     },
-    /** Waits until all peers have applied event `seq`; resolves with the ids of those that could not be reached, or were too late. */
-    async settled(seq: number, deadlineMs: number): Promise<string[]> {
-      const outcomes = await Promise.all(
-        all().map(async ({peer, sender}) => ((await sender.reached(seq, deadlineMs)) ? [] : [peer.nodeId])),
-      );
-      return outcomes.flat().sort();
-    },
-    /** The last event of this node that all peers have applied; undefined until each peer has reported its position. */
-    leastAcknowledged(): number | undefined {
-      const acknowledged = all().map(({sender}) => sender.acknowledged);
-      return acknowledged.every(seq => seq !== undefined)
-        ? Math.min(Number.MAX_SAFE_INTEGER, ...(acknowledged as number[]))
-        : undefined;
-    },
     /**
-     * Sends a heartbeat to each peer, and catches up where that turns out to be needed. Resolves with whether all peers have
-     * answered, and all catching up has succeeded, before the deadline.
+     * Sends a heartbeat to each peer, and waits for what `andThen` waits for. Resolves with whether all peers have answered, and
+     * `andThen` has resolved with true, before the deadline.
      */
-    async greet(deadlineMs: number): Promise<boolean> {
+    async greet(deadlineMs: number, andThen = async () => true): Promise<boolean> {
       const beganAt = performance.now();
       const greetAll = async (): Promise<boolean> => {
         const answered = await sendHeartbeats();
-        const hasCaughtUp = await catchUps.done();
-        if (answered.every(Boolean) && hasCaughtUp) return true;
+        const isDone = await andThen();
+        if (answered.every(Boolean) && isDone) return true;
         if (performance.now() - beganAt > greetRetryMs) return false;
         // Nodes that are started together refuse each other's connections at first.
         await delay(100, undefined, {ref: false});
@@ -107,27 +80,17 @@ export const startPeerLinks = (needs: Needs) => {
       // A peer that does not receive this notices later that the node is gone.
       await Promise.all(all().map(async ({peer}) => peer.client.ask(z.null(), request).catch(() => {})));
     },
-    /** Starts nothing new, and waits for the work under way, which ends soon only once the peers are closed. */
-    async stop(): Promise<void> {
-      catchUps.stop();
-      lost.stop();
+    stop(): void {
       for (const link of all()) link.stop();
-      await catchUps.done();
     },
   };
 };
 
-/** Starts the sender and the heartbeats of one peer; both report to one failure log. */
-const startLink = (needs: Needs, peer: Peer, onGoneBack: (() => void) | undefined) => {
-  const {nodeNo, exchange, replication, refusals, peerStates, limiter, intervalMs, news, onRemoved, log} = needs;
+/** Starts the work with one peer; all of it reports to one failure log. */
+const startLink = (needs: Needs, peer: Peer) => {
+  const {nodeNo, exchange, peerStates, limiter, intervalMs, news, onRemoved, log} = needs;
   const failures = createFailureLog({nodeId: peer.nodeId, onRemoved, log});
-  const sender = startOutboxSender({
-    client: peer.client,
-    replication,
-    onGoneBack,
-    onFailure: failures.failed,
-    onAnswer: why => refusals.byPeer(peer.nodeNo, 'events', why),
-  });
+  const work = needs.startWork?.(peer, failures.failed);
   const heartbeats = startHeartbeats({
     peer,
     exchange,
@@ -139,7 +102,7 @@ const startLink = (needs: Needs, peer: Peer, onGoneBack: (() => void) | undefine
       failures.worked();
       peerStates.answered(peer.nodeNo);
       limiter.answered(peer.nodeNo, reply.key_counts);
-      sender.reportedApplied(appliedOfUs);
+      work?.reportedApplied(appliedOfUs);
     },
     onFailure(error) {
       peerStates.unanswered(peer.nodeNo);
@@ -150,10 +113,9 @@ const startLink = (needs: Needs, peer: Peer, onGoneBack: (() => void) | undefine
   void heartbeats.beat();
   return {
     peer,
-    sender,
     heartbeats,
     stop() {
-      sender.stop();
+      work?.stop();
       heartbeats.stop();
     },
   };

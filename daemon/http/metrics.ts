@@ -12,7 +12,8 @@ interface HeldTotal {
 
 export interface MetricsSource {
   clusterStatus(): Promise<ClusterStatus>;
-  held(): Promise<HeldTotal[]>;
+  /** Undefined while the store does not say. */
+  held(): Promise<HeldTotal[] | undefined>;
   outboxDepth(): Promise<number>;
   /** Seconds by which the clocks of other nodes are ahead, by node id. */
   clockSkews(): Record<string, number>;
@@ -210,8 +211,9 @@ const createSourceGauges = (registers: Registry[]) => {
     async update(source: MetricsSource) {
       updateCluster(await source.clusterStatus());
       const held = await source.held();
-      for (const reason of reasons) {
-        const of = held.filter(total => total.reason === reason);
+      for (const each of [heldMails, heldBytes]) each.reset();
+      for (const reason of held ? reasons : []) {
+        const of = (held ?? []).filter(total => total.reason === reason);
         heldMails.set(
           {reason},
           of.reduce((sum, {count}) => sum + count, 0),

@@ -7,16 +7,17 @@ import {createMetrics} from '../http/metrics.ts';
 import type {LocalAddress} from '../mail/local-listener.ts';
 import type {Base} from './base.ts';
 import {type Closers, createClosers} from './closers.ts';
-import {openCluster} from './cluster.ts';
 import {dataFolder} from './data-folder.ts';
 import {requireFreeAddresses} from './free-addresses.ts';
-import {startTimers} from './jobs.ts';
+import {startJobs} from './jobs.ts';
 import {createRenewal, openListeners} from './listeners.ts';
 import {openConfig} from './live-settings.ts';
+import {nodeJobs} from './node-jobs.ts';
 import type {Phase} from './peer-listener.ts';
-import {openRecords} from './records.ts';
+import {openReplicatedRecords} from './replicated-records.ts';
 import {createServices} from './services.ts';
-import {openStorage} from './storage.ts';
+import {openSharedRecords} from './shared-records.ts';
+import {type OpenSharedStore, openStorage} from './storage.ts';
 import {openTrust} from './trust.ts';
 
 export interface RunningNode {
@@ -42,6 +43,7 @@ interface Needs {
   loaded: LoadedConfig;
   log: Logger;
   version: string;
+  openShared?: OpenSharedStore;
 }
 
 export const startNode = async (needs: Needs): Promise<RunningNode> => {
@@ -54,7 +56,7 @@ export const startNode = async (needs: Needs): Promise<RunningNode> => {
   }
 };
 
-const open = async ({data, loaded, log, version}: Needs, closers: Closers): Promise<RunningNode> => {
+const open = async ({data, loaded, log, version, openShared}: Needs, closers: Closers): Promise<RunningNode> => {
   const {now} = Date;
   const folder = dataFolder(data);
   let phase: Phase = 'starting';
@@ -63,26 +65,31 @@ const open = async ({data, loaded, log, version}: Needs, closers: Closers): Prom
   const {config} = loaded;
   const metrics = createMetrics(version);
 
-  const storage = await openStorage({folder, config, log, now, closers});
+  const storage = await openStorage({folder, config, log, now, closers, openShared});
   await requireFreeAddresses(config, {file: folder.config});
-  const {nodeId, nodeNo} = storage;
-  const records = await openRecords({...storage, log, now});
+  const {nodeId, nodeNo, engine} = storage;
+  const {settings} = running;
+  const recordsNeeds = {...storage, settings, log, now, closers};
+  const {records, openCluster} =
+    engine.kind === 'own'
+      ? await openReplicatedRecords(engine.store, recordsNeeds)
+      : await openSharedRecords(engine, recordsNeeds);
   const trust = await openTrust({folder, identity: {nodeId, nodeNo}, running, records, log, now});
   const fqdn = config.fqdn ?? hostname();
-  const base: Base = {config, settings: running.settings, fqdn, storage, records, trust, metrics, log, now};
+  const base: Base = {config, settings, fqdn, storage, records, trust, metrics, log, now};
   const cluster = openCluster(base, version, closers);
   const services = createServices(base, cluster);
-  closers.add(services.close);
+  closers.add(async () => void (await engine.settled(services.close())));
   const listeners = await openListeners(base, {cluster, services, phase: () => phase, closers});
   const renew = createRenewal(base, {cluster, services, listeners});
   const renewOrLog = async (isForced: boolean) =>
     renew(isForced).catch(error => log.error({err: error}, 'certificate renewal failed'));
-  const timers = startTimers(base, {links: cluster.links, services, renew});
+  const jobs = startJobs([...nodeJobs(base, {services, renew}), ...cluster.jobs], {engine, log});
   closers.add(async () => {
     // Jobs that wait for other nodes end when these connections close.
-    const idle = timers.stop();
+    const idle = Promise.all([jobs.stop(), services.postfixPoll?.stop()]);
     await cluster.links.stop();
-    await idle;
+    await engine.settled(idle);
   });
   phase = 'open';
   // Renewal that was due before the peers were connected.

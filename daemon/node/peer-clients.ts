@@ -42,13 +42,13 @@ export const openEvents = (
   {storage: {nodeId}, records, metrics, log, now}: Pick<Base, 'storage' | 'records' | 'metrics' | 'log' | 'now'>,
   peers: Peers,
 ) => {
-  const {configuration, keyDirectory: keys, domainDirectory: domains, peerStates} = records;
+  const {configuration, keyDirectory: keys, domainDirectory: domains, peerStates, requireFresh} = records;
   const bus = createEventBus({nodeId, now, onFailure: error => log.error({err: error}, 'publishing an event failed')});
   const elsewhere = createHoldEventListener({
     peers,
     onFailure: (node, error) => log.debug({node, err: error}, 'receiving events from a node failed'),
   });
-  const events = createEvents({keys, domains, configuration, subscribeToPeers: elsewhere.listen, now});
+  const events = createEvents({keys, domains, configuration, subscribeToPeers: elsewhere.listen, requireFresh, now});
 
   bus.subscribe(events.receive);
   publishConfigEvents({configuration, domains, keys, bus});

@@ -3,7 +3,7 @@ import {joinTokenIdIn} from '../cluster/join-token.ts';
 import {hostsIn, identityIn} from '../cluster/peer-identity.ts';
 import {createMetricsApp} from '../http/metrics-app.ts';
 import {createPeerApi} from '../http/peer/peer-app.ts';
-import {routePeerAdmission, routePeerCluster, routePeerEvents, routePeerTrust} from '../http/peer/routes-peer-cluster.ts';
+import {routePeerAdmission, routePeerEvents, routePeerTrust} from '../http/peer/routes-peer-cluster.ts';
 import {routePeerHold} from '../http/peer/routes-peer-hold.ts';
 import type {NodeIdentity} from '../services/access/actor.ts';
 import {validityOf} from '../services/cluster/certificate-names.ts';
@@ -12,14 +12,15 @@ import type {Cluster} from './cluster.ts';
 import {listenOf} from './free-addresses.ts';
 import {type Listener, listenHttp, listenMutualTls} from './listen.ts';
 import type {Services} from './services.ts';
+import {storeFaults} from './storage.ts';
 
 export const openPeerListener = async (
-  base: Pick<Base, 'config' | 'storage' | 'records' | 'trust' | 'log'>,
-  {peers, replicated}: Cluster,
+  base: Pick<Base, 'config' | 'records' | 'trust' | 'log'>,
+  cluster: Pick<Cluster, 'routes'>,
   services: Services,
 ) => {
-  const {config, storage, trust, log} = base;
-  const {nodeDirectory, membership} = base.records;
+  const {config, trust, log} = base;
+  const {nodeDirectory} = base.records;
   const isMember = ({nodeId, nodeNo}: NodeIdentity) => nodeDirectory.findByNo(nodeNo)?.node_id === nodeId;
   const noteNames = (no: number, hosts: string[]) =>
     void services.issuedNames
@@ -32,7 +33,7 @@ export const openPeerListener = async (
     wasRemoved,
     noteAddress: ({nodeNo}, remoteAddress) => services.colocatedNodes.noteAddress(nodeNo, remoteAddress),
     routes: [
-      routePeerCluster({...replicated, membership, nodeNo: storage.nodeNo, reach: peers.reach}),
+      ...cluster.routes,
       routePeerTrust({...services, hostsIn}),
       routePeerHold(services.forPeers),
       routePeerEvents(services.forPeers),
@@ -76,14 +77,14 @@ export const openMetricsListener = async (
   phase: () => Phase,
 ): Promise<Listener> => {
   const {config, records, trust, metrics, log} = base;
-  const {store, reserveFile} = base.storage;
+  const {store, engine, reserveFile} = base.storage;
   const app = createMetricsApp({
     metrics,
     log,
     source: {
       clusterStatus: services.cluster.status,
-      held: async () => store.hold.counts(),
-      outboxDepth: async () => store.outbox.depth(),
+      held: async () => (engine.isReachable() ? store.hold.counts() : undefined),
+      outboxDepth: async () => (engine.kind === 'own' ? engine.store.outbox.depth() : 0),
       clockSkews: records.peerStates.skews,
       hasSpace: reserveFile.hasSpace,
       certificates() {
@@ -94,7 +95,7 @@ export const openMetricsListener = async (
     unready: async () => [
       ...(phase() === 'open' ? [] : [`the node is ${phase()}`]),
       ...[records.membership.advice()].filter(advice => advice !== undefined),
-      ...[store.damage()].filter(text => text !== undefined).map(text => `the database is damaged: ${text}`),
+      ...storeFaults(engine),
       ...(reserveFile.hasSpace() ? [] : ['the disk is nearly full: new mail is answered 452']),
     ],
     // Mail does not depend on the other nodes, so their state is only a remark.

@@ -1,49 +1,45 @@
-// Replicated records, and the parts of them that are cached in memory.
+// Records of the configuration, as far as they are kept in memory. `replicated-records.ts` and `shared-records.ts` open them.
 import type {Logger} from 'pino';
 import type {ReserveFile} from '../hold/reserve-file.ts';
-import {createConfiguration} from '../replication/configuration.ts';
-import {findDamagedRecords} from '../replication/rebuild.ts';
-import {restampFuture} from '../replication/restamp.ts';
-import {createKeyDirectory} from '../services/access/key-directory.ts';
-import {createNodeDirectory, openMembership} from '../services/cluster/membership.ts';
-import {openPeerStates} from '../services/cluster/peer-states.ts';
-import {createDomainDirectory} from '../services/domains/domain-directory.ts';
-import type {NodeStore} from '../services/node-store.ts';
-import {CommandError} from './command-error.ts';
+import {createKeyDirectory, type KeyDirectory} from '../services/access/key-directory.ts';
+import type {RequireFresh} from '../services/access/keys.ts';
+import {createNodeDirectory, type Membership, type NodeDirectory, openMembership} from '../services/cluster/membership.ts';
+import {openPeerStates, type PeerStates} from '../services/cluster/peer-states.ts';
+import type {Presences} from '../services/cluster/presences.ts';
+import {createDomainDirectory, type DomainDirectory} from '../services/domains/domain-directory.ts';
+import type {ConfigStore, Store} from '../services/ports.ts';
+import type {LiveSettings} from './live-settings.ts';
 
-interface Needs {
-  store: NodeStore;
+export interface Records {
+  configuration: ConfigStore;
+  membership: Membership;
+  nodeDirectory: NodeDirectory;
+  keyDirectory: KeyDirectory;
+  domainDirectory: DomainDirectory;
+  peerStates: PeerStates;
+  requireFresh: RequireFresh;
+}
+
+/** What both makes of a store need to open the records. */
+export interface RecordsNeeds {
   nodeNo: number;
   reserveFile: ReserveFile;
+  settings(): LiveSettings;
   log: Logger;
   now: () => number;
 }
 
-export type Records = Awaited<ReturnType<typeof openRecords>>;
+interface DirectoriesNeeds extends Pick<RecordsNeeds, 'nodeNo' | 'reserveFile' | 'log' | 'now'> {
+  store: Store;
+  configuration: ConfigStore;
+  /** The number of the last event of another node that this node has applied. */
+  appliedOf(nodeNo: number): Promise<number>;
+  presences?: Presences;
+  requireFresh: RequireFresh;
+}
 
-export const openRecords = async ({store, nodeNo, reserveFile, log, now}: Needs) => {
-  const damaged = await findDamagedRecords(store.records);
-  if (damaged.length > 0)
-    throw new CommandError(
-      `the configuration has changed on the disk (${damaged.map(({kind, id}) => `${kind} ${id}`).join(', ')}); mfd repair takes these records out, or restore the database from a backup`,
-    );
-  const restampedCount = await reserveFile.withReserve(async () => restampFuture(store, now()));
-  if (restampedCount > 0)
-    log.warn({count: restampedCount}, 'configuration timestamps more than a day ahead of this clock were corrected');
-  const configuration = createConfiguration({
-    store,
-    nodeNo,
-    now,
-    withReserve: reserveFile.withReserve,
-    onListenerFailure: error => log.error({err: error}, 'a stored change could not be applied; retrying'),
-    onUnknownKinds: unknown =>
-      log.warn(
-        {kinds: unknown},
-        'another node sent record kinds that this version does not know; they were ignored; upgrade this node',
-      ),
-  });
-  // The readable tables are derived from the records, which have been checked.
-  await configuration.rebuild();
+export const openDirectories = async (needs: DirectoriesNeeds): Promise<Records> => {
+  const {store, configuration, nodeNo, reserveFile, log, now} = needs;
   const nodeDirectory = await createNodeDirectory(store, configuration);
   const membership = await openMembership({
     store,
@@ -57,9 +53,7 @@ export const openRecords = async ({store, nodeNo, reserveFile, log, now}: Needs)
     log.error(removal, 'this node was removed from its cluster: it serves no requests and accepts no mail; join it again'),
   );
   return {
-    membership,
-    configuration,
-    begunAt: await store.outbox.last(),
+    ...{membership, configuration, requireFresh: needs.requireFresh},
     nodeDirectory,
     keyDirectory: await createKeyDirectory(store, configuration),
     domainDirectory: await createDomainDirectory(store, configuration),
@@ -67,7 +61,8 @@ export const openRecords = async ({store, nodeNo, reserveFile, log, now}: Needs)
       store,
       directory: nodeDirectory,
       nodeNo,
-      appliedOf: store.applied.of,
+      appliedOf: needs.appliedOf,
+      ...(needs.presences && {presences: needs.presences}),
       now,
       monotonic: () => performance.now(),
     }),

@@ -5,7 +5,7 @@ import {isTokenFor} from '../cluster/join-token.ts';
 import {createKeyFailures} from '../services/access/key-failures.ts';
 import {createKeys} from '../services/access/keys.ts';
 import {createClusterRateLimits} from '../services/access/rate-limit.ts';
-import {createAudit, createAuditLog} from '../services/audit/audit.ts';
+import {createAudit, createAuditLog, createSharedAudit} from '../services/audit/audit.ts';
 import {createIssuedNames} from '../services/cluster/certificate-names.ts';
 import {createCluster} from '../services/cluster/cluster.ts';
 import {createJoinTokens} from '../services/cluster/join-tokens.ts';
@@ -31,9 +31,9 @@ export type Services = ReturnType<typeof createServices>;
 
 export const createServices = (base: Base, cluster: Cluster) => {
   const {config, settings, fqdn, records, trust, now} = base;
-  const {store, nodeId, nodeNo} = base.storage;
+  const {store, engine, nodeId, nodeNo} = base.storage;
   const {configuration, keyDirectory, domainDirectory, nodeDirectory, peerStates, membership} = records;
-  const {peers, links, replicated} = cluster;
+  const {peers, links, limiter, presences} = cluster;
   // Used until this node has announced the real address of its API.
   const expectedUrl = apiUrl(config, fqdn, listenOf(config.api.listen));
   const domains = createDomains({
@@ -51,15 +51,16 @@ export const createServices = (base: Base, cluster: Cluster) => {
   const {queue} = mail;
   return {
     ...access,
-    limits: createClusterRateLimits({limiter: replicated.limiter, sendHeartbeats: links.sendHeartbeats}),
+    limits: createClusterRateLimits({limiter, sendHeartbeats: links.sendHeartbeats}),
     domains,
     domainParts: createDomainParts({store, configuration, domains}),
     quarantine: mail.openQuarantine(others),
     cluster: createCluster({
-      store,
+      config: cluster.config,
+      ...(presences && {presences}),
       directory: nodeDirectory,
       peerStates,
-      refusals: replicated.refusals,
+      refusals: cluster.refusals,
       nodeId,
       nodeNo,
       hostname: fqdn,
@@ -68,7 +69,10 @@ export const createServices = (base: Base, cluster: Cluster) => {
       cutOffSince: trust.cutOff.since,
       now,
     }),
-    audit: createAudit({logs: () => [auditLog, ...others.auditLogs()], ask: others.ask}),
+    audit:
+      engine.kind === 'own'
+        ? createAudit({logs: () => [auditLog, ...others.auditLogs()], ask: others.ask})
+        : createSharedAudit(auditLog),
     events,
     forPeers: {queue, auditLog, actors, bus},
     ...mail,
@@ -88,9 +92,9 @@ const createAccess = (
   {authorities, links: {awaitReplication}}: Cluster,
 ) => {
   const {store, nodeId, nodeNo} = storage;
-  const {configuration, keyDirectory, domainDirectory: domains, nodeDirectory: directory} = records;
-  const keys = createKeys({store, configuration, directory: keyDirectory, domains, nodeId, awaitReplication, now});
-  const actors = createPeerActors({store, keys: keyDirectory, domains, now});
+  const {configuration, keyDirectory, domainDirectory: domains, nodeDirectory: directory, requireFresh} = records;
+  const keys = createKeys({store, configuration, directory: keyDirectory, domains, nodeId, awaitReplication, requireFresh, now});
+  const actors = createPeerActors({store, keys: keyDirectory, domains, requireFresh, now});
   const colocatedNodes = createColocatedNodes({nodeNo, ownAddresses});
   const issuedNames = createIssuedNames({store, hasAuthority: trust.hasAuthority, nodes: directory.list});
   const common = {configuration, authorities, directory, nodeNo, now};
@@ -106,7 +110,7 @@ const createAccess = (
     announcement: createNodeAnnouncement({configuration, nodeNo}),
     joinTokens: createJoinTokens({...common, actors, isOurs: token => isTokenFor(trust.ca, token)}),
     joining: createJoining({...common, store, issuedNames, colocatedNodes}),
-    removal: createRemoval({...common, keys, awaitReplication}),
+    removal: createRemoval({...common, keys, awaitReplication, sharesStore: storage.engine.kind === 'shared'}),
   };
 };
 

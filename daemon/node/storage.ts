@@ -1,6 +1,7 @@
 // Storage of a node, opened in an order that works even on a full disk.
-import {stat} from 'node:fs/promises';
+import {mkdir, rm, stat} from 'node:fs/promises';
 import {join} from 'node:path';
+import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
 import {createReserveFile, type ReserveFile} from '../hold/reserve-file.ts';
@@ -10,6 +11,7 @@ import type {NodeIdentity} from '../services/access/actor.ts';
 import type {NodeStore} from '../services/node-store.ts';
 import type {Store, StoreTransaction} from '../services/ports.ts';
 import type {SharedStore} from '../services/shared-store.ts';
+import {createStoreConnection, type StoreConnection} from '../shared-store/store-connection.ts';
 import {acquireLock, isDiskFull} from '../store/sqlite/database.ts';
 import {openSqliteStore} from '../store/sqlite/store.ts';
 import {findLostCommits} from '../store/sqlite/wal-file.ts';
@@ -20,8 +22,7 @@ import type {DataFolder} from './data-folder.ts';
 export interface Storage {
   nodeId: string;
   nodeNo: number;
-  store: NodeStore;
-  spool: Spool;
+  store: Store;
   engine: Engine;
   /** For mail in transit. */
   tmpDir: string;
@@ -29,7 +30,25 @@ export interface Storage {
 }
 
 /** The make of the store: a database and a spool of this node, or a database that all nodes share. */
-export type Engine = {kind: 'own'; store: NodeStore; spool: Spool} | {kind: 'shared'; store: SharedStore; isReachable(): boolean};
+export type Engine = OwnEngine | SharedEngine;
+
+interface OwnEngine {
+  kind: 'own';
+  store: NodeStore;
+  spool: Spool;
+  isReachable(): true;
+  settled(work: Promise<unknown>): Promise<unknown>;
+}
+
+export interface SharedEngine {
+  kind: 'shared';
+  store: SharedStore;
+  connection: StoreConnection;
+  /** Whether the store answers, and takes what this node writes. */
+  isReachable(): boolean;
+  /** Waits for work of a node that stops, but not for a store that does not answer. */
+  settled(work: Promise<unknown>): Promise<unknown>;
+}
 
 interface Needs {
   folder: DataFolder;
@@ -37,12 +56,16 @@ interface Needs {
   log: Logger;
   now: () => number;
   closers: Closers;
+  /** Opens the store that all nodes share, if the configuration names one. */
+  openShared: OpenSharedStore | undefined;
 }
 
-/** Refuses a folder that another process uses, and one without a database: a new empty database would make it another node. */
-export const openStorage = async ({folder, config, log, now, closers}: Needs): Promise<Storage> => {
-  if (!(await stat(folder.database).catch(() => undefined)))
-    throw new CommandError(`${folder.database} is gone; restore it from a backup, or make a new node in another folder`);
+export type OpenSharedStore = (folder: DataFolder) => Promise<{identity: NodeIdentity; store: SharedStore}>;
+
+/** Refuses a folder that another process uses. */
+export const openStorage = async (needs: Needs): Promise<Storage> => {
+  const {folder, config, log, closers, openShared} = needs;
+  if (!openShared) await requireDatabase(folder);
   const lock = await acquireLock(folder.lock);
   if (!lock) throw new CommandError(`another mfd is running on ${folder.root}`);
   closers.add(lock.release);
@@ -54,6 +77,16 @@ export const openStorage = async ({folder, config, log, now, closers}: Needs): P
     isDiskFull,
     onFull: () => log.error('the disk is full: the reserve file was deleted; new mail is answered 452'),
   });
+  return openShared ? openSharedStorage(needs, reserveFile, openShared) : openOwnStorage(needs, reserveFile);
+};
+
+/** A new empty database would make it another node. */
+const requireDatabase = async ({database}: DataFolder): Promise<void> => {
+  if (!(await stat(database).catch(() => undefined)))
+    throw new CommandError(`${database} is gone; restore it from a backup, or make a new node in another folder`);
+};
+
+const openOwnStorage = async ({folder, log, now, closers}: Needs, reserveFile: ReserveFile): Promise<Storage> => {
   const {withReserve} = reserveFile;
   await requireWholeLog(folder);
   const store = await withReserve(async () => openSqliteStore(folder.database));
@@ -65,7 +98,44 @@ export const openStorage = async ({folder, config, log, now, closers}: Needs): P
   const reconciled = await withReserve(async () => reconcile({store, spool, nodeId: identity.nodeId, now}));
   const isWhole = reconciled.lost.length + reconciled.damaged.length + reconciled.leftover.length === 0;
   log[isWhole ? 'info' : 'error']({...reconciled}, 'spool and index reconciled');
-  return {...identity, store, spool, engine: {kind: 'own', store, spool}, tmpDir: spool.tmpDir, reserveFile};
+  const engine: Engine = {kind: 'own', store, spool, isReachable: () => true, settled: async work => work};
+  return {...identity, store, engine, tmpDir: spool.tmpDir, reserveFile};
+};
+
+/** How long a node that stops waits for answers of the store. */
+const lastAnswersMs = 1000;
+
+const openSharedStorage = async (
+  {folder, log, closers}: Needs,
+  reserveFile: ReserveFile,
+  openShared: OpenSharedStore,
+): Promise<Storage> => {
+  const {identity, store} = await openShared(folder);
+  const settled = async (work: Promise<unknown>) => Promise.race([work, delay(lastAnswersMs, undefined, {ref: false})]);
+  closers.add(async () => void (await settled(store.close())));
+  const connection = createStoreConnection({
+    monotonic: () => performance.now(),
+    onLost: error => log.error({err: error}, 'the store cannot be reached: requests are answered 503, and mail 451'),
+    onBack: () => log.info('the store answers again'),
+  });
+  const tmpDir = join(folder.spool, 'tmp');
+  await reserveFile.withReserve(async () => makeEmpty(tmpDir));
+  const {isReachable} = connection;
+  return {...identity, store, engine: {kind: 'shared', store, connection, isReachable, settled}, tmpDir, reserveFile};
+};
+
+/** Its files belong to mail that was never acknowledged. */
+const makeEmpty = async (path: string): Promise<void> => {
+  await rm(path, {recursive: true, force: true});
+  await mkdir(path, {recursive: true, mode: 0o700});
+};
+
+/** Why a node with this store cannot take requests or mail, one line each. */
+export const storeFaults = (engine: Engine): string[] => {
+  if (!engine.isReachable()) return ['the store that the nodes share cannot be reached'];
+  if (engine.kind === 'shared') return [];
+  const damage = engine.store.damage();
+  return damage === undefined ? [] : [`the database is damaged: ${damage}`];
 };
 
 /** Runs before SQLite opens the log: SQLite would accept its readable part as complete and overwrite the rest. */

@@ -9,6 +9,8 @@ export interface Notifier {
   onChange(listener: Listener): void;
   /** Resolves once every listener was called; a failed listener is called again later. Never rejects. */
   publish(changed: ChangedKey[]): Promise<void>;
+  /** Whether a listener has failed and has not been called again with success since. */
+  isBehind(): boolean;
 }
 
 const backoff = {firstMs: 100, mostMs: 10_000};
@@ -46,7 +48,7 @@ export const createNotifier = (onFailure: (error: unknown) => void): Notifier =>
     return published;
   };
 
-  return {onChange: listener => void listeners.push(listener), publish};
+  return {onChange: listener => void listeners.push(listener), publish, isBehind: () => failures > 0};
 };
 
 const pauseMs = (failures: number): number => Math.min(backoff.mostMs, backoff.firstMs * 2 ** (failures - 1));

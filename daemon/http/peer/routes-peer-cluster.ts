@@ -14,7 +14,7 @@ import {
   recordsRequestSchema,
   removedSchema,
 } from '../../services/cluster/peer-protocol.ts';
-import type {HeartbeatExchange, Replication} from '../../services/cluster/replication-ports.ts';
+import type {HeartbeatExchange, Replication, ReplicationExchange} from '../../services/cluster/replication-ports.ts';
 import type {BusEvent, EventBus} from '../../services/events/event-bus.ts';
 import type {holdEventSchema} from '../../services/quarantine/peer-hold-protocol.ts';
 import {validate, validateParameters} from '../../services/validate.ts';
@@ -23,24 +23,19 @@ import {remoteAddressOf} from '../observe.ts';
 import {peerJsonBody} from '../request-input.ts';
 import {type PeerCtx, type PeerRouter, type PeerState, shownCertificateOf} from './peer-app.ts';
 
-interface Needs {
+interface LinkNeeds {
   membership: Pick<Membership, 'removedBy'>;
   nodeNo: number;
-  replication: Replication;
   exchange: HeartbeatExchange;
   /** See `Peers`. */
   reach(nodeNo: number): Promise<object>;
 }
 
-export const routePeerCluster =
-  ({replication, exchange, membership, nodeNo, reach}: Needs) =>
+export const routePeerLinks =
+  ({exchange, membership, nodeNo, reach}: LinkNeeds) =>
   (router: PeerRouter): void => {
     router.post('/heartbeat', peerJsonBody, async ctx => {
       reply(ctx, await exchange.answer(ctx.state.peer, validate(heartbeatSchema, ctx.state.body)));
-    });
-
-    router.post('/events', peerJsonBody, async ctx => {
-      reply(ctx, await exchange.receiveEvents(ctx.state.peer, validate(eventsRequestSchema, ctx.state.body)));
     });
 
     router.post('/stopping', async ctx => {
@@ -57,6 +52,19 @@ export const routePeerCluster =
       if (node_no !== nodeNo) throw new Fault('validation_failed', `this is node number ${nodeNo}`);
       membership.removedBy(ctx.state.peer.nodeId);
       reply(ctx, null);
+    });
+  };
+
+interface ReplicationNeeds {
+  replication: Pick<Replication, 'recordsPage' | 'records' | 'digestsPage'>;
+  exchange: Pick<ReplicationExchange, 'receiveEvents'>;
+}
+
+export const routePeerReplication =
+  ({replication, exchange}: ReplicationNeeds) =>
+  (router: PeerRouter): void => {
+    router.post('/events', peerJsonBody, async ctx => {
+      reply(ctx, await exchange.receiveEvents(ctx.state.peer, validate(eventsRequestSchema, ctx.state.body)));
     });
 
     router.get('/records', async ctx => {

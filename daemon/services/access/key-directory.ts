@@ -119,10 +119,13 @@ const openKeyUses = async (store: Store, isKnown: (keyId: number) => boolean): P
     },
     async flush() {
       if (unwritten.size === 0) return;
-      const batch = [...unwritten].flatMap(keyId => {
-        const at = latest.get(keyId);
-        return at === undefined ? [] : [{key_id: keyId, last_used_at: at}];
-      });
+      // In one order: the other nodes of a shared store write the same rows.
+      const batch = [...unwritten]
+        .toSorted((a, b) => a - b)
+        .flatMap(keyId => {
+          const at = latest.get(keyId);
+          return at === undefined ? [] : [{key_id: keyId, last_used_at: at}];
+        });
       unwritten.clear();
       try {
         await store.transaction(async tx => tx.keyUses.record(batch));

@@ -20,7 +20,10 @@ import type {Actor} from './actor.ts';
 import {hashKey, type KeyDirectory} from './key-directory.ts';
 
 export interface Keys {
-  /** The stored key with this value. Throws a Fault `key_missing` or `key_invalid` when there is none. */
+  /**
+   * The stored key with this value. Throws a Fault `key_missing` or `key_invalid` when there is none, and `unavailable` while nobody
+   * can say.
+   */
   identify(value: string | undefined): Promise<StoredApiKey>;
   /** The current access scope of a key. Records the use. Throws a Fault `key_revoked` or `key_expired`. */
   admit(key: StoredApiKey): AccessScope;
@@ -47,11 +50,13 @@ interface Needs {
   domains: DomainDirectory;
   nodeId: string;
   awaitReplication: AwaitReplication;
+  requireFresh?: RequireFresh;
   now: () => number;
 }
 
-export const createKeys = ({store, configuration, directory, domains, nodeId, awaitReplication, now}: Needs): Keys => {
-  const {requireActive, accessOf} = createAdmission({domains, now});
+export const createKeys = (needs: Needs): Keys => {
+  const {store, configuration, directory, domains, nodeId, awaitReplication, requireFresh, now} = needs;
+  const {requireActive, accessOf} = createAdmission(needs);
   // Fields are copied one by one: rest destructuring takes longer than everything else in this request.
   const toRecord = (key: StoredApiKey): ApiKey => ({
     id: key.id,
@@ -77,6 +82,7 @@ export const createKeys = ({store, configuration, directory, domains, nodeId, aw
 
   return {
     async identify(value) {
+      requireFresh?.();
       if (value === undefined || value === '') throw new Fault('key_missing', 'send an API key in the X-API-Key header');
       const key = isApiKeyValue(value) ? await directory.findByHash(hashKey(value)) : undefined;
       if (!key) throw new Fault('key_invalid', 'the API key is not known here; check that it was copied whole');
@@ -207,13 +213,23 @@ const byId = async (config: ConfigReads, id: number): Promise<StoredApiKey> => {
 // the request out, and repeatedly while an event stream is open.
 
 export interface Admission {
-  /** Throws a Fault `key_revoked` or `key_expired` for a key that is no longer active. */
+  /** Throws a Fault `key_revoked` or `key_expired` for a key that is no longer active, and whatever `requireFresh` throws. */
   requireActive(key: StoredApiKey): void;
   accessOf(key: StoredApiKey): AccessScope;
 }
 
-export const createAdmission = ({domains, now}: {domains: DomainDirectory; now: () => number}): Admission => ({
+/** Throws a Fault `unavailable` while the keys in memory may be outdated: the next change could be a revocation. */
+export type RequireFresh = () => void;
+
+interface AdmissionNeeds {
+  domains: DomainDirectory;
+  requireFresh?: RequireFresh;
+  now: () => number;
+}
+
+export const createAdmission = ({domains, requireFresh, now}: AdmissionNeeds): Admission => ({
   requireActive({revoked_at, expires_at}) {
+    requireFresh?.();
     if (revoked_at !== null) throw new Fault('key_revoked', 'the API key has been revoked; ask for a new one');
     if (expires_at !== null && Date.parse(expires_at) <= now())
       throw new Fault('key_expired', `the API key expired at ${expires_at}; ask for a new one`);

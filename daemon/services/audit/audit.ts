@@ -31,6 +31,11 @@ export const createAudit = ({logs, ask}: Needs): Audit => ({
   },
 });
 
+/** The log in a store that all nodes share, which has the entries of all of them. */
+export const createSharedAudit = (log: AuditLog): Audit => ({
+  list: async (actor, {limit, offset, ...filter}) => ({result: await log.list(filter, {limit, offset}, actor), unreachable: []}),
+});
+
 /** The log of this node. */
 export const createAuditLog = ({store, nodeId}: {store: Pick<Store, 'audit'>; nodeId: string}): AuditLog => ({
   nodeId,

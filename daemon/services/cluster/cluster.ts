@@ -1,10 +1,11 @@
 // Status of the cluster, as this node sees it.
 import type {ClusterStatus, License, Peer} from '../../../shared/cluster-status.ts';
 import {healthOf} from '../../../shared/health.ts';
-import type {Store} from '../ports.ts';
+import type {ConfigReads} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 import type {NodeDirectory} from './membership.ts';
 import type {PeerStates} from './peer-states.ts';
+import type {Presences} from './presences.ts';
 import type {Refusals} from './refusals.ts';
 
 export interface Cluster {
@@ -12,7 +13,9 @@ export interface Cluster {
 }
 
 interface Needs {
-  store: Store;
+  config: Pick<ConfigReads, 'configHash'>;
+  /** In a store that all nodes share. */
+  presences?: Pick<Presences, 'of'>;
   directory: NodeDirectory;
   peerStates: PeerStates;
   refusals: Pick<Refusals, 'whyOfPeer' | 'peersThatRefuse'>;
@@ -28,18 +31,18 @@ interface Needs {
 }
 
 export const createCluster = (needs: Needs): Cluster => {
-  const {store, directory, peerStates, refusals, nodeId, nodeNo, hostname, now} = needs;
+  const {config, presences, directory, peerStates, refusals, nodeId, nodeNo, hostname, now} = needs;
 
   const isRefused = (node: StoredNode): boolean =>
     refusals.whyOfPeer(node.id) !== undefined || peerStates.latest(node.id)?.outbox_refused === true;
 
   const own = async (generatedAt: string): Promise<Peer> => {
-    const {config_hash, changed_at_ms} = await store.config.configHash();
+    const {config_hash, changed_at_ms} = await config.configHash();
     return {
       node_id: nodeId,
       fqdn: directory.findByNo(nodeNo)?.fqdn ?? hostname,
       api_url: needs.apiUrl(),
-      last_seen: generatedAt,
+      last_seen: presences?.of(nodeNo)?.lastSeen ?? generatedAt,
       healthy: healthOf(0),
       config_hash,
       config_hash_age_s: Math.max(0, Math.floor((now() - changed_at_ms) / 1000)),

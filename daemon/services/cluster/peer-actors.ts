@@ -6,7 +6,7 @@ import {plainAddress} from '../../../shared/host-port.ts';
 import {narrower, type Permission, permissionsOf, scopesWith} from '../../../shared/scopes.ts';
 import type {Actor} from '../access/actor.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
-import {type Admission, createAdmission} from '../access/keys.ts';
+import {type Admission, createAdmission, type RequireFresh} from '../access/keys.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {Store} from '../ports.ts';
 import type {RelayedActor} from '../quarantine/peer-hold-protocol.ts';
@@ -26,6 +26,7 @@ interface Needs {
   store: Store;
   keys: KeyDirectory;
   domains: DomainDirectory;
+  requireFresh?: RequireFresh;
   now: () => number;
   /** How long to wait for an unknown key, which may have been created a moment ago. */
   patienceMs?: number;
@@ -33,8 +34,9 @@ interface Needs {
 
 const pollMs = 50;
 
-export const createPeerActors = ({store, keys, domains, now, patienceMs = 1500}: Needs): PeerActors => {
-  const {requireActive, accessOf}: Admission = createAdmission({domains, now});
+export const createPeerActors = (needs: Needs): PeerActors => {
+  const {store, keys, patienceMs = 1500} = needs;
+  const {requireActive, accessOf}: Admission = createAdmission(needs);
 
   /** Falls back to the store, because `mfd bootstrap-key` writes to the database of a running node. */
   const find = async (id: number) => keys.findById(id) ?? store.config.findApiKey({id});

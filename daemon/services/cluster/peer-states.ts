@@ -8,6 +8,7 @@ import {parseSafely} from '../validate.ts';
 import type {NodeDirectory} from './membership.ts';
 import {type Heartbeat, heartbeatSchema} from './peer-protocol.ts';
 import {createPeerSilences} from './peer-silences.ts';
+import type {Presences} from './presences.ts';
 
 export interface PeerStates {
   /** Records a received heartbeat or an answer to one. */
@@ -60,6 +61,8 @@ interface Needs {
   nodeNo: number;
   /** The number of the last event of another node that this node has applied. */
   appliedOf(nodeNo: number): Promise<number>;
+  /** In a store that all nodes share, a node lives while it writes to the store. */
+  presences?: Pick<Presences, 'of'>;
   now: () => number;
   monotonic: () => number;
 }
@@ -77,8 +80,9 @@ export const openPeerStates = async (needs: Needs): Promise<PeerStates> => {
   /** A monotonic time as wall clock time, ISO 8601. */
   const wallTimeOf = (ms: number): string => new Date(now() - (monotonic() - ms)).toISOString();
 
-  /** Milliseconds since the last heartbeat or, if there was none, since the node joined. */
+  /** Milliseconds since the node was last seen or, if it never was, since it joined. */
   const silenceMs = (node: StoredNode): number => {
+    if (needs.presences) return needs.presences.of(node.id)?.ageMs ?? Math.max(0, now() - Date.parse(node.created_at));
     const state = states.get(node.id);
     return state ? monotonic() - state.heardAtMs : Math.max(0, now() - Date.parse(node.created_at));
   };
@@ -127,6 +131,7 @@ export const openPeerStates = async (needs: Needs): Promise<PeerStates> => {
       const differsSince = isConnected(node) ? differing.get(node.id) : undefined;
       return {
         ...entryOf(node, {state: states.get(node.id), applied: await needs.appliedOf(node.id), ageMs: silenceMs(node), now}),
+        ...lastSeenOf(needs, node),
         unanswered_since: silentSince === undefined ? null : wallTimeOf(silentSince),
         unreachable_from: unreachableFrom(node.id),
         config_differs_since: differsSince === undefined ? null : wallTimeOf(differsSince),
@@ -142,6 +147,12 @@ export const openPeerStates = async (needs: Needs): Promise<PeerStates> => {
     },
     flush: async () => writeStates(needs, states, wallTimeOf),
   };
+};
+
+/** By the clock of the store that the nodes share. */
+const lastSeenOf = ({presences}: Needs, {id}: StoredNode): {last_seen: string} | undefined => {
+  const presence = presences?.of(id);
+  return presence && {last_seen: presence.lastSeen};
 };
 
 const readStates = async ({store, now, monotonic}: Needs): Promise<Map<number, State>> => {
@@ -162,11 +173,14 @@ const writeStates = async (
 ): Promise<void> => {
   const unwritten = [...states].filter(([id, {isWritten}]) => !isWritten && directory.findByNo(id));
   if (unwritten.length === 0) return;
-  const reports = unwritten.map(([node_no, {heartbeat, heardAtMs}]) => ({
-    node_no,
-    last_seen: wallTimeOf(heardAtMs),
-    report: heartbeat,
-  }));
+  // In one order: the other nodes of a shared store write the same rows.
+  const reports = unwritten
+    .toSorted(([a], [b]) => a - b)
+    .map(([node_no, {heartbeat, heardAtMs}]) => ({
+      node_no,
+      last_seen: wallTimeOf(heardAtMs),
+      report: heartbeat,
+    }));
   await store.transaction(async tx => {
     await tx.trust.savePeerReports(reports);
     await tx.trust.keepPeerReports(directory.list().map(({id}) => id));

@@ -32,9 +32,12 @@ interface Needs {
   authorities: Authorities;
   nodeNo: number;
   awaitReplication: AwaitReplication;
+  /** Whether a removed node still knows the password of the store that the others use. */
+  sharesStore?: boolean;
 }
 
-export const createRemoval = ({configuration, directory, keys, authorities, nodeNo, awaitReplication}: Needs): Removal => {
+export const createRemoval = (needs: Needs): Removal => {
+  const {configuration, directory, keys, authorities, nodeNo, awaitReplication, sharesStore = false} = needs;
   const requireRemovable = async (node: StoredNode, isForced: boolean): Promise<void> => {
     if (node.id === nodeNo) throw new Fault('conflict', `${node.node_id} is the node you ask; have another node remove it`);
     const holders = await authorities.holders();
@@ -61,13 +64,16 @@ export const createRemoval = ({configuration, directory, keys, authorities, node
         if (!node) throw unknown(nodeId);
         await requireRemovable(node, isForced);
         await tx.remove('node', node.id);
-        await tx.audit(actor, 'cluster.remove', nodeId, `number ${node.id}${isForced ? ', forced' : ''}`);
+        const details = [`number ${node.id}`, ...(isForced ? ['forced'] : []), ...(sharesStore ? [passwordAdvice] : [])];
+        await tx.audit(actor, 'cluster.remove', nodeId, details.join(', '));
         return revokesKeys ? revokeKeys(tx, actor, await activeKeysOf(tx.config, node)) : null;
       });
       return {unreachable: await awaitReplication(), removed};
     },
   };
 };
+
+const passwordAdvice = 'it still knows the password of the store: change it';
 
 const isCreatedOn = (nodeNo: number, {id}: {id: number}): boolean => makerOf({kind: 'api_key', id}) === nodeNo;
 

@@ -69,6 +69,9 @@ export interface HeartbeatExchange {
   receiveHeartbeat(from: NodeIdentity, heartbeat: Heartbeat): Promise<void>;
   /** The node has announced that it stops. */
   receiveStop(from: NodeIdentity): void;
+}
+
+export interface ReplicationExchange extends HeartbeatExchange {
   receiveEvents(from: NodeIdentity, request: EventsRequest): Promise<EventsAnswer>;
   /** Calls `listener` when records must be fetched from a node: it deleted events, or has events that this node has lost. */
   onBehind(listener: (nodeNo: number) => void): void;

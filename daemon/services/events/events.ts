@@ -5,7 +5,7 @@ import {Fault} from '../../../shared/fault.ts';
 import {type AccessScope, isWithinAccess, permissionsOf, type Scope, scopesWith} from '../../../shared/scopes.ts';
 import type {Actor} from '../access/actor.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
-import {createAdmission} from '../access/keys.ts';
+import {createAdmission, type RequireFresh} from '../access/keys.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {ConfigStore} from '../ports.ts';
 import type {BusEvent} from './event-bus.ts';
@@ -43,6 +43,7 @@ interface Needs {
   configuration: ConfigStore;
   /** Called for the first watch: subscribes to the events of the other nodes until `stop` is called. */
   subscribeToPeers(onEvent: (event: BusEvent) => void): {silent: Promise<string[]>; stop(): void};
+  requireFresh?: RequireFresh;
   now: () => number;
   limits?: typeof usualLimits;
 }
@@ -58,8 +59,9 @@ interface OpenWatch {
   watcher: Watcher;
 }
 
-export const createEvents = ({keys, domains, configuration, subscribeToPeers, now, limits = usualLimits}: Needs): Events => {
-  const {requireActive, accessOf} = createAdmission({domains, now});
+export const createEvents = (needs: Needs): Events => {
+  const {keys, configuration, subscribeToPeers, limits = usualLimits} = needs;
+  const {requireActive, accessOf} = createAdmission(needs);
   const open = new Set<OpenWatch>();
   let peers: ReturnType<typeof subscribeToPeers> | undefined;
   let timer: NodeJS.Timeout | undefined;

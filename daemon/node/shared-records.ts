@@ -1,0 +1,66 @@
+// Records of a node in a store that all nodes share: what is in memory follows the changes in the store.
+
+import {Fault} from '../../shared/fault.ts';
+import {createPresences} from '../services/cluster/presences.ts';
+import type {ChangedKey} from '../services/records.ts';
+import {startChangeFollower} from '../shared-store/change-follower.ts';
+import {createSharedConfiguration} from '../shared-store/shared-configuration.ts';
+import type {Closers} from './closers.ts';
+import type {OpenCluster} from './cluster.ts';
+import {openDirectories, type Records, type RecordsNeeds} from './records.ts';
+import {openSharedCluster} from './shared-cluster.ts';
+import type {SharedEngine} from './storage.ts';
+
+export const openSharedRecords = async (
+  {store, connection, settled}: SharedEngine,
+  needs: RecordsNeeds & {closers: Closers},
+): Promise<{records: Records; openCluster: OpenCluster}> => {
+  const {nodeNo, settings, log, now, closers} = needs;
+  const monotonic = () => performance.now();
+  const configuration = createSharedConfiguration({
+    store,
+    nodeNo,
+    now,
+    onListenerFailure(error) {
+      if (error instanceof Fault) connection.failed('reading', error);
+      else log.error({err: error}, 'a stored change could not be applied; retrying');
+    },
+  });
+  // Read before everything that is kept in memory, the number first: what changes meanwhile is read again.
+  const seq = await store.outbox.last();
+  const begun = {seq, ...(await store.config.configHash())};
+  const presences = createPresences({store, monotonic});
+  await presences.refresh();
+  const records = await openDirectories({
+    ...needs,
+    store,
+    configuration,
+    appliedOf: async () => 0,
+    presences,
+    requireFresh: connection.requireFresh,
+  });
+  const follower = startChangeFollower({
+    store,
+    configuration,
+    connection,
+    begun,
+    known: () => keysIn(records),
+    retentionMs: () => settings().keepMs,
+    monotonic,
+  });
+  closers.add(async () => void (await settled(follower.stop())));
+  const shared = {store, configuration, connection, follower, presences};
+  return {records, openCluster: (base, version, added) => openSharedCluster(base, shared, {version, closers: added})};
+};
+
+/** The keys of everything that is in memory. */
+const keysIn = ({nodeDirectory, keyDirectory, domainDirectory}: Records): ChangedKey[] => [
+  ...nodeDirectory.list().map(({id}) => ({kind: 'node' as const, id, parent_id: null})),
+  ...keyDirectory.list().map(({id}) => ({kind: 'api_key' as const, id, parent_id: null})),
+  // The filters and signing keys of a domain are read by its id: one key stands for all of them.
+  ...domainDirectory.list().flatMap(({id}): ChangedKey[] => [
+    {kind: 'domain', id, parent_id: null},
+    {kind: 'mail_filter', id, parent_id: id},
+    {kind: 'dkim_key', id, parent_id: id},
+  ]),
+];

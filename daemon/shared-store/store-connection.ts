@@ -1,0 +1,58 @@
+// Connection to the shared store, as far as this node can trust it: what is in memory is trusted only for some seconds after the store
+// has last confirmed it, because the next change could be a revocation.
+import {Fault} from '../../shared/fault.ts';
+
+/** What has to work: being told of changes, reading them, and noting that this node lives. */
+type Part = 'poll' | 'reading' | 'presence';
+
+export interface StoreConnection {
+  /** Whether the store has confirmed what is in memory at most 5 s ago. */
+  isFresh(): boolean;
+  /** Whether the store answers, and takes what this node writes. */
+  isReachable(): boolean;
+  /** Throws a Fault `unavailable` unless what is in memory is fresh. */
+  requireFresh(): void;
+  worked(part: Part): void;
+  failed(part: Part, error: unknown): void;
+  /** What is in memory is what the store had at `atMs` of the monotonic clock, or later. */
+  confirmed(atMs: number): void;
+}
+
+interface Needs {
+  /** Milliseconds, by a clock that never jumps. */
+  monotonic(): number;
+  /** Called once when the store is lost, and once when it is back. */
+  onLost(error: unknown): void;
+  onBack(): void;
+}
+
+const trustMs = 5000;
+const retryAfterSeconds = 2;
+
+export const createStoreConnection = ({monotonic, onLost, onBack}: Needs): StoreConnection => {
+  const failing = new Set<Part>();
+  let confirmedAtMs = Number.NEGATIVE_INFINITY;
+  const isFresh = (): boolean => monotonic() - confirmedAtMs <= trustMs;
+
+  return {
+    isFresh,
+    isReachable: () => failing.size === 0 && isFresh(),
+    requireFresh() {
+      if (isFresh()) return;
+      throw new Fault('unavailable', 'the store that the nodes share does not answer this node; try again in a few seconds', {
+        retryAfterSeconds,
+      });
+    },
+    worked(part) {
+      if (failing.delete(part) && failing.size === 0) onBack();
+    },
+    failed(part, error) {
+      const isFirst = failing.size === 0;
+      failing.add(part);
+      if (isFirst) onLost(error);
+    },
+    confirmed(atMs) {
+      confirmedAtMs = Math.max(confirmedAtMs, atMs);
+    },
+  };
+};

@@ -1,0 +1,78 @@
+// The configuration of one node in a store that all nodes share, and what it has in memory.
+
+import {createKeyDirectory} from '../../daemon/services/access/key-directory.ts';
+import {createNodeDirectory} from '../../daemon/services/cluster/membership.ts';
+import {createDomainDirectory} from '../../daemon/services/domains/domain-directory.ts';
+import type {ChangedKey} from '../../daemon/services/records.ts';
+import {startChangeFollower} from '../../daemon/shared-store/change-follower.ts';
+import {createSharedConfiguration} from '../../daemon/shared-store/shared-configuration.ts';
+import {createStoreConnection} from '../../daemon/shared-store/store-connection.ts';
+import type {PostgresSettings} from '../../daemon/store/postgres/connection.ts';
+import {openPostgresStore} from '../../daemon/store/postgres/store.ts';
+import {newFields} from './config-history.ts';
+import {cluster} from './shared-store.ts';
+import type {Teardown} from './store.ts';
+
+export type SharedNode = Awaited<ReturnType<typeof startSharedNode>>;
+
+const dayMs = 24 * 3600 * 1000;
+const retention = {spam: dayMs, phishing: dayMs, sandbox: dayMs, rbl: dayMs};
+
+interface Options {
+  nodeId?: string;
+  nodeNo?: number;
+  /** Whether the other nodes are told of its changes. */
+  notifies?: boolean;
+}
+
+export const startSharedNode = async (
+  t: Teardown,
+  settings: PostgresSettings,
+  {nodeId = 'alpha', nodeNo = 1, notifies = true}: Options = {},
+) => {
+  const opened = await openPostgresStore({settings, cluster, nodeId, nodeNo});
+  t.teardown(opened.close);
+  const store = {...opened, ...(!notifies && {notify: () => {}})};
+  const monotonic = () => performance.now();
+  const log: string[] = [];
+  const connection = createStoreConnection({monotonic, onLost: () => log.push('lost'), onBack: () => log.push('back')});
+  const configuration = createSharedConfiguration({
+    store,
+    nodeNo,
+    now: Date.now,
+    onListenerFailure: error => connection.failed('reading', error),
+  });
+  const begun = {seq: await store.outbox.last(), ...(await store.config.configHash())};
+  const directory = await createNodeDirectory(store, configuration);
+  const keyDirectory = await createKeyDirectory(store, configuration);
+  const domains = await createDomainDirectory(store, configuration);
+  const published: ChangedKey[][] = [];
+  configuration.onChange(async changed => void published.push(changed));
+  const follower = startChangeFollower({
+    store,
+    configuration,
+    connection,
+    begun,
+    known: () => [
+      ...directory.list().map(({id}) => ({kind: 'node' as const, id, parent_id: null})),
+      ...domains.list().map(({id}) => ({kind: 'domain' as const, id, parent_id: null})),
+    ],
+    retentionMs: () => retention,
+    monotonic,
+  });
+  t.teardown(follower.stop);
+  const change = configuration.change;
+  return {
+    ...{store, configuration, connection, follower, directory, keyDirectory, domains, published, log, nodeId, nodeNo},
+    addDomain: async (name: string): Promise<number> =>
+      change(async tx => {
+        const id = await tx.nextId('domain');
+        await tx.create('domain', id, {...newFields.domain(name), backend_servers: ['127.0.0.1:25'], created_at: tx.at});
+        return id;
+      }),
+    addNode: async (id: number, node_id: string): Promise<void> =>
+      change(async tx =>
+        tx.create('node', id, {node_id, fqdn: `${node_id}.test`, cluster_url: null, api_url: null, created_at: tx.at}),
+      ),
+  };
+};
