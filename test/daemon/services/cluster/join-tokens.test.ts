@@ -20,6 +20,7 @@ const joiner = {
   cluster_url: 'https://delta.test:8444',
   api_url: 'https://delta.test:8443',
   version: '1',
+  store: 'own' as const,
   node_csr: '',
   api_csr: '',
   api_hosts: ['delta.test'],
