@@ -30,6 +30,7 @@ const mayImport: Record<string, string[]> = {
   'daemon/store/sql': ['shared', ...services],
   'daemon/store/postgres': ['shared', ...services, 'daemon/store/sql'],
   'daemon/store/sqlite': ['shared', ...services, 'daemon/store/sql'],
+  'daemon/store/postgres': ['shared', ...services, 'daemon/store/sql'],
   // The ports are in words of the services.
   'daemon/services': amongServices('access', 'audit', 'cluster', 'quarantine'),
   'daemon/services/access': amongServices('cluster', 'domains'),
@@ -61,6 +62,7 @@ const mayImport: Record<string, string[]> = {
     'shared',
     ...services,
     'daemon/replication',
+    'daemon/store/postgres',
     'daemon/store/sqlite',
     'daemon/cluster',
     'daemon/config',
@@ -147,6 +149,7 @@ const mayImport: Record<string, string[]> = {
 const keptIn: Record<string, string[]> = {
   knex: ['daemon/store/sqlite'],
   sqlite3: ['daemon/store/sqlite'],
+  pg: ['daemon/store/postgres'],
   koa: ['daemon/http'],
   '@koa/router': ['daemon/http'],
   'prom-client': ['daemon/http'],

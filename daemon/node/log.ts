@@ -3,6 +3,7 @@
 import {fstatSync} from 'node:fs';
 import pino, {type Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
+import {postgresErrorText} from '../store/postgres/connection.ts';
 import {databaseErrorText} from '../store/sqlite/database.ts';
 
 /** `isForJournal`: each line begins with its priority. */
@@ -26,7 +27,7 @@ const levelOf = (line: string): LogLevel => (/^\{"level":"(\w+)"/.exec(line)?.[1
 export const describeError = (error: unknown, depth = 0): unknown => {
   if (!(error instanceof Error)) return String(error);
   const {code} = error as NodeJS.ErrnoException;
-  const message = databaseErrorText(error) ?? error.message;
+  const message = databaseErrorText(error) ?? postgresErrorText(error) ?? error.message;
   // A Fault is for callers and not a bug: its stack has no information that the message lacks.
   const stack = error instanceof Fault ? '' : (error.stack ?? '');
   // The stack begins with the message, which may have several lines.

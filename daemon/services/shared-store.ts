@@ -18,7 +18,7 @@ export interface SharedHeldQuery {
   postfixNodes(): Promise<string[]>;
 }
 
-/** Bytes of held mail, in chunks. They belong to the mails of the node in scope. */
+/** Bytes of the held mails of the node in scope. They go in the transaction that ends their mail. */
 export interface BodyReads {
   /** The bytes, read chunk by chunk; empty when there are none. */
   open(queueId: string): Readable;
@@ -27,7 +27,6 @@ export interface BodyReads {
 export interface BodyStore {
   /** Stores the bytes in chunks of 256 KiB, in this transaction. */
   write(queueId: string, bytes: AsyncIterable<Buffer>): Promise<void>;
-  remove(queueIds: readonly string[]): Promise<void>;
 }
 
 /** What the store knows of a node besides its record. */

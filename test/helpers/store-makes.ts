@@ -1,15 +1,21 @@
 // Implementations of the store. The tests of the ports run against each of them, and know nothing else about it.
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import {createConfiguration} from '../../daemon/replication/configuration.ts';
+import {createChange, createConfiguration} from '../../daemon/replication/configuration.ts';
+import {changedKeys, createNotifier} from '../../daemon/replication/notifier.ts';
 import type {ConfigStore, HeldQuery, Store} from '../../daemon/services/ports.ts';
+import type {SharedStore} from '../../daemon/services/shared-store.ts';
+import type {PostgresSettings} from '../../daemon/store/postgres/connection.ts';
+import {openPostgresStore} from '../../daemon/store/postgres/store.ts';
 import {openSqliteStore} from '../../daemon/store/sqlite/store.ts';
+import {cluster, newCluster} from './shared-store.ts';
 import {type Teardown, testFolder} from './store.ts';
+import {sharedPostgres, testWithPostgres} from './test-with-postgres.ts';
 
 export interface OpenStore {
   store: Store;
   config: ConfigStore;
-  heldQuery: HeldQuery;
+  heldQuery: Pick<HeldQuery, 'list' | 'groups'>;
   /** Closes it and opens it again, as a restarted node does. */
   reopen(): Promise<OpenStore>;
 }
@@ -17,7 +23,7 @@ export interface OpenStore {
 /** The node whose mail the store has. */
 export const nodeId = 'alpha';
 
-const openSqlite = async (t: Teardown, filename: string): Promise<OpenStore> => {
+const openSqlite = async (t: Teardown, filename: string): Promise<OpenStore & {heldQuery: HeldQuery}> => {
   const store = await openSqliteStore(filename);
   t.teardown(store.close);
   return {
@@ -31,9 +37,44 @@ const openSqlite = async (t: Teardown, filename: string): Promise<OpenStore> => 
   };
 };
 
-const makes = [{name: 'SQLite', open: async (t: Teardown) => openSqlite(t, join(await testFolder(t), 'mfd.db'))}];
+const sharedConfiguration = (store: SharedStore): ConfigStore => {
+  const {publish, onChange} = createNotifier(() => {});
+  const write = store.changeTransaction;
+  return {
+    change: createChange({write, publish: async changed => publish(changedKeys(changed)), nodeNo: 1, now: Date.now}),
+    onChange,
+  };
+};
+
+const openPostgres = async (t: Teardown, settings: PostgresSettings): Promise<OpenStore> => {
+  const store = await openPostgresStore({settings, cluster, nodeId, nodeNo: 1});
+  let isClosed = false;
+  const close = async () => {
+    if (!isClosed) await store.close();
+    isClosed = true;
+  };
+  t.teardown(close);
+  return {
+    store,
+    config: sharedConfiguration(store),
+    heldQuery: store.heldQuery,
+    async reopen() {
+      await close();
+      return openPostgres(t, settings);
+    },
+  };
+};
+
+const postgres = sharedPostgres();
+
+/** For what only the store of one node can do. */
+export const testSqlite = (
+  title: string,
+  work: (t: ExecutionContext, open: Awaited<ReturnType<typeof openSqlite>>) => Promise<void>,
+): void => test(`SQLite: ${title}`, async t => work(t, await openSqlite(t, join(await testFolder(t), 'mfd.db'))));
 
 /** Runs a test for each implementation of the store, with an empty store. */
 export const testStores = (title: string, work: (t: ExecutionContext, open: OpenStore) => Promise<void>): void => {
-  for (const {name, open} of makes) test(`${name}: ${title}`, async t => work(t, await open(t)));
+  testSqlite(title, work);
+  testWithPostgres(title, async t => work(t, await openPostgres(t, await newCluster(postgres()))));
 };

@@ -15,4 +15,5 @@ export const nodeEntry = (
   entry: Pick<NewAuditEntry, 'at' | 'action' | 'target' | 'detail'> & Partial<NewAuditEntry>,
 ): NewAuditEntry => ({key_id: null, remote_address: null, result: 'ok', ...entry});
 
-export type StoredAuditEntry = NewAuditEntry & {seq: number; hash: string; key_name: string | null};
+/** `node_id` only in a store that all nodes share. */
+export type StoredAuditEntry = NewAuditEntry & {seq: number; hash: string; key_name: string | null; node_id?: string};

@@ -1,39 +1,163 @@
-import type {SharedStore} from '../../services/shared-store.ts';
+// Implementation of the store ports with PostgreSQL: one database for all nodes of a cluster.
+import type pg from 'pg';
+import type {NodeIdentity} from '../../services/access/actor.ts';
+import type {OutboxStore, RecordStore, SequenceStore} from '../../services/node-store.ts';
+import type {StateStore, Store} from '../../services/ports.ts';
+import type {SharedStore, SharedTransaction} from '../../services/shared-store.ts';
+import {auditStore} from '../sql/audit.ts';
+import {configReads, recordStore} from '../sql/config-record.ts';
+import {holdStore, postfixRows} from '../sql/hold-store.ts';
+import {keyUseStore, sequenceStore, stateStore, writeState} from '../sql/local-state.ts';
+import {outboxStore} from '../sql/outbox.ts';
+import {trustStore} from '../sql/trust.ts';
+import {bodyReads, bodyStore, removeBodies} from './bodies.ts';
+import type {PostgresSettings} from './connection.ts';
+import {type Database, openDatabase} from './database.ts';
+import {dbOn, dialectOf, type PostgresDb, type Scope} from './dialect.ts';
+import {createSharedHeldQuery} from './held-query.ts';
+import {inspectPostgres, StoreRefusal} from './inspect.ts';
+import {leasesOn, presenceOn} from './nodes.ts';
+import {migrate} from './schema.ts';
+import {channel, startWatch} from './watch.ts';
 
-export interface PostgresSettings {
-  host: string;
-  port: number;
-  database: string;
-  user: string;
-  password?: string;
-  ca?: string;
-  hasTls: boolean;
-  pool: number;
-}
-
-export class StoreRefusal extends Error {
-  override name = 'StoreRefusal';
-}
-
-interface OpenNeeds {
+interface Needs extends NodeIdentity {
   settings: PostgresSettings;
-  nodeId: string;
-  nodeNo: number;
+  /** The fingerprint of the cluster's authority. */
   cluster: string;
-  onProblem?(error: Error): void;
 }
 
-export const openPostgresStore = async (_: OpenNeeds): Promise<SharedStore> => {
-  throw new StoreRefusal('not here yet');
+/** Makes the tables of a new cluster in an empty database. Throws a StoreRefusal. */
+export const createPostgresTables = async (settings: PostgresSettings, cluster: string): Promise<void> => {
+  const {hasCluster} = await inspectPostgres(settings, undefined);
+  if (hasCluster)
+    throw new StoreRefusal(
+      `the database ${settings.database} holds a cluster already; join it instead (mfd join), or name an empty one`,
+    );
+  const database = openDatabase({...settings, pool: 1});
+  try {
+    await database.transaction(async client => {
+      await migrate(client);
+      await writeState(dbOn(client, dialectOf({nodeId: '', claimant: ''})), 'cluster', cluster);
+    });
+  } finally {
+    await database.close();
+  }
 };
 
-export const createPostgresTables = async (_settings: PostgresSettings, _cluster: string): Promise<void> => {
-  throw new StoreRefusal('not here yet');
+/** Opens the store of an existing cluster, and upgrades its tables where needed. Throws a StoreRefusal. */
+export const openPostgresStore = async ({settings, cluster, ...identity}: Needs): Promise<SharedStore> => {
+  const {hasCluster} = await inspectPostgres(settings, cluster);
+  if (!hasCluster)
+    throw new StoreRefusal(
+      `the database ${settings.database} holds no cluster; make one with mfd init --store-url, or restore a backup`,
+    );
+  const database = openDatabase(settings);
+  await database.transaction(migrate);
+  return createPostgresStore({database, settings, identity});
 };
 
-export const inspectPostgres = async (
-  _settings: PostgresSettings,
-  _cluster: string | undefined,
-): Promise<{warnings: string[]}> => {
-  throw new StoreRefusal('not here yet');
+interface StoreNeeds {
+  database: Database;
+  settings: PostgresSettings;
+  /** This node. */
+  identity: NodeIdentity;
+}
+
+const createPostgresStore = ({database, settings, identity}: StoreNeeds): SharedStore => {
+  const notify = createNotify(database);
+
+  const inScope = (scope: Scope): SharedStore => {
+    const dialect = dialectOf(scope);
+    const db = dbOn(database, dialect);
+    const begin = (client: pg.PoolClient): SharedTransaction => transactionOn(dbOn(client, dialect), scope);
+    return {
+      ...readsOn(db, scope),
+      records: recordStore(db),
+      outbox: outboxStore(db),
+      bodies: bodyReads(db),
+      leases: leasesOn(db),
+      heldQuery: createSharedHeldQuery(db),
+      ...presenceOn(db, identity),
+      transaction: async work => database.transaction(async client => work(begin(client))),
+      changeTransaction: async work =>
+        database.transaction(async client => {
+          await client.query("SELECT pg_advisory_xact_lock(hashtext('mfd change'))");
+          return work(begin(client));
+        }),
+      of: nodeId => inScope({...scope, nodeId}),
+      watch: listeners => startWatch(settings, listeners),
+      notify,
+      close: database.close,
+    };
+  };
+  return inScope({nodeId: identity.nodeId, claimant: identity.nodeId});
+};
+
+/** A NOTIFY inside each transaction would take a lock over the whole database at its commit. Those that come together are one. */
+const createNotify = (database: Database): (() => void) => {
+  let isDue = false;
+  let isRunning = false;
+  const run = async (): Promise<void> => {
+    isRunning = true;
+    while (isDue) {
+      isDue = false;
+      await database.query(`NOTIFY ${channel}`).catch(() => {});
+    }
+    isRunning = false;
+  };
+  return () => {
+    isDue = true;
+    if (!isRunning) void run();
+  };
+};
+
+const readsOn = (db: PostgresDb, scope: Scope): Omit<Store, 'transaction'> => ({
+  config: configReads(db),
+  audit: auditStore(db),
+  hold: holdStore(db),
+  postfix: postfixRows(db),
+  trust: trustStore(db),
+  keyUses: keyUseStore(db),
+  state: ownState(db, scope),
+});
+
+const transactionOn = (tx: PostgresDb, scope: Scope): SharedTransaction => {
+  const hold = holdStore(tx);
+  const records: RecordStore = recordStore(tx);
+  const sequences: SequenceStore = sequenceStore(tx);
+  const outbox: OutboxStore = outboxStore(tx);
+  return {
+    config: configReads(tx),
+    audit: {
+      async append(...entries) {
+        if (entries.length === 0) return;
+        // Each entry contains the hash of the one before it.
+        await tx.run('SELECT pg_advisory_xact_lock(hashtext(?))', [`mfd audit ${scope.claimant}`]);
+        await auditStore(tx).append(...entries);
+      },
+    },
+    hold: {
+      ...hold,
+      async end(queueIds, from, ending) {
+        const ended = await hold.end(queueIds, from, ending);
+        await removeBodies(tx, [...ended]);
+        return ended;
+      },
+    },
+    postfix: postfixRows(tx),
+    trust: trustStore(tx),
+    keyUses: keyUseStore(tx),
+    state: ownState(tx, scope),
+    records,
+    sequences,
+    outbox,
+    bodies: bodyStore(tx),
+  };
+};
+
+/** Local state of the node in scope: the table is the same for all. */
+const ownState = (db: PostgresDb, {nodeId}: Scope): StateStore => {
+  const {read, write} = stateStore(db);
+  const nameOf = (name: string) => `${nodeId}/${name}`;
+  return {read: async name => read(nameOf(name)), write: async (name, value) => write(nameOf(name), value)};
 };

@@ -96,9 +96,15 @@ export const readCounts = async (db: Db): Promise<HeldCount[]> =>
     `SELECT ${countColumns.join(', ')} FROM held_count WHERE ${db.dialect.own.condition}count > 0 ORDER BY domain, reason, domain_id`,
   );
 
+export interface SqlCondition {
+  sql: string;
+  bindings: (string | number)[];
+}
+
 /** A query for the sum of the totals. */
-export const totalOf = ({domain, reason}: HoldFilter, scope: AccessScope): {sql: string; bindings: (string | number)[]} => {
+export const totalOf = ({domain, reason, node}: HoldFilter, scope: AccessScope, nodeColumn?: 'node_id'): SqlCondition => {
   const wanted = Object.entries({
+    ...(nodeColumn && {[nodeColumn]: node}),
     domain,
     reason,
     domain_id: scope.kind === 'domain' ? scope.domainId : scope.kind === 'none' ? -1 : undefined,
@@ -108,4 +114,24 @@ export const totalOf = ({domain, reason}: HoldFilter, scope: AccessScope): {sql:
     sql: `SELECT coalesce(sum(count), 0) AS total FROM held_count WHERE count > 0${conditions.map(({sql}) => sql).join('')}`,
     bindings: conditions.map(({value}) => value),
   };
+};
+
+/** The conditions that all makes have in common. `is_held` is written literally: a partial index needs it. */
+export const heldFilter = (filter: HoldFilter, scope: AccessScope): SqlCondition => {
+  const parts = ['is_held'];
+  const bindings: SqlCondition['bindings'] = [];
+  const add = (sql: string, value: string | number | undefined) => {
+    if (value === undefined) return;
+    parts.push(sql);
+    bindings.push(value);
+  };
+  if (scope.kind !== 'all') add('domain_id = ?', scope.kind === 'domain' ? scope.domainId : -1);
+  add('domain = ?', filter.domain);
+  add('reason = ?', filter.reason);
+  add(filter.sender === '' || filter.sender?.includes('@') ? 'folded_sender = ?' : 'sender_domain = ?', filter.sender);
+  add('arrived_at >= ?', filter.since);
+  add('arrived_at < ?', filter.until);
+  add('score >= ?', filter.min_score);
+  add('score <= ?', filter.max_score);
+  return {sql: parts.join(' AND '), bindings};
 };

@@ -5,7 +5,7 @@ import type {AccessScope} from '../../../shared/scopes.ts';
 import type {HeldGroup, HeldQuery} from '../../services/ports.ts';
 import {type HoldCursor, shownScore} from '../../services/quarantine/stored-mail.ts';
 import {type Db, query} from '../sql/db.ts';
-import {foldSubject, isCounted, totalOf} from '../sql/held-mail.ts';
+import {foldSubject, heldFilter, isCounted, type SqlCondition, totalOf} from '../sql/held-mail.ts';
 
 /** `nodeId` is the node of all mails in this database. */
 export const createHeldQuery = (read: Db, nodeId: string): HeldQuery => ({
@@ -82,14 +82,14 @@ const mailOf = (
   arrived_at,
 });
 
-const totalIn = (search: HeldSearch): Condition => {
+const totalIn = (search: HeldSearch): SqlCondition => {
   if (isCounted(search.filter)) return totalOf(search.filter, search.scope);
   if (search.withSubject !== undefined && isSubjectAlone(search)) return {sql: 'SELECT ?', bindings: [search.withSubject]};
   const {sql, bindings} = heldCondition(search);
   return {sql: `SELECT count(*) FROM held_mail WHERE ${sql}`, bindings};
 };
 
-const countOf = async (read: Db, {sql, bindings}: Condition): Promise<number> => {
+const countOf = async (read: Db, {sql, bindings}: SqlCondition): Promise<number> => {
   const [row] = await query<{count: number}>(read, `SELECT (${sql}) AS count`, bindings);
   return row?.count ?? 0;
 };
@@ -101,11 +101,6 @@ interface HeldSearch {
   ids?: string;
   /** Number of mails with the subject, if the index of subjects can answer that. */
   withSubject?: number;
-}
-
-interface Condition {
-  sql: string;
-  bindings: (string | number)[];
 }
 
 const searchOf = async (read: Db, filter: HoldFilter, scope: AccessScope): Promise<HeldSearch> => {
@@ -160,22 +155,14 @@ const isSubjectAlone = ({filter, scope}: HeldSearch): boolean =>
  * rows are walked in the order of the list until there are enough, the mails of a recipient are not collected first, as they may
  * be many.
  */
-const heldCondition = ({filter, scope, ids}: HeldSearch, isWalked = false): Condition => {
-  const parts = ['is_held'];
-  const bindings: Condition['bindings'] = [];
-  const add = (sql: string, value: string | number | undefined) => {
+const heldCondition = ({filter, scope, ids}: HeldSearch, isWalked = false): SqlCondition => {
+  const {sql, bindings} = heldFilter(filter, scope);
+  const parts = [sql];
+  const add = (condition: string, value: string | number | undefined) => {
     if (value === undefined) return;
-    parts.push(sql);
+    parts.push(condition);
     bindings.push(value);
   };
-  if (scope.kind !== 'all') add('domain_id = ?', scope.kind === 'domain' ? scope.domainId : -1);
-  add('domain = ?', filter.domain);
-  add('reason = ?', filter.reason);
-  add(filter.sender === '' || filter.sender?.includes('@') ? 'folded_sender = ?' : 'sender_domain = ?', filter.sender);
-  add('arrived_at >= ?', filter.since);
-  add('arrived_at < ?', filter.until);
-  add('score >= ?', filter.min_score);
-  add('score <= ?', filter.max_score);
   add(isWalked && ids === undefined ? ofRecipientWalked : ofRecipient, filter.recipient);
   add('held_mail.queue_id IN (SELECT value FROM json_each(?))', ids);
   // A lower bound that all mails meet: without one, SQLite walks an index without the subject and reads every row.

@@ -33,7 +33,7 @@ testStores(
 
     t.is(total, 4);
     t.deepEqual(
-      entries.map(({seq, hash, key_name, ...written}) => written),
+      entries.map(({seq, hash, key_name, node_id, ...written}) => written),
       [entry(3), entry(3), odd, entry(1)],
     );
     t.true(entries.every(({seq}, n) => n === 0 || seq < (entries[n - 1]?.seq ?? 0)));

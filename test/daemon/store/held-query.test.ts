@@ -4,7 +4,7 @@ import type {NewHeldMail} from '../../../daemon/services/quarantine/stored-mail.
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {reasons} from '../../../shared/reason.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
-import {nodeId, testStores} from '../../helpers/store-makes.ts';
+import {nodeId, testSqlite, testStores} from '../../helpers/store-makes.ts';
 import {oddSubjects, storedMail} from '../../helpers/stored-mail.ts';
 
 const mailWith = (at: number, second: number): NewHeldMail =>
@@ -58,7 +58,7 @@ testStores('pages are the whole list in parts, for every filter and reach', asyn
     }
 });
 
-testStores(
+testSqlite(
   'samples and positions say of the list what the list itself says, for every filter and reach',
   async (t, {store, heldQuery: query}) => {
     await holdMany(store);
@@ -151,6 +151,6 @@ testStores(
       mails.map(({queue_id}) => queue_id),
       ['Mail001996', 'Mail001993'],
     );
-    t.is((await query.samples({recipient: 'b@one.test'}, {kind: 'all'}, {offset: 0, stride: 500, limit: 9})).marks.length, 4);
+    t.is((await query.list({recipient: 'b@one.test'}, {kind: 'all'}, {limit: 1, offset: 1999})).mails.length, 1);
   },
 );

@@ -1,0 +1,62 @@
+// PostgreSQL's part of the shared SQL.
+import type {Db, Dialect} from '../sql/db.ts';
+
+/** Binds bytes as well. */
+export interface PostgresDb extends Db {
+  run(sql: string, values: readonly unknown[]): Promise<unknown[]>;
+}
+
+export interface Scope {
+  /** The node whose rows the statements mean. */
+  nodeId: string;
+  /** This node, which has the claims. */
+  claimant: string;
+}
+
+export const leaseSeconds = 30;
+
+export const dialectOf = ({nodeId, claimant}: Scope): Dialect => ({
+  rows: (table, columns) => `SELECT ${columns.join(', ')} FROM json_populate_recordset(NULL::${table}, ?::json)`,
+  values: type => `SELECT json_array_elements_text(?::json)::${type}`,
+  join: 'JOIN',
+  json: values => JSON.stringify(values, (_name, value) => (typeof value === 'string' ? storable(value) : value)),
+  own: {column: 'node_id, ', value: `${quoted(nodeId)}, `, condition: `node_id = ${quoted(nodeId)} AND `},
+  lease: {
+    taking: `, claimed_by = ${quoted(claimant)}, lease_until = now() + interval '${leaseSeconds} s'`,
+    isOwn: ` AND claimed_by = ${quoted(claimant)}`,
+  },
+});
+
+/** A text of SQL. The names of nodes have neither quotes nor backslashes. */
+const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** PostgreSQL's texts have no character 0, and no half of a surrogate pair; the subject of a mail may have both. */
+const storable = (text: string): string => text.replaceAll(/[\0\p{Surrogate}]/gu, '\ufffd');
+
+interface Queryable {
+  query(sql: string, values: unknown[]): Promise<{rows: unknown[]}>;
+}
+
+/** `client`: a connection, or a pool that takes one for each statement. */
+export const dbOn = (client: Queryable, dialect: Dialect): PostgresDb => ({
+  dialect,
+  async run(sql, values) {
+    const bound = values.map(value => (typeof value === 'string' ? storable(value) : value));
+    return (await client.query(numbered(sql), bound)).rows;
+  },
+});
+
+/** Statements by their form with `?`. There are about a hundred; their values are no part of them. */
+const numberedForms = new Map<string, string>();
+
+const numbered = (sql: string): string => {
+  const known = numberedForms.get(sql);
+  if (known !== undefined) return known;
+  let count = 0;
+  const form = sql.replaceAll('?', () => {
+    count += 1;
+    return `$${count}`;
+  });
+  numberedForms.set(sql, form);
+  return form;
+};

@@ -1,0 +1,81 @@
+// Queries of the held mail of all nodes.
+import type {HeldMail, SummaryGroup, SymbolScore} from '../../../shared/held-mail.ts';
+import type {HoldFilter} from '../../../shared/hold-filter.ts';
+import type {AccessScope} from '../../../shared/scopes.ts';
+import {shownScore} from '../../services/quarantine/stored-mail.ts';
+import type {SharedHeldQuery} from '../../services/shared-store.ts';
+import {type Db, query} from '../sql/db.ts';
+import {foldSubject, heldFilter, isCounted, type SqlCondition, totalOf} from '../sql/held-mail.ts';
+
+export const createSharedHeldQuery = (db: Db): SharedHeldQuery => ({
+  async list(filter, scope, {limit, offset}) {
+    const {sql, bindings} = conditionOf(filter, scope);
+    const total = totalIn(filter, scope);
+    // One statement, so that both results are of one moment. A page after the end is one row without a mail.
+    const rows = await query<(MailRow | {queue_id: null}) & {total: number}>(
+      db,
+      `SELECT * FROM (SELECT (${total.sql}) AS total) AS counted LEFT JOIN (
+         SELECT ${columns} FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?
+       ) AS page ON true ${order}`,
+      [...total.bindings, ...bindings, limit, offset],
+    );
+    return {mails: rows.flatMap(row => (row.queue_id === null ? [] : [mailOf(row)])), total: rows[0]?.total ?? 0};
+  },
+
+  async groups(filter, scope) {
+    const {sql, bindings} = conditionOf(filter, scope);
+    return query<SummaryGroup>(
+      db,
+      `SELECT node_id, domain, reason, count(*) AS count, sum(size_bytes) AS size_bytes, min(arrived_at) AS oldest_arrived_at
+       FROM held_mail WHERE ${sql} GROUP BY node_id, domain, reason ORDER BY domain, reason, node_id`,
+      bindings,
+    );
+  },
+
+  async postfixNodes() {
+    const sql = "SELECT DISTINCT node_id FROM held_mail WHERE is_held AND keeper = 'postfix' ORDER BY node_id";
+    return (await query<{node_id: string}>(db, sql)).map(({node_id}) => node_id);
+  },
+});
+
+const order = 'ORDER BY arrived_at DESC, node_id, queue_id';
+
+const columns = 'node_id, queue_id, sender, recipients, subject, score, symbols, reason, size_bytes, arrived_at';
+
+type MailRow = Omit<HeldMail, 'recipients' | 'symbols'> & {recipients: string; symbols: string};
+
+const mailOf = ({node_id, queue_id, sender, recipients, subject, score, symbols, reason, size_bytes, arrived_at}: MailRow) => ({
+  node_id,
+  queue_id,
+  sender,
+  recipients: JSON.parse(recipients) as string[],
+  subject,
+  score: shownScore(score),
+  symbols: (JSON.parse(symbols) as SymbolScore[]).map(({name}) => name),
+  reason,
+  size_bytes,
+  arrived_at,
+});
+
+const totalIn = (filter: HoldFilter, scope: AccessScope): SqlCondition => {
+  if (isCounted(filter)) return totalOf(filter, scope, 'node_id');
+  const {sql, bindings} = conditionOf(filter, scope);
+  return {sql: `SELECT count(*) FROM held_mail WHERE ${sql}`, bindings};
+};
+
+const conditionOf = (filter: HoldFilter, scope: AccessScope): SqlCondition => {
+  const {sql, bindings} = heldFilter(filter, scope);
+  const parts = [sql];
+  const add = (condition: string, value: string | undefined) => {
+    if (value === undefined) return;
+    parts.push(condition);
+    bindings.push(value);
+  };
+  add('node_id = ?', filter.node);
+  add('(node_id, queue_id) IN (SELECT node_id, queue_id FROM held_recipient WHERE recipient = ?)', filter.recipient);
+  add('folded_subject LIKE ?', filter.subject === undefined ? undefined : containing(foldSubject(filter.subject)));
+  return {sql: parts.join(' AND '), bindings};
+};
+
+/** A pattern of LIKE for texts that contain `text`. */
+const containing = (text: string): string => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;

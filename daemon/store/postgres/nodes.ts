@@ -1,0 +1,47 @@
+// What nodes write about themselves: that they live, and that they still work on the mails they have claimed.
+import type {Reason} from '../../../shared/reason.ts';
+import type {NodeIdentity} from '../../services/access/actor.ts';
+import type {Leases, NodePresence, SharedStore} from '../../services/shared-store.ts';
+import {query} from '../sql/db.ts';
+import {leaseSeconds, type PostgresDb} from './dialect.ts';
+
+type PresenceRow = Omit<NodePresence, 'retention_ms'> & {retention_ms: string};
+
+const reading = `
+SELECT node_no, node_id, to_char(last_seen AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS last_seen,
+  extract(epoch FROM now() - last_seen)::double precision AS "ageSeconds", seq, retention_ms
+FROM node_presence ORDER BY node_id`;
+
+const writing = `
+INSERT INTO node_presence (node_id, node_no, last_seen, seq, retention_ms) VALUES (?, ?, now(), ?, ?)
+ON CONFLICT (node_id) DO UPDATE SET node_no = excluded.node_no, last_seen = excluded.last_seen, seq = excluded.seq,
+  retention_ms = excluded.retention_ms`;
+
+export const presenceOn = (db: PostgresDb, {nodeId, nodeNo}: NodeIdentity): Pick<SharedStore, 'presence' | 'notePresence'> => ({
+  async presence() {
+    const rows = await query<PresenceRow>(db, reading);
+    return rows.map(row => ({...row, retention_ms: JSON.parse(row.retention_ms) as Record<Reason, number>}));
+  },
+  notePresence: async ({seq, retention_ms}) =>
+    void (await query(db, writing, [nodeId, nodeNo, seq, JSON.stringify(retention_ms)])),
+});
+
+const claimed = "is_held AND state <> 'held'";
+const extension = `lease_until = now() + interval '${leaseSeconds} s'`;
+
+export const leasesOn = (db: PostgresDb): Leases => {
+  const {own, lease} = db.dialect;
+  return {
+    renew: async () => void (await db.run(`UPDATE held_mail SET ${extension} WHERE ${claimed}${lease.isOwn}`, [])),
+    async isOwn(queueId) {
+      const isLive = `${own.condition}queue_id = ? AND ${claimed} AND lease_until > now()${lease.isOwn}`;
+      const rows = await db.run(`UPDATE held_mail SET ${extension} WHERE ${isLive} RETURNING queue_id`, [queueId]);
+      return rows.length === 1;
+    },
+    async giveBack() {
+      const sql = `UPDATE held_mail SET state = 'held', acted_by_key_id = NULL, claimed_by = NULL, lease_until = NULL
+        WHERE ${claimed} AND keeper = 'spool' AND lease_until < now() RETURNING queue_id`;
+      return (await db.run(sql, [])).length;
+    },
+  };
+};

@@ -1,0 +1,133 @@
+// Tables of a cluster in PostgreSQL.
+import type pg from 'pg';
+
+interface Migration {
+  name: string;
+  sql: string;
+}
+
+/** Texts are compared byte by byte, as SQLite does. */
+const text = 'text COLLATE "C"';
+
+const configuration = `
+CREATE TABLE local_state (name ${text} PRIMARY KEY, value ${text} NOT NULL);
+CREATE TABLE config_record (
+  kind ${text} NOT NULL, id bigint NOT NULL, fields ${text} NOT NULL, deleted ${text}, unique_key ${text}, parent_id bigint,
+  digest ${text} NOT NULL, PRIMARY KEY (kind, id)
+);
+CREATE INDEX config_record_by_unique_key ON config_record (kind, unique_key);
+CREATE INDEX config_record_by_parent ON config_record (kind, parent_id);
+CREATE TABLE outbox (seq bigint PRIMARY KEY, event ${text} NOT NULL);`;
+
+/** Live configuration records in their readable form. */
+const readable = `
+CREATE TABLE node (
+  id bigint PRIMARY KEY, node_id ${text} NOT NULL, fqdn ${text} NOT NULL, created_at ${text} NOT NULL,
+  cluster_url ${text}, api_url ${text}, smtp_listen ${text}
+);
+CREATE TABLE domain (
+  id bigint PRIMARY KEY, name ${text} NOT NULL UNIQUE, direction ${text} NOT NULL, active boolean NOT NULL,
+  backend_servers ${text} NOT NULL, quarantine_threshold double precision NOT NULL, reject_threshold double precision NOT NULL,
+  dkim_active boolean NOT NULL, dmarc_reporting boolean NOT NULL, tenant_id ${text} NOT NULL, created_at ${text} NOT NULL,
+  updated_at ${text} NOT NULL
+);
+CREATE TABLE api_key (
+  id bigint PRIMARY KEY, name ${text} NOT NULL, key_hash ${text} NOT NULL UNIQUE, key_prefix ${text} NOT NULL, scope ${text} NOT NULL,
+  rate_limit_per_minute bigint NOT NULL, domain_id bigint, domain ${text}, expires_at ${text}, revoked_at ${text},
+  created_at ${text} NOT NULL
+);
+CREATE TABLE key_use (key_id bigint PRIMARY KEY, last_used_at ${text} NOT NULL);
+CREATE TABLE mail_filter (
+  id bigint PRIMARY KEY, domain_id bigint NOT NULL, action ${text} NOT NULL, match ${text} NOT NULL, pattern ${text} NOT NULL,
+  created_at ${text} NOT NULL, header ${text}, comment ${text}, score double precision
+);
+CREATE INDEX mail_filter_by_domain ON mail_filter (domain_id);
+CREATE TABLE dkim_key (
+  id bigint PRIMARY KEY, domain_id bigint NOT NULL, selector ${text} NOT NULL, algorithm ${text} NOT NULL,
+  public_key ${text} NOT NULL, private_key_pem ${text} NOT NULL, created_at ${text} NOT NULL, UNIQUE (domain_id, selector)
+);`;
+
+const nodes = `
+CREATE TABLE join_token (id ${text} PRIMARY KEY, created_at ${text} NOT NULL, expires_at ${text} NOT NULL, used_at ${text});
+CREATE TABLE issued_name (node_no bigint NOT NULL, host ${text} NOT NULL, PRIMARY KEY (node_no, host));
+CREATE TABLE peer_report (node_no bigint PRIMARY KEY, last_seen ${text} NOT NULL, report ${text} NOT NULL);
+CREATE TABLE node_presence (
+  node_id ${text} PRIMARY KEY, node_no bigint NOT NULL, last_seen timestamptz NOT NULL, seq bigint NOT NULL, retention_ms ${text} NOT NULL
+);
+CREATE TABLE audit (
+  node_id ${text} NOT NULL, seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, at ${text} NOT NULL, key_id bigint,
+  action ${text} NOT NULL, target ${text} NOT NULL, remote_address ${text}, result ${text} NOT NULL, detail ${text} NOT NULL,
+  hash ${text} NOT NULL
+);
+CREATE INDEX audit_by_time ON audit (at DESC, node_id, seq DESC);
+CREATE INDEX audit_by_key ON audit (key_id);
+CREATE INDEX audit_by_action ON audit (action);
+CREATE INDEX audit_by_node ON audit (node_id, seq);`;
+
+/** Columns of an index in the order of the list. */
+const order = 'arrived_at DESC, node_id, queue_id';
+
+const hold = `
+CREATE EXTENSION IF NOT EXISTS pg_trgm;
+CREATE TABLE held_mail (
+  node_id ${text} NOT NULL, queue_id ${text} NOT NULL, state ${text} NOT NULL, is_held boolean NOT NULL, direction ${text} NOT NULL,
+  domain ${text} NOT NULL, domain_id bigint NOT NULL, sender ${text} NOT NULL, sender_domain ${text} NOT NULL,
+  folded_sender ${text} NOT NULL, recipients ${text} NOT NULL, subject ${text} NOT NULL, folded_subject ${text} NOT NULL,
+  reason ${text} NOT NULL, symbols ${text} NOT NULL, score double precision NOT NULL, size_bytes bigint NOT NULL,
+  arrived_at ${text} NOT NULL, is_utf8 boolean NOT NULL, is_eight_bit boolean NOT NULL, client_ip ${text} NOT NULL, helo ${text} NOT NULL,
+  keeper ${text} NOT NULL, queued_at bigint, sha256 ${text} NOT NULL, acted_at ${text}, acted_by_key_id bigint,
+  claimed_by ${text}, lease_until timestamptz, PRIMARY KEY (node_id, queue_id)
+);
+${['', 'domain_id', 'domain', 'reason', 'folded_sender', 'sender_domain', 'score']
+  .map(
+    column => `CREATE INDEX held_mail_by_${column || 'arrived'} ON held_mail (${column && `${column}, `}${order}) WHERE is_held;`,
+  )
+  .join('\n')}
+CREATE INDEX held_mail_by_subject ON held_mail USING gin (folded_subject gin_trgm_ops) WHERE is_held;
+CREATE INDEX held_mail_acted ON held_mail (acted_at) WHERE NOT is_held;
+CREATE INDEX held_mail_claimed ON held_mail (lease_until) WHERE is_held AND state <> 'held';
+CREATE INDEX held_mail_in_postfix ON held_mail (node_id) WHERE is_held AND keeper = 'postfix';
+CREATE TABLE held_recipient (
+  node_id ${text} NOT NULL, queue_id ${text} NOT NULL, recipient ${text} NOT NULL, PRIMARY KEY (recipient, node_id, queue_id),
+  FOREIGN KEY (node_id, queue_id) REFERENCES held_mail ON DELETE CASCADE
+);
+CREATE INDEX held_recipient_by_mail ON held_recipient (node_id, queue_id);
+CREATE TABLE held_count (
+  node_id ${text} NOT NULL, domain_id bigint NOT NULL, domain ${text} NOT NULL, reason ${text} NOT NULL, count bigint NOT NULL,
+  size_bytes bigint NOT NULL, PRIMARY KEY (node_id, domain_id, domain, reason)
+);
+CREATE TABLE held_body (
+  node_id ${text} NOT NULL, queue_id ${text} NOT NULL, part integer NOT NULL, bytes bytea NOT NULL, PRIMARY KEY (node_id, queue_id, part)
+);
+-- Most mail does not compress well, and what does costs processor time on the only server.
+ALTER TABLE held_body ALTER COLUMN bytes SET STORAGE EXTERNAL;`;
+
+/** A released migration is never edited: add new ones below. */
+const all: readonly Migration[] = [{name: '0001_first', sql: configuration + readable + nodes + hold}];
+
+const table = 'schema_migration';
+
+/** Whether the database has the tables of a cluster. */
+export const hasTables = async (client: pg.ClientBase): Promise<boolean> => {
+  const {rows} = await client.query<{is_there: boolean}>(`SELECT to_regclass('${table}') IS NOT NULL AS is_there`);
+  return rows[0]?.is_there === true;
+};
+
+/** Migrations that a newer version has made. */
+export const unknownMigrations = async (client: pg.ClientBase): Promise<string[]> =>
+  (await appliedMigrations(client)).filter(name => !all.some(known => known.name === name));
+
+/** Makes the tables, or upgrades those of an earlier version, in the caller's transaction. Nodes that start together take turns. */
+export const migrate = async (client: pg.ClientBase): Promise<void> => {
+  await client.query("SELECT pg_advisory_xact_lock(hashtext('mfd schema'))");
+  await client.query(`CREATE TABLE IF NOT EXISTS ${table} (name ${text} PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())`);
+  const applied = await appliedMigrations(client);
+  for (const {name, sql} of all) {
+    if (applied.includes(name)) continue;
+    await client.query(sql);
+    await client.query(`INSERT INTO ${table} (name) VALUES ($1)`, [name]);
+  }
+};
+
+const appliedMigrations = async (client: pg.ClientBase): Promise<string[]> =>
+  (await client.query<{name: string}>(`SELECT name FROM ${table}`)).rows.map(({name}) => name);
