@@ -19,7 +19,7 @@ import {CommandError, UsageError} from './node/command-error.ts';
 import {dataFolder} from './node/data-folder.ts';
 import {isJournal, withPriority} from './node/log.ts';
 import type {RunningNode} from './node/node.ts';
-import {StoreRefusal} from './store/postgres/store.ts';
+import {StoreRefusal} from './store/postgres/inspect.ts';
 import {databaseErrorText, isDamaged, isOtherSchema} from './store/sqlite/database.ts';
 
 export const main = async (args: string[]): Promise<number> => {

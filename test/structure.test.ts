@@ -30,7 +30,6 @@ const mayImport: Record<string, string[]> = {
   'daemon/store/sql': ['shared', ...services],
   'daemon/store/postgres': ['shared', ...services, 'daemon/store/sql'],
   'daemon/store/sqlite': ['shared', ...services, 'daemon/store/sql'],
-  'daemon/store/postgres': ['shared', ...services, 'daemon/store/sql'],
   // The ports are in words of the services.
   'daemon/services': amongServices('access', 'audit', 'cluster', 'quarantine'),
   'daemon/services/access': amongServices('cluster', 'domains'),

@@ -2,7 +2,7 @@
 import {writeFile} from 'node:fs/promises';
 import {createAuthority} from '../cluster/certificates.ts';
 import {createClusterAuthority} from '../cluster/join-token.ts';
-import type {StoreSettings} from '../config/store-url.ts';
+import type {StoreSettings} from '../config/store-settings.ts';
 import {makePairs} from '../node/certificate-renewal.ts';
 import {CommandError} from '../node/command-error.ts';
 import {syncFolders} from '../node/data-folder.ts';
@@ -12,7 +12,8 @@ import {apiHosts} from '../node/tls-files.ts';
 import {createChange, createConfiguration} from '../replication/configuration.ts';
 import {insertKey} from '../services/access/keys.ts';
 import type {ConfigStore} from '../services/ports.ts';
-import {createPostgresTables, inspectPostgres, openPostgresStore} from '../store/postgres/store.ts';
+import {inspectPostgres} from '../store/postgres/inspect.ts';
+import {createPostgresTables, openPostgresStore} from '../store/postgres/store.ts';
 import {openSqliteStore} from '../store/sqlite/store.ts';
 import {createTlsFolder, prepareFolder, writeConfig} from './new-folder.ts';
 import {localAddresses, type NewNode, type NewNodeOptions, planNode} from './new-node.ts';
@@ -41,7 +42,7 @@ export const initialise = async (options: NewNodeOptions, {beforeCreating, warn}
   requireStoreUrl(options);
   const planned = await planNode(options);
   await beforeCreating?.(planned);
-  for (const warning of planned.store ? (await inspectPostgres(planned.store, undefined)).warnings : []) warn(warning);
+  if (planned.store) await requireEmpty(planned.store, warn);
   const {folder, nodeId, config} = planned;
 
   const prepared = await prepareFolder(planned);
@@ -52,6 +53,15 @@ export const initialise = async (options: NewNodeOptions, {beforeCreating, warn}
     await prepared.restore();
     throw error;
   }
+};
+
+const requireEmpty = async (settings: StoreSettings, warn: Needs['warn']): Promise<void> => {
+  const {hasCluster, warnings} = await inspectPostgres(settings, undefined);
+  if (hasCluster)
+    throw new CommandError(
+      `the database ${settings.database} holds a cluster already; join it instead (mfd join), or name an empty database`,
+    );
+  for (const warning of warnings) warn(warning);
 };
 
 /** Resolves with the first key. */

@@ -22,11 +22,12 @@ export interface Ticket extends JoinToken {
 export interface Admitter extends DiscoveredCa {
   /** Where `peer` listens for other nodes. */
   address: HostPort;
-  client: PeerClient;
+  /** Each request has a client of its own: over a connection that was kept and broke, a request is sent twice. */
+  connect(): PeerClient;
 }
 
 /** The cluster has admitted the node. */
-export interface Admission extends Omit<Admitter, 'client'> {
+export interface Admission extends Omit<Admitter, 'connect'> {
   answer: JoinAnswer;
   keys: NodeKeys;
 }
@@ -51,27 +52,26 @@ export const readToken = (text: string): Ticket => {
   }
 };
 
-/** Runs `work` with a connection to the node that made the token. `aborted` closes it, and is the reason of the rejection. */
-export const withAdmitter = async <T>(
-  ticket: Ticket,
-  aborted: AbortSignal,
-  work: (admitter: Admitter) => Promise<T>,
-): Promise<T> => {
+/** Once `aborted`, rejects with its reason, and the clients are closed. */
+export const findAdmitter = async (ticket: Ticket, aborted: AbortSignal): Promise<Admitter> => {
   const address = parseHostPort(ticket.address) ?? {host: '', port: 0};
   const discovered = await discoverCluster(address, ticket);
   aborted.throwIfAborted();
   const {ca, peer} = discovered;
-  const client = createPeerClient({peer, address: () => address, credentials: {...ticket.credentials, ca}});
-  aborted.addEventListener('abort', client.close);
-  try {
-    return await work({...discovered, address, client});
-  } finally {
-    client.close();
-  }
+  return {
+    ...discovered,
+    address,
+    connect() {
+      const client = createPeerClient({peer, address: () => address, credentials: {...ticket.credentials, ca}});
+      aborted.addEventListener('abort', client.close);
+      return client;
+    },
+  };
 };
 
 /** The `store.url` of the cluster, as its node has it; undefined when every node has a store of its own. */
-export const askStoreUrl = async ({client}: Admitter, aborted: AbortSignal): Promise<string | undefined> => {
+export const askStoreUrl = async ({connect}: Admitter, aborted: AbortSignal): Promise<string | undefined> => {
+  const client = connect();
   try {
     const {store_url} = await client.ask(joinTermsSchema, {method: 'GET', path: 'join', deadlineMs: answerMs});
     return store_url ?? undefined;
@@ -80,17 +80,20 @@ export const askStoreUrl = async ({client}: Admitter, aborted: AbortSignal): Pro
     // Of a version before 0.7, which knows no shared store, or because of the token: the request to join says so.
     if (error instanceof Fault && error.code === 'insufficient_scope') return undefined;
     throw error instanceof Fault ? new CommandError(`${error.detail}; nothing was done`) : error;
+  } finally {
+    client.close();
   }
 };
 
 /** Every CommandError says whether anything was done. Once `aborted`, rejects with its reason, or says what may have been done. */
 export const requestToJoin = async (
-  {client, ...admitter}: Admitter,
+  {connect, ...admitter}: Admitter,
   node: NewNode,
   {version, aborted}: {version: string; aborted: AbortSignal},
 ): Promise<Admission> => {
   const keys = {node: await createRequest(), api: await createRequest()};
   aborted.throwIfAborted();
+  const client = connect();
   const body = {...describeNode(node), version, node_csr: keys.node.request, api_csr: keys.api.request};
   try {
     const answer = await client.ask(joinAnswerSchema, {method: 'POST', path: 'join', body, deadlineMs: answerMs});
@@ -103,6 +106,8 @@ export const requestToJoin = async (
       );
     aborted.throwIfAborted();
     throw asCommandError(error);
+  } finally {
+    client.close();
   }
 };
 

@@ -1,7 +1,7 @@
 // Store of a node that joins: the one that the cluster has, and it must be in reach before the node is admitted.
 import {CommandError} from '../node/command-error.ts';
 import {clusterFingerprint} from '../node/identity-file.ts';
-import {inspectPostgres} from '../store/postgres/store.ts';
+import {inspectPostgres} from '../store/postgres/inspect.ts';
 import type {Ticket} from './join-request.ts';
 import {type NewNode, type NewNodeOptions, planNode} from './new-node.ts';
 
@@ -30,7 +30,8 @@ export const checkStoreOf = async (
 ): Promise<string[]> => {
   if (!store) return [];
   try {
-    const {warnings} = await inspectPostgres(store, clusterFingerprint(caFingerprint));
+    const {hasCluster, warnings} = await inspectPostgres(store, clusterFingerprint(caFingerprint));
+    if (!hasCluster) throw new CommandError(`the database ${store.database} is empty, so it is not that of the cluster`);
     return warnings;
   } catch (error) {
     const why = error instanceof Error ? error.message.split('\n')[0] : String(error);

@@ -18,7 +18,7 @@ import type {NodeIdentity} from '../services/access/actor.ts';
 import type {JoinAnswer} from '../services/cluster/join-protocol.ts';
 import type {ChangeSource} from '../services/cluster/replication-ports.ts';
 import {openSqliteStore} from '../store/sqlite/store.ts';
-import {type Admission, askStoreUrl, readToken, requestToJoin, withAdmitter, withAdvice} from './join-request.ts';
+import {type Admission, askStoreUrl, findAdmitter, readToken, requestToJoin, withAdvice} from './join-request.ts';
 import {checkStoreOf, withStoreOfCluster} from './join-store.ts';
 import {createTlsFolder, prepareFolder, writeConfig} from './new-folder.ts';
 import {localAddresses, type NewNode, type NewNodeOptions, planNode} from './new-node.ts';
@@ -42,12 +42,10 @@ export const joinCluster = async (
   const folder = await prepareFolder(planned);
   const {aborted, stopCatching} = catchSignals();
   try {
-    const {node, warnings, admission} = await withAdmitter(ticket, aborted, async admitter => {
-      const storeUrl = await askStoreUrl(admitter, aborted);
-      const fitting = await withStoreOfCluster({planned, options, storeUrl});
-      const found = await checkStoreOf(fitting, ticket);
-      return {node: fitting, warnings: found, admission: await requestToJoin(admitter, fitting, {version, aborted})};
-    });
+    const admitter = await findAdmitter(ticket, aborted);
+    const node = await withStoreOfCluster({planned, options, storeUrl: await askStoreUrl(admitter, aborted)});
+    const warnings = await checkStoreOf(node, ticket);
+    const admission = await requestToJoin(admitter, node, {version, aborted});
     const reachProblem = await setUp(node, admission, aborted).catch(error => {
       const why = aborted.aborted ? 'interrupted' : textOf(error);
       throw withAdvice(node.nodeId, `the cluster has taken the node in, but it could not be set up here: ${why}`);

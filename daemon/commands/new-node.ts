@@ -10,14 +10,14 @@ import {formatHostPort, isWildcard, parseHostPort} from '../../shared/host-port.
 import {type InitialSettings, initialConfig} from '../config/initial.ts';
 import {type LoadedConfig, loadConfig, readConfig, readText} from '../config/load.ts';
 import {type Config, isHostName} from '../config/schema.ts';
-import {type StoreSettings, storeSettings} from '../config/store-url.ts';
+import {type StoreSettings, storeSettings} from '../config/store-settings.ts';
 import {CommandError} from '../node/command-error.ts';
 import {type DataFolder, dataFolder} from '../node/data-folder.ts';
 import {withKeys} from '../setup/node-config.ts';
 import {checkConfig} from './check-config.ts';
-import {storeKeys} from './store-options.ts';
+import {type StoreOptions, storeKeys} from './store-options.ts';
 
-export interface NewNodeOptions {
+export interface NewNodeOptions extends StoreOptions {
   data: string;
   nodeId?: string | undefined;
   fqdn?: string | undefined;
@@ -27,9 +27,6 @@ export interface NewNodeOptions {
   clusterAdvertise?: string | undefined;
   metricsListen?: string | undefined;
   smtpListen?: string | undefined;
-  storeUrl?: string | undefined;
-  storePasswordFile?: string | undefined;
-  storeCaFile?: string | undefined;
 }
 
 export interface NewNode {

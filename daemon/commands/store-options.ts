@@ -2,12 +2,13 @@
 import {stat} from 'node:fs/promises';
 import {resolve} from 'node:path';
 import {type LoadedConfig, readText} from '../config/load.ts';
-import {type StoreSettings, storeSettings, storeUrlFault} from '../config/store-url.ts';
+import {type StoreSettings, storeSettings} from '../config/store-settings.ts';
+import {storeUrlFault} from '../config/store-url.ts';
 import {CommandError, UsageError} from '../node/command-error.ts';
 import type {DataFolder} from '../node/data-folder.ts';
 import {readClusterFingerprint} from '../node/identity-file.ts';
 import type {ConfigKey} from '../setup/node-config.ts';
-import {inspectPostgres} from '../store/postgres/store.ts';
+import {inspectPostgres} from '../store/postgres/inspect.ts';
 
 export interface StoreOptions {
   storeUrl?: string | undefined;
@@ -60,6 +61,9 @@ export const checkStore = async (folder: DataFolder, loaded: LoadedConfig): Prom
   const settings = await requireOwnStore(folder, loaded);
   if (!settings) return [];
   const isNode = (await stat(folder.identity).catch(() => undefined)) !== undefined;
-  const {warnings} = await inspectPostgres(settings, isNode ? await readClusterFingerprint(folder.caCert) : undefined);
+  const cluster = isNode ? await readClusterFingerprint(folder.caCert) : undefined;
+  const {hasCluster, warnings} = await inspectPostgres(settings, cluster);
+  if (isNode && !hasCluster)
+    throw new CommandError(`the database ${settings.database} is empty, and this node has its data there; restore a backup`);
   return warnings;
 };

@@ -1,6 +1,5 @@
-// `store.url`: the address of a PostgreSQL database, and how a node connects to it. It never contains a password.
-import {isLoopback, parseHostPort} from '../../shared/host-port.ts';
-import type {LoadedConfig} from './load.ts';
+// `store.url`: the address of a PostgreSQL database. It never contains a password.
+import {parseHostPort} from '../../shared/host-port.ts';
 
 export interface StoreAddress {
   /** A host name, an address, or the folder of a Unix socket. */
@@ -8,14 +7,6 @@ export interface StoreAddress {
   port: number;
   database: string;
   user: string;
-}
-
-export interface StoreSettings extends StoreAddress {
-  password?: string;
-  /** PEM; without it, the authorities of the system. */
-  ca?: string;
-  hasTls: boolean;
-  pool: number;
 }
 
 const defaultPort = 5432;
@@ -36,26 +27,8 @@ export const storeUrlFault = (text: string): string | undefined => {
   }
 };
 
-/** How this node connects to the shared store; undefined for a node with a store of its own. */
-export const storeSettings = ({
-  config: {store},
-  storePassword,
-  storeCa,
-}: Pick<LoadedConfig, 'config' | 'storePassword' | 'storeCa'>): StoreSettings | undefined => {
-  if (store.url === undefined) return undefined;
-  const address = parseStoreUrl(store.url);
-  const isSocket = address.host.startsWith('/');
-  return {
-    ...address,
-    ...(storePassword !== undefined && {password: storePassword}),
-    ...(storeCa !== undefined && {ca: storeCa}),
-    // Only what never leaves this machine may go unencrypted.
-    hasTls: !isSocket && (storeCa !== undefined || !isLoopback(address.host)),
-    pool: store.pool,
-  };
-};
-
-const parseStoreUrl = (text: string): StoreAddress => {
+/** Throws for a text that has a fault. */
+export const parseStoreUrl = (text: string): StoreAddress => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.password || url?.searchParams.has('password')) throw new StoreUrlFault(passwordAdvice);
   if (!url || !/^postgres(ql)?:\/\//i.test(text)) throw new StoreUrlFault(`must be ${forms}`);

@@ -4,7 +4,7 @@ import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {stringify} from 'yaml';
 import {ConfigError, readConfig} from '../../../daemon/config/load.ts';
-import {storeSettings} from '../../../daemon/config/store-url.ts';
+import {storeSettings} from '../../../daemon/config/store-settings.ts';
 import {testFolder} from '../../helpers/test-folder.ts';
 
 const read = async (store: object, environment: Record<string, string> = {}) =>
