@@ -83,7 +83,7 @@ const arrange = async (
   const colocatedNodes = createColocatedNodes({nodeNo, ownAddresses: () => ['192.0.2.1']});
   const issuedNames = createIssuedNames({store, hasAuthority: holders.includes(nodeNo), nodes: directory.list});
   const needs = {store, configuration, authorities, directory, issuedNames, colocatedNodes, nodeNo, now: Date.now};
-  const joining = createJoining(needs);
+  const joining = createJoining({...needs, storeUrl});
   if (!isStarting) joining.begin(true);
   const actors = createPeerActors({
     store,
