@@ -12,11 +12,19 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** How long a COMMIT may wait for the disk and the standby. Then the socket is closed: a cancelled wait would look like a success. */
-const commitMs = 10_000;
+interface Limits {
+  /**
+   * How long a COMMIT may wait for the disk and the standby. Then the socket is closed: a cancelled wait would look like a success.
+   */
+  commitMs: number;
+  /** How long it is asked afterwards what became of it. */
+  lookUpMs: number;
+}
+
+const usualLimits: Limits = {commitMs: 10_000, lookUpMs: 6000};
 const attempts = 4;
 
-export const openDatabase = (settings: PostgresSettings): Database => {
+export const openDatabase = (settings: PostgresSettings, limits = usualLimits): Database => {
   const pool = new pg.Pool({
     ...clientConfig(settings),
     max: settings.pool,
@@ -39,9 +47,9 @@ export const openDatabase = (settings: PostgresSettings): Database => {
         isUsable = await rollback(client);
         throw error;
       });
-      const end = await commit(client);
+      const end = await commit(client, limits);
       isUsable = end.isCertain;
-      if (!end.isCertain) await requireCommitted(pool, end.xid);
+      if (!end.isCertain) await requireCommitted(pool, end.xid, limits);
       return result;
     } finally {
       client.off('error', ignore);
@@ -86,7 +94,7 @@ type End = {isCertain: true} | {isCertain: false; xid: string};
  * A WARNING comes with the COMMIT whose wait for the standby was cancelled: it is on this server only. Without an answer the
  * change may have been stored or not.
  */
-const commit = async (client: pg.PoolClient): Promise<End> => {
+const commit = async (client: pg.PoolClient, {commitMs}: Limits): Promise<End> => {
   const {rows} = await client.query<{xid: string | null}>('SELECT pg_current_xact_id_if_assigned()::text AS xid');
   const xid = rows[0]?.xid ?? null;
   let hasWarning = false;
@@ -109,16 +117,14 @@ const commit = async (client: pg.PoolClient): Promise<End> => {
   }
 };
 
-const lookUpMs = 6000;
-
 /**
  * Resolves when the transaction is committed here and on the standby. Rejects with a Fault `unavailable` when it was rolled back, and
  * `outcome_unknown` when nobody can say.
  */
-const requireCommitted = async (pool: pg.Pool, xid: string): Promise<void> => {
-  const endsAt = performance.now() + lookUpMs;
+const requireCommitted = async (pool: pg.Pool, xid: string, limits: Limits): Promise<void> => {
+  const endsAt = performance.now() + limits.lookUpMs;
   while (performance.now() < endsAt) {
-    const fate = await fateOf(pool, xid).catch(() => 'unknown');
+    const fate = await fateOf(pool, xid, limits).catch(() => 'unknown');
     if (fate === 'committed') return;
     if (fate === 'aborted')
       throw new Fault('unavailable', 'the cluster’s database was interrupted; nothing was done, try again', {
@@ -138,7 +144,7 @@ type Fate = 'committed' | 'aborted' | 'unknown';
  * A transaction that is committed on this server may be missing on the standby. A later COMMIT that succeeds proves that it is there
  * too, as standbys receive all changes in order.
  */
-const fateOf = async (pool: pg.Pool, xid: string): Promise<Fate> => {
+const fateOf = async (pool: pg.Pool, xid: string, limits: Limits): Promise<Fate> => {
   const client = await pool.connect();
   let isUsable = false;
   try {
@@ -152,7 +158,7 @@ const fateOf = async (pool: pg.Pool, xid: string): Promise<Fate> => {
       "INSERT INTO local_state (name, value) VALUES ('probe', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
       [xid],
     );
-    const {isCertain} = await commit(client);
+    const {isCertain} = await commit(client, limits);
     isUsable = isCertain;
     return isCertain ? 'committed' : 'unknown';
   } finally {
