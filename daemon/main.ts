@@ -9,6 +9,7 @@ import {certificateWarnings, checkConfig} from './commands/check-config.ts';
 import {type InitReport, initialise} from './commands/init.ts';
 import {type JoinReport, joinCluster} from './commands/join.ts';
 import {addMfctlContext} from './commands/mfctl-context.ts';
+import {addMigrateCommand} from './commands/migrate.ts';
 import {findUninitialised, type NewNodeOptions, settingsIn} from './commands/new-node.ts';
 import {repair} from './commands/repair.ts';
 import {addSetupCommand} from './commands/setup.ts';
@@ -54,6 +55,7 @@ export const program = (): Command => {
   addCheckConfigCommand(mfd);
   addBootstrapKeyCommand(mfd);
   addRepairCommand(mfd);
+  addMigrateCommand(mfd, print, warn);
   addSetupCommand(mfd, print);
   return mfd;
 };
