@@ -20,6 +20,7 @@ import {CommandError, UsageError} from './node/command-error.ts';
 import {dataFolder} from './node/data-folder.ts';
 import {isJournal, withPriority} from './node/log.ts';
 import type {RunningNode} from './node/node.ts';
+import {postgresErrorText} from './store/postgres/connection.ts';
 import {StoreRefusal} from './store/postgres/inspect.ts';
 import {databaseErrorText, isDamaged, isOtherSchema} from './store/sqlite/database.ts';
 
@@ -226,6 +227,8 @@ const describe = (error: unknown, text: string): string => {
   if (code === 'EACCES' && where) return `no permission to listen on${where}`;
   if (code === 'EADDRNOTAVAIL') return `the address${where} is not one of this machine`;
   const line = text.split('\n')[0] ?? text;
+  const serverText = error instanceof Error ? postgresErrorText(error) : undefined;
+  if (serverText !== undefined) return `the store cannot be used: ${serverText}`;
   const databaseText = error instanceof Error ? databaseErrorText(error) : undefined;
   if (isDamaged(error) || isOtherSchema(error))
     return `the database cannot be used: ${databaseText ?? line}; mfd repair makes a whole one of what can be read`;

@@ -19,7 +19,7 @@ export interface Ticket extends JoinToken {
 }
 
 /** The node that made the token. */
-export interface Admitter extends DiscoveredCa {
+interface Admitter extends DiscoveredCa {
   /** Where `peer` listens for other nodes. */
   address: HostPort;
   /** Each request has a client of its own: over a connection that was kept and broke, a request is sent twice. */

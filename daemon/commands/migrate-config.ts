@@ -26,7 +26,7 @@ export const requireSameConfig = async (from: NodeStore, to: SharedStore): Promi
   const [own, shared] = [await from.config.configHash(), await to.config.configHash()];
   if (own.config_hash !== shared.config_hash)
     throw new CommandError(
-      'the configuration of this node differs from the one in PostgreSQL, so changes would be lost; nothing was done: start this node and another one with SQLite until mfctl cluster status shows one config_hash, or take this node out and join it again',
+      'the configuration of this node differs from the one in PostgreSQL, so changes would be lost; nothing was done: start this node and another one with SQLite until mfctl cluster status shows one config_hash; if no other node is in PostgreSQL yet, drop the database and create it again',
     );
   return false;
 };

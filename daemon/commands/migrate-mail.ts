@@ -64,17 +64,15 @@ const requireNoActions = async ({hold}: NodeStore): Promise<void> => {
     );
 };
 
-/** Rows without bytes. */
+/** Rows without bytes. A mail that was copied by an earlier run, and released or discarded here since, has ended there too. */
 const moveRows = async (to: SharedStore, mails: StoredHeldMail[]): Promise<void> => {
-  const known = new Set((await to.hold.findAll(mails.map(({queue_id}) => queue_id))).map(({queue_id}) => queue_id));
+  const known = new Map((await to.hold.findAll(mails.map(({queue_id}) => queue_id))).map(mail => [mail.queue_id, mail.state]));
   const news = mails.filter(({queue_id}) => !known.has(queue_id));
-  if (news.length === 0) return;
+  const ended = mails.filter(mail => !isHeld(mail) && (known.get(mail.queue_id) ?? 'held') === 'held');
+  if (news.length === 0 && ended.length === 0) return;
   await to.transaction(async tx => {
     await insert(tx, news);
-    for (const mail of news) {
-      const ending = endingOf(mail);
-      if (ending) await tx.hold.end([mail.queue_id], 'held', ending);
-    }
+    for (const mail of ended) await tx.hold.end([mail.queue_id], 'held', endingOf(mail));
   });
 };
 
@@ -86,12 +84,17 @@ const insert = async (tx: SharedTransaction, mails: StoredHeldMail[]): Promise<v
   if (confirmations.length > 0) await tx.postfix.confirm(confirmations);
 };
 
-const endingOf = ({state, acted_at, arrived_at, acted_by_key_id: keyId}: StoredHeldMail): Ending | undefined =>
-  state === 'held' || state === 'releasing' || state === 'discarding' ? undefined : {state, at: acted_at ?? arrived_at, keyId};
+const endingOf = ({state, acted_at, arrived_at, acted_by_key_id: keyId}: StoredHeldMail): Ending => ({
+  state: state as Ending['state'],
+  at: acted_at ?? arrived_at,
+  keyId,
+});
 
 const moveBody = async (spool: Spool, to: SharedStore, mail: StoredHeldMail): Promise<void> => {
   const {queue_id: queueId} = mail;
-  if (!(await to.hold.find(queueId))) {
+  const before = await to.hold.find(queueId);
+  if (before) await strikeDelivered(to, mail, before);
+  else {
     const {content} = await requireIntact(spool, mail);
     await to.transaction(async tx => {
       await insert(tx, [mail]);
@@ -102,6 +105,16 @@ const moveBody = async (spool: Spool, to: SharedStore, mail: StoredHeldMail): Pr
   // Another node may have released or discarded it since an earlier run.
   if ((await to.hold.find(queueId))?.state !== 'held') return;
   throw new CommandError(`the bytes of ${queueId} in PostgreSQL differ from those in the spool; this node is as it was`);
+};
+
+/** Recipients to whom it was delivered here since an earlier run must not get it again. */
+const strikeDelivered = async (
+  to: SharedStore,
+  {queue_id, recipients}: StoredHeldMail,
+  before: StoredHeldMail,
+): Promise<void> => {
+  const delivered = before.recipients.filter(recipient => !recipients.includes(recipient));
+  if (delivered.length > 0) await to.transaction(async tx => tx.hold.strikeRecipients(queue_id, delivered));
 };
 
 const requireIntact = async (spool: Spool, {queue_id: queueId, sha256}: StoredHeldMail) => {

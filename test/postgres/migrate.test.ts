@@ -180,6 +180,32 @@ testWithPostgres('a run that ended anywhere is continued, and nothing is doubled
   t.regex((await migrate(node, url)).stdout, /"dry_run":false/);
 });
 
+testWithPostgres('what was released with SQLite between two runs is not held again, nor delivered again', async t => {
+  const {url} = await postgres().createDatabase();
+  const node = await stoppedNode(t);
+  const {folder} = node;
+  const config = await readFile(folder.config, 'utf8');
+  await migrate(node, url);
+  await rename(join(folder.root, 'mfd.db.migrated'), folder.database);
+  await rename(join(folder.root, 'spool.migrated'), folder.spool);
+  await rm(folder.identity);
+  await writeFile(folder.config, config);
+  const before = await openSqliteStore(folder.database);
+  await before.transaction(async tx => {
+    await tx.hold.end(['small0'], 'held', {state: 'released', at: '2026-01-04T00:00:00.000Z', keyId: 5});
+    await tx.hold.strikeRecipients('large0', ['a@one.test']);
+  });
+  await before.close();
+
+  const {code, stderr} = await migrate(node, url);
+
+  t.is(code, 0, stderr);
+  const store = await openShared(t, folder);
+  t.like(await store.hold.find('small0'), {state: 'released', acted_at: '2026-01-04T00:00:00.000Z', acted_by_key_id: 5});
+  t.deepEqual(await bytesOf(store, 'small0'), Buffer.alloc(0));
+  t.like(await store.hold.find('large0'), {state: 'held', recipients: []});
+});
+
 testWithPostgres('what cannot be moved is refused, and the node stays as it was', async t => {
   const {url} = await postgres().createDatabase();
   const {url: otherUrl} = await postgres().createDatabase();
