@@ -2,14 +2,12 @@ import {stat} from 'node:fs/promises';
 import {loadConfig} from '../config/load.ts';
 import {CommandError} from '../node/command-error.ts';
 import {type DataFolder, dataFolder} from '../node/data-folder.ts';
-import {readClusterFingerprint, readIdentityFile} from '../node/identity-file.ts';
 import {readIdentity} from '../node/storage.ts';
 import {createChange, createConfiguration} from '../replication/configuration.ts';
 import {insertKey, isActiveAdmin} from '../services/access/keys.ts';
 import type {ConfigStore} from '../services/ports.ts';
-import {openPostgresStore} from '../store/postgres/store.ts';
 import {openSqliteStore} from '../store/sqlite/store.ts';
-import {requireOwnStore} from './store-options.ts';
+import {openSharedStore, requireOwnStore} from './store-options.ts';
 
 /** Writes a new full-admin key into the node's store and returns it. A running node finds it at its first use. */
 export const bootstrapKey = async (data: string, isForced: boolean): Promise<string> => {
@@ -53,8 +51,7 @@ const openOwn = async ({database}: DataFolder): Promise<OpenConfiguration> => {
 const openShared = async (folder: DataFolder): Promise<OpenConfiguration> => {
   const settings = await requireOwnStore(folder, await loadConfig(folder.config, process.env));
   if (!settings) throw new CommandError(`${folder.identity} is gone; repeat the command`);
-  const identity = await readIdentityFile(folder.identity);
-  const store = await openPostgresStore({settings, ...identity, cluster: await readClusterFingerprint(folder.caCert)});
+  const {identity, store} = await openSharedStore(folder, settings);
   const publish = async () => store.notify();
   return {
     change: createChange({write: store.changeTransaction, publish, nodeNo: identity.nodeNo, now: Date.now}),

@@ -168,7 +168,8 @@ const setAside = async (folder: DataFolder, identity: NodeIdentity): Promise<voi
   // The spool after the database, which a repetition would compare with it.
   for (const end of ['-wal', '-shm', ''])
     await rename(`${folder.database}${end}`, `${migrated(folder.database)}${end}`).catch(ignoreMissing);
-  await rename(folder.spool, migrated(folder.spool)).catch(ignoreMissing);
+  // A node with PostgreSQL has a folder for mail in transit where the spool was.
+  if (!(await exists(migrated(folder.spool)))) await rename(folder.spool, migrated(folder.spool)).catch(ignoreMissing);
   await syncFolders(folder);
 };
 

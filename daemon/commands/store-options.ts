@@ -6,9 +6,12 @@ import {type StoreSettings, storeSettings} from '../config/store-settings.ts';
 import {storeUrlFault} from '../config/store-url.ts';
 import {CommandError, UsageError} from '../node/command-error.ts';
 import type {DataFolder} from '../node/data-folder.ts';
-import {readClusterFingerprint} from '../node/identity-file.ts';
+import {readClusterFingerprint, readIdentityFile} from '../node/identity-file.ts';
+import type {NodeIdentity} from '../services/access/actor.ts';
+import type {SharedStore} from '../services/shared-store.ts';
 import type {ConfigKey} from '../setup/node-config.ts';
 import {inspectPostgres} from '../store/postgres/inspect.ts';
+import {openPostgresStore} from '../store/postgres/store.ts';
 
 export interface StoreOptions {
   storeUrl?: string | undefined;
@@ -54,6 +57,16 @@ export const requireOwnStore = async (folder: DataFolder, loaded: LoadedConfig):
       `${loaded.whereIs('store.url')}: store.url names PostgreSQL, but the mail and the configuration of this node are in ${folder.database}; move them: mfd migrate --data ${folder.root} --store-url URL`,
     );
   return settings;
+};
+
+/** The store that all nodes share, as the node in this folder has it. */
+export const openSharedStore = async (
+  folder: DataFolder,
+  settings: StoreSettings,
+): Promise<{identity: NodeIdentity; store: SharedStore}> => {
+  const identity = await readIdentityFile(folder.identity);
+  const cluster = await readClusterFingerprint(folder.caCert);
+  return {identity, store: await openPostgresStore({settings, cluster, ...identity})};
 };
 
 /** Checks the store as far as that is possible without changing anything; resolves with warnings. */
