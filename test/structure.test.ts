@@ -28,8 +28,8 @@ const amongServices = (...folders: string[]): string[] => [
 const mayImport: Record<string, string[]> = {
   shared: [],
   'daemon/store/sql': ['shared', ...services],
-  'daemon/store/sqlite': ['shared', ...services, 'daemon/store/sql'],
   'daemon/store/postgres': ['shared', ...services, 'daemon/store/sql'],
+  'daemon/store/sqlite': ['shared', ...services, 'daemon/store/sql'],
   // The ports are in words of the services.
   'daemon/services': amongServices('access', 'audit', 'cluster', 'quarantine'),
   'daemon/services/access': amongServices('cluster', 'domains'),
@@ -97,7 +97,7 @@ const mayImport: Record<string, string[]> = {
     'daemon/setup',
   ],
   'daemon/deploy/debian': ['shared'],
-  daemon: ['shared', 'daemon/commands', 'daemon/config', 'daemon/node', 'daemon/store/sqlite'],
+  daemon: ['shared', 'daemon/commands', 'daemon/config', 'daemon/node', 'daemon/store/postgres', 'daemon/store/sqlite'],
   'cli/output': ['shared', 'cli', 'cli/client', 'cli/command-line'],
   'cli/files': ['shared', 'cli', 'cli/command-line'],
   'cli/client': ['shared', 'cli', 'cli/command-line', 'cli/files'],
