@@ -9,15 +9,19 @@ import {certificateWarnings, checkConfig} from './commands/check-config.ts';
 import {type InitReport, initialise} from './commands/init.ts';
 import {type JoinReport, joinCluster} from './commands/join.ts';
 import {addMfctlContext} from './commands/mfctl-context.ts';
-import {findUninitialised, listensFrom, type NewNodeOptions} from './commands/new-node.ts';
+import {addMigrateCommand} from './commands/migrate.ts';
+import {findUninitialised, type NewNodeOptions, settingsIn} from './commands/new-node.ts';
 import {repair} from './commands/repair.ts';
 import {addSetupCommand} from './commands/setup.ts';
 import {type StartOptions, start} from './commands/start.ts';
+import {checkStore} from './commands/store-options.ts';
 import {ConfigError, loadConfig} from './config/load.ts';
 import {CommandError, UsageError} from './node/command-error.ts';
 import {dataFolder} from './node/data-folder.ts';
 import {isJournal, withPriority} from './node/log.ts';
 import type {RunningNode} from './node/node.ts';
+import {postgresErrorText} from './store/postgres/connection.ts';
+import {StoreRefusal} from './store/postgres/inspect.ts';
 import {databaseErrorText, isDamaged, isOtherSchema} from './store/sqlite/database.ts';
 
 export const main = async (args: string[]): Promise<number> => {
@@ -52,6 +56,7 @@ export const program = (): Command => {
   addCheckConfigCommand(mfd);
   addBootstrapKeyCommand(mfd);
   addRepairCommand(mfd);
+  addMigrateCommand(mfd, print, warn);
   addSetupCommand(mfd, print);
   return mfd;
 };
@@ -62,7 +67,7 @@ const addInitCommand = (mfd: Command): void => {
     .option('--json', 'print one JSON object')
     .action(async (options: NewNodeOptions & {json?: boolean}) => {
       const settings = await withEnvironment(options);
-      const made = await asOwnerOf(options.data, async () => initialise(settings));
+      const made = await asOwnerOf(options.data, async () => initialise(settings, {warn}));
       const note = await addMfctlContext(made);
       print(options.json ? JSON.stringify(made) : welcome(made));
       process.stderr.write(`${note}\n`);
@@ -80,11 +85,11 @@ const addJoinCommand = (mfd: Command): void => {
     .action(async (token: string, options: NewNodeOptions & {json?: boolean}) => {
       const settings = await withEnvironment(options);
       const text = token === '-' ? await standardInput() : token;
-      const {joined, warning} = await asOwnerOf(options.data, async () =>
+      const {joined, warnings} = await asOwnerOf(options.data, async () =>
         joinCluster(text, {...settings, version: packageJson.version}),
       );
       print(options.json ? JSON.stringify(joined) : joinedText(joined));
-      if (warning !== undefined) process.stderr.write(`warning: ${safeLine(warning)}\n`);
+      for (const warning of warnings) process.stderr.write(`warning: ${safeLine(warning)}\n`);
     });
 };
 
@@ -99,7 +104,7 @@ const addStartCommand = (mfd: Command): void => {
   withNodeOptions(startCommand)
     .description('run the node in the foreground')
     .action(async (options: StartOptions) =>
-      start(options, {environment: process.env, version: packageJson.version, print, texts: {welcome, firstSteps}}),
+      start(options, {environment: process.env, version: packageJson.version, print, warn, texts: {welcome, firstSteps}}),
     );
 };
 
@@ -112,10 +117,9 @@ const addCheckConfigCommand = (mfd: Command): void => {
       const folder = dataFolder(data);
       const loaded = await loadConfig(folder.config, process.env);
       await checkConfig(loaded);
-      for (const variable of loaded.unknownVariables)
-        process.stderr.write(`mfd: warning: ${variable} names no configuration key, and has no effect\n`);
-      for (const warning of await certificateWarnings(folder, loaded, Date.now()))
-        process.stderr.write(`mfd: warning: ${warning}\n`);
+      for (const variable of loaded.unknownVariables) warn(`${variable} names no configuration key, and has no effect`);
+      for (const warning of await certificateWarnings(folder, loaded, Date.now())) warn(warning);
+      for (const warning of await checkStore(folder, loaded)) warn(warning);
       print(`${folder.config} is fine`);
     });
 };
@@ -144,7 +148,7 @@ const addRepairCommand = (mfd: Command): void => {
 /** Adds addresses from the environment to the options when the folder has no configuration, which the environment would override. */
 const withEnvironment = async (options: NewNodeOptions): Promise<NewNodeOptions> => {
   const empty = await findUninitialised(options.data);
-  return {...(empty?.isConfigured === false && listensFrom(process.env)), ...options};
+  return {...(empty?.isConfigured === false && settingsIn(process.env)), ...options};
 };
 
 const withListenOptions = (command: Command): Command =>
@@ -159,7 +163,10 @@ const withNodeOptions = (command: Command): Command =>
     .option('--cluster-listen <host:port>', 'mutual TLS between nodes (default: 0.0.0.0:8444)')
     .option('--cluster-advertise <host:port>', 'where other nodes reach this one (default: fqdn and port)')
     .option('--metrics-listen <host:port>', 'metrics over HTTP (default: 127.0.0.1:9090)')
-    .option('--smtp-listen <host:port>', 'SMTP gateway (default: 127.0.0.1:2525)');
+    .option('--smtp-listen <host:port>', 'SMTP gateway (default: 127.0.0.1:2525)')
+    .option('--store-url <url>', 'PostgreSQL that all nodes share, as postgres://USER@HOST:PORT/DB (default: SQLite in DIR)')
+    .option('--store-password-file <file>', 'file with the password for --store-url')
+    .option('--store-ca-file <file>', 'authority (PEM) of the database server (default: those of the system)');
 
 const welcome = ({node_id, data, api_url, api_key, ca_file}: InitReport): string => `\
 Node ${node_id} created in ${data}
@@ -195,8 +202,12 @@ const print = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
+const warn = (text: string): void => {
+  process.stderr.write(`mfd: warning: ${safeLine(text)}\n`);
+};
+
 const report = (error: unknown): number => {
-  const isExpected = error instanceof ConfigError || error instanceof CommandError;
+  const isExpected = [ConfigError, CommandError, StoreRefusal].some(kind => error instanceof kind);
   const text = error instanceof Error ? error.message : String(error);
   // A configuration key in the message may contain any characters.
   const line = `mfd: ${safeLine(isExpected ? text : describe(error, text))}\n`;
@@ -216,6 +227,8 @@ const describe = (error: unknown, text: string): string => {
   if (code === 'EACCES' && where) return `no permission to listen on${where}`;
   if (code === 'EADDRNOTAVAIL') return `the address${where} is not one of this machine`;
   const line = text.split('\n')[0] ?? text;
+  const serverText = error instanceof Error ? postgresErrorText(error) : undefined;
+  if (serverText !== undefined) return `the store cannot be used: ${serverText}`;
   const databaseText = error instanceof Error ? databaseErrorText(error) : undefined;
   if (isDamaged(error) || isOtherSchema(error))
     return `the database cannot be used: ${databaseText ?? line}; mfd repair makes a whole one of what can be read`;

@@ -6,11 +6,11 @@ import {formatHostPort, type HostPort, parseHostPort} from '../../shared/host-po
 import {type DiscoveredCa, discoverCa} from '../cluster/ca-discovery.ts';
 import {createRequest, ticketKey} from '../cluster/certificates.ts';
 import {decodeJoinToken, type JoinToken} from '../cluster/join-token.ts';
-import {createPeerClient, type PeerCredentials} from '../cluster/peer-client.ts';
+import {createPeerClient, type PeerClient, type PeerCredentials} from '../cluster/peer-client.ts';
 import {CommandError} from '../node/command-error.ts';
 import {apiUrl, clusterUrl, listenOf} from '../node/free-addresses.ts';
 import {apiHosts} from '../node/tls-files.ts';
-import {type JoinAnswer, joinAnswerSchema} from '../services/cluster/join-protocol.ts';
+import {type JoinAnswer, joinAnswerSchema, joinTermsSchema} from '../services/cluster/join-protocol.ts';
 import type {NewNode} from './new-node.ts';
 
 /** A token that has not expired, with the credentials for the request. */
@@ -18,10 +18,16 @@ export interface Ticket extends JoinToken {
   credentials: Omit<PeerCredentials, 'ca'>;
 }
 
-/** The cluster has admitted the node. */
-export interface Admission extends DiscoveredCa {
+/** The node that made the token. */
+interface Admitter extends DiscoveredCa {
   /** Where `peer` listens for other nodes. */
   address: HostPort;
+  /** Each request has a client of its own: over a connection that was kept and broke, a request is sent twice. */
+  connect(): PeerClient;
+}
+
+/** The cluster has admitted the node. */
+export interface Admission extends Omit<Admitter, 'connect'> {
   answer: JoinAnswer;
   keys: NodeKeys;
 }
@@ -46,29 +52,57 @@ export const readToken = (text: string): Ticket => {
   }
 };
 
+/** Once `aborted`, rejects with its reason, and the clients are closed. */
+export const findAdmitter = async (ticket: Ticket, aborted: AbortSignal): Promise<Admitter> => {
+  const address = parseHostPort(ticket.address) ?? {host: '', port: 0};
+  const discovered = await discoverCluster(address, ticket);
+  aborted.throwIfAborted();
+  const {ca, peer} = discovered;
+  return {
+    ...discovered,
+    address,
+    connect() {
+      const client = createPeerClient({peer, address: () => address, credentials: {...ticket.credentials, ca}});
+      aborted.addEventListener('abort', client.close);
+      return client;
+    },
+  };
+};
+
+/** The `store.url` of the cluster, as its node has it; undefined when every node has a store of its own. */
+export const askStoreUrl = async ({connect}: Admitter, aborted: AbortSignal): Promise<string | undefined> => {
+  const client = connect();
+  try {
+    const {store_url} = await client.ask(joinTermsSchema, {method: 'GET', path: 'join', deadlineMs: answerMs});
+    return store_url ?? undefined;
+  } catch (error) {
+    aborted.throwIfAborted();
+    // Of a version before 0.7, which knows no shared store, or because of the token: the request to join says so.
+    if (error instanceof Fault && error.code === 'insufficient_scope') return undefined;
+    throw error instanceof Fault ? new CommandError(`${error.detail}; nothing was done`) : error;
+  } finally {
+    client.close();
+  }
+};
+
 /** Every CommandError says whether anything was done. Once `aborted`, rejects with its reason, or says what may have been done. */
 export const requestToJoin = async (
-  ticket: Ticket,
+  {connect, ...admitter}: Admitter,
   node: NewNode,
   {version, aborted}: {version: string; aborted: AbortSignal},
 ): Promise<Admission> => {
-  const address = parseHostPort(ticket.address) ?? {host: '', port: 0};
   const keys = {node: await createRequest(), api: await createRequest()};
-  const discovered = await discoverCluster(address, ticket);
   aborted.throwIfAborted();
-
-  const {ca, peer} = discovered;
-  const client = createPeerClient({peer, address: () => address, credentials: {...ticket.credentials, ca}});
-  aborted.addEventListener('abort', client.close);
+  const client = connect();
   const body = {...describeNode(node), version, node_csr: keys.node.request, api_csr: keys.api.request};
   try {
     const answer = await client.ask(joinAnswerSchema, {method: 'POST', path: 'join', body, deadlineMs: answerMs});
-    return {...discovered, address, answer, keys};
+    return {...admitter, answer, keys};
   } catch (error) {
     if (error instanceof Fault && error.code === 'outcome_unknown')
       throw withAdvice(
         node.nodeId,
-        `node ${peer.nodeId} was asked to let this one in, and its answer was ${aborted.aborted ? 'not waited for' : 'lost'}`,
+        `node ${admitter.peer.nodeId} was asked to let this one in, and its answer was ${aborted.aborted ? 'not waited for' : 'lost'}`,
       );
     aborted.throwIfAborted();
     throw asCommandError(error);
@@ -99,12 +133,13 @@ const discoverCluster = async (address: HostPort, {caFingerprint, certificate}: 
   return discovered;
 };
 
-const describeNode = ({nodeId, fqdn, config}: NewNode) => ({
+const describeNode = ({nodeId, fqdn, config, store}: NewNode) => ({
   node_id: nodeId,
   fqdn,
   cluster_url: clusterUrl(config, fqdn, listenOf(config.cluster.listen)),
   api_url: apiUrl(config, fqdn, listenOf(config.api.listen)),
   api_hosts: apiHosts(config),
+  store: store ? 'shared' : 'own',
 });
 
 const asCommandError = (error: unknown): unknown => (error instanceof Fault ? new CommandError(error.detail) : error);

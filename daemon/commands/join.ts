@@ -1,8 +1,7 @@
 // `mfd join`: creates a node of an existing cluster in an empty folder, ready to start with the whole configuration.
 // Before the cluster has admitted the node, a failure leaves nothing behind at either end.
 
-import {access, chmod, constants, mkdir, readdir, rm, writeFile} from 'node:fs/promises';
-import {join} from 'node:path';
+import {writeFile} from 'node:fs/promises';
 import {Fault} from '../../shared/fault.ts';
 import {catchUp} from '../cluster/catch-up.ts';
 import {createPeerClient, type PeerClient} from '../cluster/peer-client.ts';
@@ -10,6 +9,7 @@ import {findReachProblem} from '../cluster/reachability.ts';
 import {CommandError} from '../node/command-error.ts';
 import {syncFolders} from '../node/data-folder.ts';
 import {listenOf} from '../node/free-addresses.ts';
+import {writeIdentityFile} from '../node/identity-file.ts';
 import {writeIdentity} from '../node/storage.ts';
 import {requireOurs, writePairs} from '../node/tls-files.ts';
 import {createConfiguration} from '../replication/configuration.ts';
@@ -18,7 +18,9 @@ import type {NodeIdentity} from '../services/access/actor.ts';
 import type {JoinAnswer} from '../services/cluster/join-protocol.ts';
 import type {ChangeSource} from '../services/cluster/replication-ports.ts';
 import {openSqliteStore} from '../store/sqlite/store.ts';
-import {type Admission, readToken, requestToJoin, withAdvice} from './join-request.ts';
+import {type Admission, askStoreUrl, findAdmitter, readToken, requestToJoin, withAdvice} from './join-request.ts';
+import {checkStoreOf, withStoreOfCluster} from './join-store.ts';
+import {createTlsFolder, prepareFolder, writeConfig} from './new-folder.ts';
 import {localAddresses, type NewNode, type NewNodeOptions, planNode} from './new-node.ts';
 
 /** What `mfd join --json` prints. */
@@ -27,25 +29,29 @@ export type JoinReport = ReturnType<typeof reportOf>;
 const snapshotAttempts = 3;
 
 /**
- * `token` is what `mfctl cluster token` printed. Every error is one line that says whether anything was done. `warning` is a
- * sentence for the operator who starts the node.
+ * `token` is what `mfctl cluster token` printed. Every error is one line that says whether anything was done. `warnings` are
+ * sentences for the operator who starts the node.
  */
 export const joinCluster = async (
   token: string,
   {version, ...options}: NewNodeOptions & {version: string},
-): Promise<{joined: JoinReport; warning: string | undefined}> => {
+): Promise<{joined: JoinReport; warnings: string[]}> => {
   const ticket = readToken(token);
-  const node = await planNode(options);
+  const planned = await planNode(options);
 
-  const folder = await prepareFolder(node);
+  const folder = await prepareFolder(planned);
   const {aborted, stopCatching} = catchSignals();
   try {
-    const admission = await requestToJoin(ticket, node, {version, aborted});
+    const admitter = await findAdmitter(ticket, aborted);
+    const node = await withStoreOfCluster({planned, options, storeUrl: await askStoreUrl(admitter, aborted)});
+    const warnings = await checkStoreOf(node, ticket);
+    const admission = await requestToJoin(admitter, node, {version, aborted});
     const reachProblem = await setUp(node, admission, aborted).catch(error => {
       const why = aborted.aborted ? 'interrupted' : textOf(error);
       throw withAdvice(node.nodeId, `the cluster has taken the node in, but it could not be set up here: ${why}`);
     });
-    return {joined: reportOf(node, admission.answer), warning: reachProblem && warningOf(node, reachProblem)};
+    const found = reachProblem === undefined ? [] : [warningOf(node, reachProblem)];
+    return {joined: reportOf(node, admission.answer), warnings: [...warnings, ...found]};
   } catch (error) {
     await folder.restore();
     throw error;
@@ -79,33 +85,18 @@ const catchSignals = (): {aborted: AbortSignal; stopCatching(): void} => {
   };
 };
 
-/** Creates the folder, checks that it can be written to, and notes its entries, so that `restore` can remove all new ones. */
-const prepareFolder = async ({folder: {root}}: NewNode): Promise<{restore(): Promise<void>}> => {
-  const isNew = (await mkdir(root, {recursive: true, mode: 0o700})) !== undefined;
-  await access(root, constants.W_OK);
-  const before = await readdir(root);
-  return {
-    async restore() {
-      if (isNew) await rm(root, {recursive: true, force: true});
-      else
-        for (const name of await readdir(root))
-          if (!before.includes(name)) await rm(join(root, name), {recursive: true, force: true});
-    },
-  };
-};
-
 /**
- * Writes the certificates, fetches all replicated records, and asks the other node to connect to this one. Resolves with why it
+ * Writes the certificates, fetches all replicated records into a store of its own, and asks the other node to connect to this one. Resolves with why it
  * cannot, or with undefined when it can.
  */
 const setUp = async (
-  {folder, nodeId, config, configText}: NewNode,
+  node: NewNode,
   {answer, keys, ca, peer, address}: Admission,
   aborted: AbortSignal,
 ): Promise<string | undefined> => {
+  const {folder, nodeId, config} = node;
   aborted.throwIfAborted();
-  await chmod(folder.root, 0o700);
-  await mkdir(folder.tls, {mode: 0o700});
+  await createTlsFolder(node);
   await writeFile(folder.caCert, ca, {mode: 0o644, flush: true});
   const pairs = {
     api: {key: keys.api.key, cert: answer.api_cert},
@@ -126,13 +117,14 @@ const setUp = async (
   };
   let reachProblem: string | undefined;
   try {
-    await fetchRecords({client: interruptible, source: {node: peer, path: 'join'}}, folder.database, identity);
+    if (node.store) await writeIdentityFile(folder.identity, identity);
+    else await fetchRecords({client: interruptible, source: {node: peer, path: 'join'}}, folder.database, identity);
     reachProblem = await findReachProblem(client, listenOf(config.cluster.listen));
   } finally {
     client.close();
   }
   // Written last: a configuration that mfd wrote marks a folder that holds a node.
-  if (configText !== undefined) await writeFile(folder.config, configText, {mode: 0o600, flush: true});
+  await writeConfig(node);
   await syncFolders(folder);
   return reachProblem;
 };

@@ -8,13 +8,16 @@ import {resolve} from 'node:path';
 import {nodeIdPattern} from '../../shared/fields.ts';
 import {formatHostPort, isWildcard, parseHostPort} from '../../shared/host-port.ts';
 import {type InitialSettings, initialConfig} from '../config/initial.ts';
-import {loadConfig, readConfig} from '../config/load.ts';
+import {type LoadedConfig, loadConfig, readConfig, readText} from '../config/load.ts';
 import {type Config, isHostName} from '../config/schema.ts';
+import {type StoreSettings, storeSettings} from '../config/store-settings.ts';
 import {CommandError} from '../node/command-error.ts';
 import {type DataFolder, dataFolder} from '../node/data-folder.ts';
+import {withKeys} from '../setup/node-config.ts';
 import {checkConfig} from './check-config.ts';
+import {type StoreOptions, storeKeys} from './store-options.ts';
 
-export interface NewNodeOptions {
+export interface NewNodeOptions extends StoreOptions {
   data: string;
   nodeId?: string | undefined;
   fqdn?: string | undefined;
@@ -32,8 +35,10 @@ export interface NewNode {
   fqdn: string;
   /** The configuration that the node will start with. */
   config: Config;
-  /** The `mfd.yaml` to write; undefined when the folder has one. */
+  /** The `mfd.yaml` to write; undefined when the folder has one that stays as it is. */
   configText: string | undefined;
+  /** The store that all nodes share; undefined for a store of its own. */
+  store: StoreSettings | undefined;
 }
 
 /** Refuses a folder that has more than a configuration in it, and invalid options. Creates nothing yet. */
@@ -42,13 +47,20 @@ export const planNode = async (options: NewNodeOptions): Promise<NewNode> => {
   const nodeId = options.nodeId ?? defaultNodeId();
   if (!nodeIdPattern.test(nodeId))
     throw new CommandError(`--node-id ${JSON.stringify(nodeId)}: must be 1 to 63 letters, digits, dots, underscores or hyphens`);
-  if (await requireUninitialised(folder.root)) {
-    const config = await configIn(folder, options);
-    return {folder, nodeId, fqdn: config.fqdn ?? hostname(), config, configText: undefined};
-  }
-  const configText = initialConfig(await settingsFrom(options));
-  const {config} = await readConfig(configText, folder.config, {});
-  return {folder, nodeId, fqdn: config.fqdn ?? hostname(), config, configText};
+  const isConfigured = await requireUninitialised(folder.root);
+  const {loaded, configText} = isConfigured ? await configIn(folder, options) : await newConfig(folder, options);
+  const {config} = loaded;
+  return {folder, nodeId, fqdn: config.fqdn ?? hostname(), config, configText, store: storeSettings(loaded)};
+};
+
+interface PlannedConfig {
+  loaded: LoadedConfig;
+  configText: string | undefined;
+}
+
+const newConfig = async (folder: DataFolder, options: NewNodeOptions): Promise<PlannedConfig> => {
+  const configText = withKeys(initialConfig(await settingsFrom(options)), await storeKeys(options));
+  return {loaded: await readConfig(configText, folder.config, {}), configText};
 };
 
 /** Addresses of the node for clients on this machine. */
@@ -92,21 +104,26 @@ const settingsFrom = async (options: NewNodeOptions): Promise<InitialSettings> =
   };
 };
 
-/** Uses an existing configuration, such as one from a provisioning system, unchanged. */
-const configIn = async (folder: DataFolder, options: NewNodeOptions): Promise<Config> => {
+/** Uses an existing configuration, such as one from a provisioning system. Only a store that it does not name is added to it. */
+const configIn = async (folder: DataFolder, options: NewNodeOptions): Promise<PlannedConfig> => {
   const file = folder.config;
   const {fqdn, apiListen, apiAdvertise, clusterListen, clusterAdvertise, metricsListen, smtpListen} = options;
   const addresses = [apiListen, apiAdvertise, clusterListen, clusterAdvertise, metricsListen, smtpListen];
   if ([fqdn, ...addresses].some(option => option !== undefined))
     throw new CommandError(`${file} is there already: set the name and the addresses in it, and leave the options out`);
-  const loaded = await loadConfig(file, process.env);
+  const found = await loadConfig(file, process.env);
+  const keys = await storeKeys(options);
+  if (keys.length > 0 && found.config.store.url !== undefined)
+    throw new CommandError(`${found.whereIs('store.url')}: the store is named there already; leave the --store options out`);
+  const configText = keys.length > 0 ? withKeys(await readText(file, file), keys) : undefined;
+  const loaded = configText === undefined ? found : await readConfig(configText, file, process.env);
   await checkConfig(loaded);
   const {config} = loaded;
   const listens = {'api.listen': config.api.listen, 'cluster.listen': config.cluster.listen};
   for (const [key, text] of Object.entries(listens))
     if (parseHostPort(text, {allowZero: true})?.port === 0)
       throw new CommandError(`${loaded.whereIs(key)}: ${key} has port 0; clients and other nodes need one that stays`);
-  return config;
+  return {loaded, configText};
 };
 
 /** Replaces port 0 by a free port, so that clients can connect to the printed and stored address later. */
@@ -154,11 +171,12 @@ const isEmptyButForConfig = (entries: string[]): boolean => entries.every(name =
 export const findUninitialised = async (data: string): Promise<{isConfigured: boolean} | undefined> => {
   const entries = await entriesOf(resolve(data));
   const isConfigured = entries.includes('mfd.yaml');
-  return entries.includes('mfd.db') || (isConfigured && !isEmptyButForConfig(entries)) ? undefined : {isConfigured};
+  const isNode = entries.includes('mfd.db') || entries.includes('node.json');
+  return isNode || (isConfigured && !isEmptyButForConfig(entries)) ? undefined : {isConfigured};
 };
 
 /** Settings of a new node from the environment; the mfctl context that is created for the node uses them too. */
-export const listensFrom = (environment: NodeJS.ProcessEnv): Omit<NewNodeOptions, 'data'> => ({
+export const settingsIn = (environment: NodeJS.ProcessEnv): Omit<NewNodeOptions, 'data'> => ({
   fqdn: environment.MFD_FQDN,
   apiListen: environment.MFD_API_LISTEN,
   apiAdvertise: environment.MFD_API_ADVERTISE,
@@ -166,6 +184,9 @@ export const listensFrom = (environment: NodeJS.ProcessEnv): Omit<NewNodeOptions
   clusterAdvertise: environment.MFD_CLUSTER_ADVERTISE,
   metricsListen: environment.MFD_METRICS_LISTEN,
   smtpListen: environment.MFD_SMTP_LISTEN,
+  storeUrl: environment.MFD_STORE_URL,
+  storePasswordFile: environment.MFD_STORE_PASSWORD_FILE,
+  storeCaFile: environment.MFD_STORE_CA_FILE,
 });
 
 /** The new configuration has these addresses, with port 0 replaced by the port that was printed and that the context has. */

@@ -24,6 +24,10 @@ import {findLostCommits, type LostCommits} from '../store/sqlite/wal-file.ts';
 /** Reports each step and each loss in a line. */
 export const repair = async (data: string, print: (line: string) => void): Promise<void> => {
   const folder = dataFolder(data);
+  if (await stat(folder.identity).catch(() => undefined))
+    throw new CommandError(
+      `the data of this node is in PostgreSQL, which mfd cannot repair: restore that database from a backup or a standby, and start the nodes again`,
+    );
   if (!(await stat(folder.database).catch(() => undefined))) throw new CommandError(`${folder.database} is not there`);
   const lock = await acquireLock(folder.lock);
   if (!lock) throw new CommandError(`another mfd is running on ${folder.root}; stop it first`);

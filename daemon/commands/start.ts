@@ -9,7 +9,7 @@ import type {RunningNode} from '../node/node.ts';
 import {checkConfig} from './check-config.ts';
 import {type InitReport, initialise} from './init.ts';
 import {addMfctlContext, contextCommand} from './mfctl-context.ts';
-import {findUninitialised, listensFrom, type NewNodeOptions, withoutListens} from './new-node.ts';
+import {findUninitialised, type NewNodeOptions, settingsIn, withoutListens} from './new-node.ts';
 import {run} from './run.ts';
 
 export interface StartOptions extends NewNodeOptions {
@@ -20,6 +20,7 @@ interface Needs {
   environment: NodeJS.ProcessEnv;
   version: string;
   print(text: string): void;
+  warn(text: string): void;
   /** Texts about a node that was created, and about one that runs for the first time. */
   texts: {welcome(made: InitReport): string; firstSteps(node: RunningNode): string};
 }
@@ -40,16 +41,21 @@ export const start = async ({init = false, ...options}: StartOptions, needs: Nee
 const makeAndRun = async (
   options: NewNodeOptions,
   {isConfigured}: {isConfigured: boolean},
-  {environment, version, print, texts}: Needs,
+  {environment, version, print, warn, texts}: Needs,
 ): Promise<void> => {
   const {data} = options;
   // Create no node that could not start.
   if (!isConfigured) await checkConfig(await readConfig('', 'mfd.yaml', environment));
-  const made = await initialise({...(!isConfigured && listensFrom(environment)), ...options}, async ({config, folder}) =>
-    requireFreeAddresses(config, {
-      file: folder.config,
-      advice: isConfigured ? '' : ', such as with --metrics-listen; no node was made',
-    }),
+  const made = await initialise(
+    {...(!isConfigured && settingsIn(environment)), ...options},
+    {
+      beforeCreating: async ({config, folder}) =>
+        requireFreeAddresses(config, {
+          file: folder.config,
+          advice: isConfigured ? '' : ', such as with --metrics-listen; no node was made',
+        }),
+      warn,
+    },
   );
   // The key is shown before anything else can fail: it is never shown again.
   print(texts.welcome(made));

@@ -23,6 +23,8 @@ export interface LoadedConfig {
   smarthostCa: string | undefined;
   rspamdPassword: string | undefined;
   rspamdControllerPassword: string | undefined;
+  storePassword: string | undefined;
+  storeCa: string | undefined;
   /** `MFD_…` variables that name no key. */
   unknownVariables: string[];
   /** The source of the value of a key such as `api.cert_file`: file and line, or a variable. */
@@ -56,7 +58,7 @@ export const readConfig = async (text: string, file: string, environment: Enviro
     const line = lineOf(document, lines, key.split('.'));
     return override?.variable ?? (line === undefined ? file : `${file}:${line}`);
   };
-  const {smtp, scanner} = parsed.data;
+  const {smtp, scanner, store} = parsed.data;
   try {
     return {
       config: parsed.data,
@@ -64,6 +66,8 @@ export const readConfig = async (text: string, file: string, environment: Enviro
       smarthostCa: await secret(smtp.smarthost_ca_file, 'smtp.smarthost_ca_file'),
       rspamdPassword: await secret(scanner.rspamd_password_file, 'scanner.rspamd_password_file'),
       rspamdControllerPassword: await secret(scanner.rspamd_controller_password_file, 'scanner.rspamd_controller_password_file'),
+      storePassword: await secret(store.password_file, 'store.password_file'),
+      storeCa: await secret(store.ca_file, 'store.ca_file'),
       unknownVariables: overrides.unknown,
       whereIs,
     };

@@ -5,6 +5,8 @@ import {parseHostPort} from '../../shared/host-port.ts';
 import {reasons} from '../../shared/reason.ts';
 import {parseLocalAddress} from '../mail/local-listener.ts';
 import {createNetworkSet} from '../mail/networks.ts';
+import {checkDependentKeys} from './dependent-keys.ts';
+import {storeUrlFault} from './store-url.ts';
 
 export const isHostName = (text: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/.test(text);
 
@@ -64,31 +66,10 @@ const localListen = z
     'must be unix:/PATH of at most 107 bytes, or HOST:PORT with IPv6 in brackets',
   );
 
-/** Keys that must be set together. */
-const pairs = [
-  ['api', 'cert_file', 'key_file'],
-  ['smtp', 'smarthost_username', 'smarthost_password_file'],
-] as const;
-
-const checkPairs = (config: Record<string, unknown>, context: z.RefinementCtx): void => {
-  for (const [name, ...keys] of pairs) {
-    const values = config[name] as Record<string, unknown> | undefined;
-    const [given, missing] = [keys.find(key => values?.[key] !== undefined), keys.find(key => values?.[key] === undefined)];
-    if (given === undefined || missing === undefined) continue;
-    context.addIssue({
-      code: 'custom',
-      path: [name, given],
-      message: `is nothing without ${name}.${missing}; give both or neither`,
-    });
-  }
-};
-
-const checkPostfix = ({postfix}: {postfix: Record<string, unknown>}, context: z.RefinementCtx): void => {
-  for (const key of ['milter_listen', 'helper_socket']) {
-    if (postfix[key] === undefined || postfix.config_dir !== undefined) continue;
-    context.addIssue({code: 'custom', path: ['postfix', key], message: 'needs postfix.config_dir, such as /etc/postfix'});
-  }
-};
+const storeUrl = z.string().superRefine((text, context) => {
+  const message = storeUrlFault(text);
+  if (message !== undefined) context.addIssue({code: 'custom', message});
+});
 
 const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
 
@@ -216,6 +197,23 @@ const everyKey = z.strictObject({
     ),
     sweep_interval: seconds(600).meta({description: 'Seconds between two checks for mail to remove'}),
   }),
+  store: section({
+    url: storeUrl.optional().meta({
+      description:
+        'PostgreSQL database that all nodes of the cluster share, as postgres://USER@HOST:PORT/DB, or postgres:///DB?host=/PATH&user=USER for a Unix socket; without it: SQLite in the data directory',
+    }),
+    password_file: filePath.optional().meta({description: 'File that contains the password of the user in url'}),
+    ca_file: filePath.optional().meta({
+      description:
+        'Authority (PEM) that signed the certificate of the database server, instead of those of the system. TLS is always used, except to a Unix socket, and to a loopback address without this key',
+    }),
+    pool: z
+      .int('must be a whole number')
+      .min(2, 'must be at least 2')
+      .max(100, 'must be at most 100')
+      .default(10)
+      .meta({description: 'Connections of this node to the database at one time, besides one that waits for changes'}),
+  }),
   spool: section({
     ballast: size(16 * 1024 * 1024, 1024 * 1024).meta({
       description: 'Size of the reserve file, which is given up so that discard works on a full disk',
@@ -239,5 +237,5 @@ const everyKey = z.strictObject({
 });
 
 /** Schema of `mfd.yaml`. Every key has a default; unknown keys are errors. */
-export const configSchema = everyKey.superRefine(checkPairs).superRefine(checkPostfix);
+export const configSchema = everyKey.superRefine(checkDependentKeys);
 export type Config = z.output<typeof configSchema>;

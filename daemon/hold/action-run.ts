@@ -2,30 +2,21 @@
 import {Fault} from '../../shared/fault.ts';
 import type {ActedState, ActionOutcome} from '../../shared/held-mail.ts';
 import {crashPoint} from '../services/crash-point.ts';
-import type {RecipientResult, Trainer} from '../services/intake/mail.ts';
-import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
-import {type HoldBackend, LeftQueue} from './hold-backend.ts';
-import {
-  type Act,
-  claimedState,
-  endState,
-  goneMail,
-  type HoldWrites,
-  isTrainable,
-  leftByHand,
-  nodeActor,
-  type RecordAudit,
-  type RequestedAction,
-} from './hold-writes.ts';
+import type {Trainer} from '../services/intake/mail.ts';
+import type {Claim, ClaimedState, StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import type {HoldBackend} from './hold-backend.ts';
+import {type Act, claimedState, endState, type HoldWrites, isTrainable, type RequestedAction} from './hold-writes.ts';
 import {createSemaphore} from './mail-locks.ts';
+import {createSetbacks} from './setbacks.ts';
 
 export interface ActionRun {
   /** Resolves with the mail after the action; undefined when another action came first. */
   perform(mail: StoredHeldMail, requested: RequestedAction): Promise<StoredHeldMail | undefined>;
-  /** Records the result of an action that could not be recorded at the time. */
+  /** Records the result of an action that could not be recorded at the time; takes a claim back whose action has no result. */
   catchUp(mail: StoredHeldMail): Promise<void>;
-  /** Ids of mails whose action is done but not recorded yet. */
+  /** Ids of mails whose action has ended, but whose result is not recorded yet. */
   unwritten(): string[];
+  isUnwritten(queueId: string): boolean;
   /** Forgets the mail: nothing is left to record. */
   settled(queueId: string): void;
 }
@@ -50,10 +41,12 @@ export const createActionRun = (needs: Needs): ActionRun => {
    * The final state and its audit entry are one commit. The bytes are freed after it; a crash between the two is cleaned up at
    * start.
    */
-  const end = async (mail: StoredHeldMail, from: 'held' | 'releasing' | 'discarding', {action, actor}: RequestedAction) => {
+  const end = async (mail: StoredHeldMail, from: 'held' | ClaimedState, {action, actor}: RequestedAction) => {
     const state = endState[action];
     if (action !== 'expire') crashPoint(`${action}-row.before`);
-    const endedAt = await writes.end(mail.queue_id, {from, state, actor, action});
+    let endedAt = await writes.end(mail.queue_id, {from, state, actor, action});
+    // The lease of the claim ended during the action: the mail is held again, and must not be delivered again.
+    if (from !== 'held') endedAt ??= await writes.end(mail.queue_id, {from: 'held', state, actor, action});
     if (action !== 'expire') crashPoint(`${action}-row.after`);
     done.delete(mail.queue_id);
     if (endedAt === undefined) return undefined;
@@ -65,15 +58,32 @@ export const createActionRun = (needs: Needs): ActionRun => {
     return ended;
   };
 
+  const catchUp = async (mail: StoredHeldMail): Promise<void> => {
+    const requested = done.get(mail.queue_id);
+    if (requested) await end(mail, claimedState(requested.action), requested);
+    else await setbacks.takeBack(mail.queue_id);
+  };
+  const isUnwritten = (queueId: string): boolean => done.has(queueId) || setbacks.open.has(queueId);
+
+  const claim = async (queueId: string, claimed: Claim): Promise<boolean> =>
+    writes.claim(queueId, claimed).catch(error => {
+      if (error instanceof Fault && error.code === 'outcome_unknown') setbacks.open.add(queueId);
+      throw error;
+    });
+
   /** Undefined when another caller came first. */
   const perform = async (mail: StoredHeldMail, requested: RequestedAction) => {
     const {queue_id: queueId} = mail;
     const {action, actor} = requested;
+    if (isUnwritten(queueId)) {
+      await catchUp(mail);
+      return undefined;
+    }
     const backend = backendOf(mail);
     if (action !== 'release' && !backend.discard) return end(mail, 'held', requested);
 
     const state = claimedState(action);
-    if (!(await writes.claim(queueId, {state, keyId: actor.keyId}))) return undefined;
+    if (!(await claim(queueId, {state, keyId: actor.keyId}))) return undefined;
     if (!backend.isReadableToTheEnd) await train(needs, mail, action);
     try {
       if (action === 'release') await backend.release(mail, recipients => setbacks.served(queueId, recipients));
@@ -87,13 +97,13 @@ export const createActionRun = (needs: Needs): ActionRun => {
 
   return {
     perform,
-    async catchUp(mail) {
-      const requested = done.get(mail.queue_id);
-      if (requested) await end(mail, claimedState(requested.action), requested);
-      else await setbacks.takeBack(mail.queue_id);
+    catchUp,
+    unwritten: () => [...done.keys(), ...setbacks.open],
+    isUnwritten,
+    settled(queueId) {
+      done.delete(queueId);
+      setbacks.open.delete(queueId);
     },
-    unwritten: () => [...done.keys()],
-    settled: queueId => void done.delete(queueId),
   };
 };
 
@@ -116,76 +126,6 @@ const train = async ({trainer, backendOf}: Needs, mail: StoredHeldMail, action: 
   const {queue_id: queueId, sender, recipients} = mail;
   const read = async () => backendOf(mail).body(mail);
   await trainer.train(action === 'release' ? 'ham' : 'spam', {queueId, sender, recipients}, read);
-};
-
-/** Records the result of a failed action: the mail is held again, has left the queue, or stays claimed. */
-const createSetbacks = ({nodeId, writes, now}: Pick<Needs, 'nodeId' | 'writes' | 'now'>) => {
-  /** Recipients who received a mail that others did not receive, until the database records it. */
-  const served = new Map<string, string[]>();
-
-  /** Holds the mail again for the remaining recipients, in one commit with the audit entries of `describe`. */
-  const takeBack = async (queueId: string, describe: (recordAudit: RecordAudit) => void = () => {}): Promise<void> => {
-    const recipients = served.get(queueId) ?? [];
-    await writes.write(async (tx, recordAudit) => {
-      if (recipients.length > 0) await tx.hold.strikeRecipients(queueId, recipients);
-      await tx.hold.unclaim([queueId]);
-      describe(recordAudit);
-    });
-    served.delete(queueId);
-  };
-
-  /** The mail was taken out of the queue by hand: this node cannot know what happened to it. */
-  const markGone = async (mail: StoredHeldMail, from: 'releasing' | 'discarding'): Promise<never> => {
-    const at = new Date(now()).toISOString();
-    await writes.write(async (tx, recordAudit) => {
-      await tx.hold.end([mail.queue_id], from, {state: 'gone', at, keyId: null});
-      recordAudit(nodeActor, {action: 'gone', queueId: mail.queue_id, detail: leftByHand});
-    });
-    throw goneMail(nodeId, {...mail, acted_at: at});
-  };
-
-  /** The next poll of the queue finds the result; until then the claim stays and records who made it. */
-  const leaveOpen = async (mail: StoredHeldMail, {action, actor}: RequestedAction, error: Fault): Promise<never> => {
-    await writes.write(async (_tx, recordAudit) =>
-      recordAudit(actor, {action, queueId: mail.queue_id, ...failureToAudit(error)}),
-    );
-    throw error;
-  };
-
-  const fail = async (mail: StoredHeldMail, {action, actor}: RequestedAction, error: unknown): Promise<never> => {
-    if (error instanceof LeftQueue) return markGone(mail, claimedState(action));
-    if (error instanceof Fault && error.code === 'outcome_unknown') return leaveOpen(mail, {action, actor}, error);
-    await takeBack(mail.queue_id, recordAudit => {
-      // Retention repeats its attempts, which would fill the audit log.
-      if (action !== 'expire') recordAudit(actor, {action, queueId: mail.queue_id, ...failureToAudit(error)});
-    });
-    throw error;
-  };
-
-  return {takeBack, fail, served: (queueId: string, recipients: string[]) => void served.set(queueId, recipients)};
-};
-
-/** One line per recipient, with the reply of its server. */
-export const deliveryFailed = (results: readonly RecipientResult[]): Fault => {
-  const delivered = results.filter(({outcome}) => outcome === 'delivered').length;
-  const detail =
-    delivered > 0
-      ? `delivered to ${delivered} of ${results.length} recipients; the mail is still held for the others`
-      : 'no recipient could be delivered; the mail is still held';
-  return new Fault('delivery_failed', detail, {
-    fields: results.map(({recipient, reply}) => ({path: recipient, detail: `${reply.code} ${reply.text}`.trim()})),
-  });
-};
-
-/** The answer contains all replies; the audit entry of a mail to hundreds of recipients must stay short. */
-const maxAuditedReplies = 3;
-
-const failureToAudit = (error: unknown): {result: string; detail: string} => {
-  if (!(error instanceof Fault)) return {result: 'internal', detail: ''};
-  const {code, detail, details} = error;
-  const refusals = (details.fields ?? []).filter(({detail: reply}) => !reply.startsWith('2'));
-  const replies = refusals.slice(0, maxAuditedReplies).map(({path, detail: reply}) => `${path}: ${reply}`);
-  return {result: code, detail: [detail, ...replies].join('; ')};
 };
 
 export interface Cleanup {

@@ -1,10 +1,9 @@
 // File of a held mail, checked against its row: a disk may have changed it, or another file may be in its place.
 
-import {createHash} from 'node:crypto';
-import {Readable} from 'node:stream';
 import {Fault} from '../../shared/fault.ts';
 import type {MailContent} from '../services/intake/mail.ts';
 import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import {checkedStream} from './checked-stream.ts';
 import type {Spool, SpooledMail} from './spool/spool.ts';
 
 type Row = Pick<StoredHeldMail, 'queue_id' | 'sha256' | 'sender' | 'recipients'>;
@@ -25,14 +24,6 @@ export const openHeldFile = async (spool: Spool, row: Row, code: 'delivery_faile
   return {sizeBytes, discard, open: () => checkedStream(open(), file.sha256)};
 };
 
-/** The two streams share errors and closing, even if nobody reads. */
-const checkedStream = (source: Readable, sha256: string): Readable => {
-  const stream = Readable.from(checked(source, sha256), {objectMode: false});
-  source.once('error', error => stream.destroy(error));
-  stream.once('close', () => source.destroy());
-  return stream;
-};
-
 /**
  * The row has no checksum of its own: a changed row would send the mail to someone else. The row lists only recipients who have
  * not received the mail, so it may have fewer than the file.
@@ -42,19 +33,6 @@ const isOf = ({queue_id, sha256, sender, recipients}: Row, file: SpooledMail): b
   file.sha256 === sha256 &&
   file.facts.sender === sender &&
   recipients.every(recipient => file.facts.recipients.includes(recipient));
-
-/** Holds the last chunk back until the checksum is verified. */
-async function* checked(source: AsyncIterable<Buffer>, sha256: string): AsyncGenerator<Buffer> {
-  const hash = createHash('sha256');
-  let last: Buffer | undefined;
-  for await (const chunk of source) {
-    if (last) yield last;
-    hash.update(chunk);
-    last = chunk;
-  }
-  if (hash.digest('hex') !== sha256) throw new Error('the bytes have changed on the disk');
-  if (last) yield last;
-}
 
 const damaged = (code: 'delivery_failed' | 'internal', cause?: unknown): Fault =>
   new Fault(

@@ -1,5 +1,6 @@
 // Actions on held mail. Each one happens once:
 //   held → releasing → released     held → (discarding →) discarded or expired     held → gone (outside of mfd)
+import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../shared/fault.ts';
 import type {ActionOutcome, HoldAction} from '../../shared/held-mail.ts';
 import {type AccessScope, isWithinAccess} from '../../shared/scopes.ts';
@@ -8,7 +9,8 @@ import {createBatch} from '../services/batch.ts';
 import type {Trainer} from '../services/intake/mail.ts';
 import type {Store} from '../services/ports.ts';
 import {answerMs} from '../services/quarantine/gather.ts';
-import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import {type HoldBackendName, isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import type {Leases} from '../services/shared-store.ts';
 import {createActionRun, createCleanup, outcomeOf} from './action-run.ts';
 import type {HoldBackend} from './hold-backend.ts';
 import {endState, goneMail, type HoldWrites, isClaimed, nodeActor, unknownMail} from './hold-writes.ts';
@@ -20,6 +22,8 @@ export interface HoldActions {
   expire(queueId: string): Promise<boolean>;
   /** The mail in any state; throws a Fault `not_found` outside the access scope. */
   find(queueId: string, scope: AccessScope): Promise<StoredHeldMail>;
+  /** The keeper of a mail in any state; undefined when there is no such mail. */
+  keeperOf(queueId: string): Promise<HoldBackendName | undefined>;
   /** Whether an action on the mail is running, or is done but not recorded yet. */
   isUnderWay(queueId: string): boolean;
   /** Records the results of actions that could not be recorded at the time. */
@@ -41,10 +45,23 @@ export interface HoldActionsNeeds {
   now: () => number;
   /** How long the caller of an action waits. */
   withinMs?: number;
+  /** For mail that any node may act on: a claim of spooled mail may be another node's. */
+  leases?: Pick<Leases, 'isOwn'>;
 }
 
+interface Attempt {
+  action: HoldAction;
+  queueId: string;
+  actor: Actor;
+  /** When the caller gives up, by `performance.now()`. */
+  untilMs: number;
+}
+
+/** Between two looks at a mail that another node is acting on. */
+const pollMs = 100;
+
 export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
-  const {nodeId, store, withinMs = answerMs} = needs;
+  const {nodeId, store, leases, withinMs = answerMs} = needs;
   const locks = createMailLocks();
   const cleanup = createCleanup(needs.onLeftover);
   const run = createActionRun({...needs, cleanup});
@@ -56,8 +73,13 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
     return mail;
   };
 
+  /** No other action of this node on the mail is running. Mail in Postfix is its node's alone. */
+  const isClaimedElsewhere = async ({keeper, queue_id: queueId}: StoredHeldMail): Promise<boolean> =>
+    leases !== undefined && keeper === 'spool' && !run.isUnwritten(queueId) && !(await leases.isOwn(queueId));
+
   /** Runs under the lock of the mail. An earlier action whose result could not be recorded is finished first. */
-  const attempt = async (action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome> => {
+  const attempt = async (wanted: Attempt): Promise<ActionOutcome> => {
+    const {action, queueId, actor} = wanted;
     const mail = await find(queueId, actor.reach);
     switch (mail.state) {
       case 'released':
@@ -71,10 +93,12 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
         throw goneMail(nodeId, mail);
       case 'releasing':
       case 'discarding':
-        return run.catchUp(mail).then(async () => attempt(action, queueId, actor));
+        if (await isClaimedElsewhere(mail)) await awaitOtherNode(findMail, wanted, nodeId);
+        else await run.catchUp(mail);
+        return attempt(wanted);
       case 'held': {
         const ended = await run.perform(mail, {action, actor});
-        return ended ? outcomeOf(nodeId, ended, {state: endState[action], already: false}) : attempt(action, queueId, actor);
+        return ended ? outcomeOf(nodeId, ended, {state: endState[action], already: false}) : attempt(wanted);
       }
       default:
         return mail.state satisfies never;
@@ -83,10 +107,11 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
 
   return {
     find,
+    keeperOf: async queueId => (await findMail(queueId))?.keeper,
     async act(action, queueId, actor) {
-      const askedAt = performance.now();
+      const untilMs = performance.now() + withinMs;
       return locks.run(queueId, async () => {
-        if (performance.now() - askedAt < withinMs) return attempt(action, queueId, actor);
+        if (performance.now() < untilMs) return attempt({action, queueId, actor, untilMs});
         // The caller has already been answered, and may have asked for something else since.
         throw new Fault('outcome_unknown', `another action on ${nodeId}/${queueId} took too long; nothing was done by this one`);
       });
@@ -106,18 +131,28 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
       for (const queueId of run.unwritten())
         await locks.run(queueId, async () => {
           const mail = await findMail(queueId);
-          if (mail && isClaimed(mail)) await run.catchUp(mail);
+          if (mail && isHeld(mail)) await run.catchUp(mail);
           else run.settled(queueId);
         });
     },
 
-    isUnderWay: queueId => locks.isLocked(queueId) || run.unwritten().includes(queueId),
+    isUnderWay: queueId => locks.isLocked(queueId) || run.isUnwritten(queueId),
 
     async idle() {
       await locks.idle();
       await cleanup.idle();
     },
   };
+};
+
+/** When the other node is gone, its claim ends with its lease. */
+const awaitOtherNode = async (findMail: HeldFinder, {queueId, untilMs}: Attempt, nodeId: string): Promise<void> => {
+  while (performance.now() < untilMs) {
+    await delay(pollMs);
+    const mail = await findMail(queueId);
+    if (!mail || !isClaimed(mail)) return;
+  }
+  throw new Fault('outcome_unknown', `another node is acting on ${nodeId}/${queueId}; repeating the request is safe`);
 };
 
 type HeldFinder = (queueId: string) => Promise<StoredHeldMail | undefined>;

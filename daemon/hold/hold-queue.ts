@@ -14,12 +14,12 @@ const actsAtOnce = 1000;
 
 export type OwnHoldQueue = HoldQueue & Omit<HoldActions, 'find'>;
 
-interface Needs extends Omit<HoldActionsNeeds, 'writes'> {
+export interface HoldQueueNeeds extends Omit<HoldActionsNeeds, 'writes'> {
   query: HeldQuery;
   withReserve<T>(write: () => Promise<T>): Promise<T>;
 }
 
-export const createHoldQueue = (needs: Needs): OwnHoldQueue => {
+export const createHoldQueue = (needs: HoldQueueNeeds): OwnHoldQueue => {
   const {nodeId, query, backendOf} = needs;
   const writes = createHoldWrites(needs);
   const {find, ...actions} = createHoldActions({...needs, writes});

@@ -7,6 +7,8 @@ export interface DataFolder {
   root: string;
   config: string;
   database: string;
+  /** The identity of a node whose store is shared; such a node has no database here. */
+  identity: string;
   lock: string;
   spool: string;
   reserveFile: string;
@@ -23,6 +25,7 @@ export const dataFolder = (root: string): DataFolder => ({
   root,
   config: join(root, 'mfd.yaml'),
   database: join(root, 'mfd.db'),
+  identity: join(root, 'node.json'),
   lock: join(root, 'lock.db'),
   spool: join(root, 'spool'),
   reserveFile: join(root, 'ballast'),

@@ -1,14 +1,12 @@
 // Hold queue of this node, with intake and release.
 import {Fault} from '../../shared/fault.ts';
 import type {HoldBackend} from '../hold/hold-backend.ts';
-import {createHoldQueue} from '../hold/hold-queue.ts';
-import {createSpoolBackend, createSpoolHolder, type SpoolHolderNeeds} from '../hold/spool/spool-backend.ts';
+import type {SpoolHolderNeeds} from '../hold/spool/spool-backend.ts';
 import type {Metrics} from '../http/metrics.ts';
 import {createBackendFailures, createBackendPool} from '../mail/backend/backend-pool.ts';
 import {createDeliver} from '../mail/backend/deliver.ts';
 import {signMail} from '../mail/sign/dkim.ts';
 import {clusterKeyword} from '../mail/smtp-reply.ts';
-import {traceHeader} from '../mail/trace-header.ts';
 import type {DomainDirectory} from '../services/domains/domain-directory.ts';
 import type {EventBus} from '../services/events/event-bus.ts';
 import {createIntake, routeFor} from '../services/intake/intake.ts';
@@ -16,47 +14,46 @@ import type {Deliver, MailHolder, Route} from '../services/intake/mail.ts';
 import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createTrainer} from '../services/quarantine/trainer.ts';
 import type {Base} from './base.ts';
+import type {Hold, HoldNeeds} from './hold-make.ts';
 import type {LiveSettings} from './live-settings.ts';
+import {openOwnHold} from './own-hold.ts';
 import {openPostfix} from './postfix.ts';
+import {openSharedHold} from './shared-hold.ts';
 
 export const openHold = (base: Base, bus: EventBus) => {
-  const {settings, storage, fqdn, records, metrics, log, now} = base;
-  const {engine, reserveFile, nodeId} = storage;
-  if (engine.kind !== 'own') throw new Error('held mail in a store that all nodes share has no queue yet');
-  const {store, spool} = engine;
-  const {domainDirectory} = records;
+  const {settings, storage, records, metrics, log, now} = base;
   const {pool, sign, deliver} = openDelivery(base);
-  const spoolBackend = createSpoolBackend({spool, deliver, routeOf: mail => releaseRoute(mail, domainDirectory, settings())});
   const onHeld: SpoolHolderNeeds['onHeld'] = (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId);
   const postfix = openPostfix(base, onHeld);
-  const queue = createHoldQueue({
-    nodeId,
-    store,
-    query: store.heldQuery(nodeId),
-    backendOf: ({keeper}) => (keeper === 'spool' ? spoolBackend : (postfix?.backend ?? noPostfix)),
-    trainer: createTrainer({
-      classifier: () => settings().classifier,
-      onTrained: metrics.trained,
-      onOutage: detail => log.warn({detail}, 'Rspamd training failed: decisions made until it recovers are not learned'),
-      onRecovery: missed => log.info({missed}, 'Rspamd learns again'),
+  const needs: HoldNeeds = {
+    delivery: {deliver, routeOf: mail => releaseRoute(mail, records.domainDirectory, settings())},
+    postfix: postfix?.backend ?? noPostfix,
+    onHeld,
+    common: {
+      trainer: createTrainer({
+        classifier: () => settings().classifier,
+        onTrained: metrics.trained,
+        onOutage: detail => log.warn({detail}, 'Rspamd training failed: decisions made until it recovers are not learned'),
+        onRecovery: missed => log.info({missed}, 'Rspamd learns again'),
+        now,
+      }),
+      onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
+      onLeftover: (queueId, error) =>
+        log.error({queue_id: queueId, err: error}, 'a file of the spool could not be removed; the next start tries again'),
       now,
-    }),
-    withReserve: reserveFile.withReserve,
-    onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
-    onLeftover: (queueId, error) =>
-      log.error({queue_id: queueId, err: error}, 'a file of the spool could not be removed; the next start tries again'),
-    now,
-  });
-  const spoolHolder = createSpoolHolder({nodeId, store, spool, traceHeader: mail => traceHeader(mail, fqdn), onHeld});
-  const intakeTo = (holder: MailHolder) => openIntake(base, holder);
+    },
+  };
+  const {engine} = storage;
+  const hold = engine.kind === 'own' ? openOwnHold(base, engine, needs) : openSharedHold(base, engine, needs);
+  const intakeTo = (holder: MailHolder) => openIntake(base, hold, holder);
   return {
-    queue,
-    intake: intakeTo(spoolHolder),
+    ...hold,
+    intake: intakeTo(hold.holder),
     // Mail from the milter stays in Postfix.
-    milterIntake: intakeTo(postfix?.holder ?? spoolHolder),
+    milterIntake: intakeTo(postfix?.holder ?? hold.holder),
     pool,
     sign,
-    postfixPoll: postfix?.createPoll(queue),
+    postfixPoll: postfix?.createPoll(hold.queue),
   };
 };
 
@@ -101,6 +98,7 @@ const releaseRoute = (
 
 const openIntake = (
   {storage, settings, records, metrics, log}: Pick<Base, 'storage' | 'settings' | 'records' | 'metrics' | 'log'>,
+  {isStoreReachable}: Hold,
   holder: MailHolder,
 ) =>
   createIntake({
@@ -108,6 +106,7 @@ const openIntake = (
     scorer: {score: async mail => settings().scorer.score(mail)},
     smarthost: () => settings().smarthost,
     hasSpace: storage.reserveFile.hasSpace,
+    isStoreReachable,
     isRemoved: records.membership.isRemoved,
     onScorerFailure: () => settings().onScorerFailure,
     onUnscored(error) {

@@ -90,6 +90,7 @@ export const fixedChanges = (started: Config, read: Config): string[] => {
     ['smtp.reverse_lookup', config => config.smtp.reverse_lookup],
     ['postfix', config => config.postfix],
     ['retention.sweep_interval', config => config.retention.sweep_interval],
+    ['store', config => config.store],
     ['spool', config => config.spool],
   ];
   return fixed.filter(([, value]) => JSON.stringify(value(started)) !== JSON.stringify(value(read))).map(([key]) => key);

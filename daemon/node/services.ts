@@ -15,8 +15,6 @@ import {createPeerActors} from '../services/cluster/peer-actors.ts';
 import {createRemoval} from '../services/cluster/removal.ts';
 import {createDomainParts} from '../services/domains/domain-parts.ts';
 import {createBackendRules, createDomains} from '../services/domains/domains.ts';
-import {createQuarantine} from '../services/quarantine/quarantine.ts';
-import {createRetention} from '../services/quarantine/retention.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
 import {apiUrl, listenOf} from './free-addresses.ts';
@@ -32,7 +30,7 @@ const idleWaitMs = 500;
 export type Services = ReturnType<typeof createServices>;
 
 export const createServices = (base: Base, cluster: Cluster) => {
-  const {config, settings, fqdn, records, trust, log, now} = base;
+  const {config, settings, fqdn, records, trust, now} = base;
   const {store, engine, nodeId, nodeNo} = base.storage;
   const {configuration, keyDirectory, domainDirectory, nodeDirectory, peerStates, membership} = records;
   const {peers, links, limiter, presences} = cluster;
@@ -56,12 +54,7 @@ export const createServices = (base: Base, cluster: Cluster) => {
     limits: createClusterRateLimits({limiter, sendHeartbeats: links.sendHeartbeats}),
     domains,
     domainParts: createDomainParts({store, configuration, domains}),
-    quarantine: createQuarantine({
-      queues: () => [queue, ...others.queues()],
-      ask: others.ask,
-      isAway: others.isAway,
-      onUnexpected: error => log.error({err: error}, 'quarantine action failed'),
-    }),
+    quarantine: mail.openQuarantine(others),
     cluster: createCluster({
       config: cluster.config,
       ...(presences && {presences}),
@@ -82,18 +75,11 @@ export const createServices = (base: Base, cluster: Cluster) => {
         : createSharedAudit(auditLog),
     events,
     forPeers: {queue, auditLog, actors, bus},
-    retention: createRetention({
-      store,
-      retentionMs: () => settings().keepMs,
-      expire: queue.expire,
-      isSuspended: membership.isRemoved,
-      now,
-    }),
     ...mail,
     flushKeyUses: keyDirectory.flush,
     async close() {
       access.keyFailures.report(true);
-      await Promise.race([queue.idle().then(mail.pool.close), delay(idleWaitMs)]);
+      await Promise.race([mail.idle().then(mail.pool.close), delay(idleWaitMs)]);
       await keyDirectory.flush();
       await peerStates.flush();
     },

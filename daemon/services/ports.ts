@@ -124,10 +124,14 @@ interface HoldReads {
   /** Mails with an unfinished action. */
   listClaimed(backend: HoldBackendName): Promise<string[]>;
   /**
-   * Held mail of one reason that arrived before `before`, oldest first. Excludes mail that mfd has not scored: an administrator or a
+   * Held mail of one reason that arrived before `before`, oldest first, of all keepers or of one. Excludes mail that mfd has not scored: an administrator or a
    * rule of Postfix put it on hold, and it stays there until an administrator decides.
    */
-  listArrivedBefore(reason: Reason, before: string, limit: number): Promise<string[]>;
+  listArrivedBefore(
+    reason: Reason,
+    before: string,
+    choice: {limit: number; keeper?: HoldBackendName | undefined},
+  ): Promise<string[]>;
   /** The totals of held mail by domain and reason. */
   counts(): Promise<HeldCount[]>;
   countHeldBy(backend: HoldBackendName): Promise<number>;

@@ -186,6 +186,18 @@ test.serial('what cannot be done is found before the cluster is asked, and what 
   refused(t, badId, /--node-id/);
 });
 
+test.serial('a node with a shared store is refused by a cluster of nodes with SQLite, and its token stays valid', async t => {
+  const node = await startNode(t);
+  const token = await makeToken(node);
+
+  const shared = await attemptJoin(t, token, {args: ['--store-url', 'postgres://mfd@127.0.0.1:1/mfd']});
+  const fromVariable = await attemptJoin(t, token, {args: ['--store-password-file', '/dev/null']});
+
+  for (const attempt of [shared, fromVariable])
+    refused(t, attempt, /every node of this cluster has a store of its own \(SQLite\).*nothing was done/);
+  t.is((await attemptJoin(t, token)).code, 0);
+});
+
 test.serial('when the answer is lost it is told what to look at, and nothing is left here', async t => {
   const node = await startNode(t);
   const proxy = await startProxy(t, () => parseHostPort(new URL(node.cluster_url).host));

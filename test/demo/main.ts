@@ -1,13 +1,16 @@
 // `npm run demo`: three nodes on loopback, sample domains and a continuous flow of sample mail, until Ctrl-C. Leaves nothing
-// behind.
+// behind. With `-- --postgres` the nodes share a PostgreSQL, which the demo starts too.
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
+import {parseArgs} from 'node:util';
 import {createClosers} from '../../daemon/node/closers.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import type {Owner} from '../helpers/daemon.ts';
+import {isPostgresInstalled} from '../helpers/postgres-programs.ts';
+import {startPostgres} from '../helpers/postgres-server.ts';
 import {addContexts} from './contexts.ts';
 import {createSampleDomains} from './sample-domains.ts';
 import {sampleCount, sendSample} from './sample-mail.ts';
@@ -21,13 +24,21 @@ const print = (line: string) => void process.stdout.write(`${line}\n`);
 const complain = (error: unknown) =>
   void process.stderr.write(`demo: ${safeLine(error instanceof Error ? error.message : String(error))}\n`);
 
-const start = async (owner: Owner, folder: string): Promise<ClusterNode[]> => {
+const withPostgres = async (owner: Owner) => {
+  if (!isPostgresInstalled()) throw new Error('--postgres needs PostgreSQL on this machine: apt-get install postgresql');
+  print('Starting PostgreSQL …');
+  return startPostgres(owner);
+};
+
+const start = async (owner: Owner, folder: string, hasPostgres: boolean): Promise<ClusterNode[]> => {
+  const postgres = hasPostgres ? await withPostgres(owner) : undefined;
   print('Starting three nodes …');
   const {nodes, converged} = await startCluster(owner, {
     nodes: nodeIds,
     isProxied: false,
     folder,
     config: {log: {level: 'warn'}},
+    ...(postgres && {postgres}),
   });
   const all = nodeIds.map(id => nodes[id]);
   await createSampleDomains(all);
@@ -82,7 +93,7 @@ const trickle = async (nodes: ClusterNode[], signal: AbortSignal): Promise<void>
   }
 };
 
-const demo = async (): Promise<number> => {
+const demo = async (hasPostgres: boolean): Promise<number> => {
   const ending = new AbortController();
   const end = () => ending.abort();
   let code = 0;
@@ -104,7 +115,7 @@ const demo = async (): Promise<number> => {
       if (ending.signal.aborted) throw new Error('the demo is ending');
     },
   };
-  const running = start(owner, folder)
+  const running = start(owner, folder, hasPostgres)
     .then(async nodes => trickle(nodes, ending.signal))
     .catch(fail);
   await Promise.race([running, new Promise(resolve => ending.signal.addEventListener('abort', resolve))]);
@@ -118,4 +129,5 @@ const demo = async (): Promise<number> => {
   return code;
 };
 
-process.exit(await demo());
+const {values} = parseArgs({options: {postgres: {type: 'boolean', default: false}}});
+process.exit(await demo(values.postgres));

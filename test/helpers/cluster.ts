@@ -10,6 +10,8 @@ import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
 import type {Network} from './network.ts';
 import {addToConfig, makeNode, type NodeReport, nodeFolder, openNode} from './node.ts';
+import {initStore, joinStore} from './node-store.ts';
+import type {PostgresServer} from './postgres-server.ts';
 import {mfctlFile, run} from './program.ts';
 import {type SmtpSink, startSmtpSink} from './smtp-sink.ts';
 import type {ProxyMode} from './tcp-proxy.ts';
@@ -38,6 +40,8 @@ export interface ClusterOptions<Name extends string> {
   isProxied?: boolean;
   /** The network on which each node runs on a host of the same name; `isProxied` must be false. */
   network?: Network;
+  /** The database of all nodes; without it, see `node-store.ts`. */
+  postgres?: PostgresServer;
   /** The folder in which the folders of the nodes are created. */
   folder?: string;
   /** Another build of mfd to run. */
@@ -89,7 +93,10 @@ export const startCluster = async <Name extends string = ThreeNodes>(
     const made = {env, program: options.maker, host};
     // The hosts of a test network have no names.
     const named = ['--node-id', name, ...(host ? ['--fqdn', host.address] : [])];
-    const report = await foundOrJoin(runningOf(members)[0], ['--data', join(root, 'data'), ...named], made);
+    const report = await foundOrJoin(runningOf(members)[0], ['--data', join(root, 'data'), ...named], {
+      ...made,
+      postgres: options.postgres,
+    });
     await addToConfig(report.data, {
       ...config,
       cluster: {
@@ -126,12 +133,12 @@ const runningOf = (members: Map<string, ClusterNode>) => [...members.values()].f
 const foundOrJoin = async (
   founder: ClusterNode | undefined,
   args: string[],
-  made: Parameters<typeof makeNode>[1],
+  {postgres, ...made}: Parameters<typeof makeNode>[1] & {postgres: PostgresServer | undefined},
 ): Promise<NodeReport> => {
-  if (!founder) return makeNode(['init', ...args], made);
+  if (!founder) return makeNode(['init', ...args, ...(await initStore(postgres))], made);
   const {status, json, body} = await founder.api('POST', 'cluster/tokens', {body: {}});
   if (status !== 201) throw new Error(`POST /cluster/tokens: ${status} ${body}`);
-  const joined = await makeNode(['join', json.data.token, ...args], made);
+  const joined = await makeNode(['join', json.data.token, ...args, ...joinStore(postgres)], made);
   // The keys of the cluster are valid on every node; a node that joins creates no keys.
   return {...joined, api_key: founder.api_key};
 };

@@ -7,6 +7,7 @@ import {parse, stringify} from 'yaml';
 import {type ApiAnswer, type ApiRequest, callApi} from './api-call.ts';
 import {type Daemon, type Owner, startDaemon} from './daemon.ts';
 import type {Host} from './network.ts';
+import {initStore, isOwnStore} from './node-store.ts';
 import {freePort} from './ports.ts';
 import {copyPreparedNode} from './prepared-node.ts';
 import {mfctlFile, mfdFile, type Ran, type RunOptions, run} from './program.ts';
@@ -74,8 +75,8 @@ export const startNode = async (owner: Owner, options: NodeOptions = {}): Promis
   const data = options.data ?? join(root, 'data');
   const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env};
   const isUsual = options.data === undefined && options.env === undefined && options.program === undefined;
-  const prepared = isUsual ? await copyPreparedNode<NodeReport>(data, xdgConfigHome) : undefined;
-  const report = prepared ?? (await makeNode(['init', '--data', data], {env, program: options.program}));
+  const prepared = isUsual && isOwnStore ? await copyPreparedNode<NodeReport>(data, xdgConfigHome) : undefined;
+  const report = prepared ?? (await makeNode(['init', '--data', data, ...(await initStore())], {env, program: options.program}));
   if (options.config) await addToConfig(data, options.config);
   const node = await openNode(owner, {report, xdgConfigHome, env, program: options.program});
   await node.start();

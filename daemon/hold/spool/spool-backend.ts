@@ -1,51 +1,20 @@
-import {Fault} from '../../../shared/fault.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import {createBatch} from '../../services/batch.ts';
 import {crashPoint} from '../../services/crash-point.ts';
-import type {Deliver, MailHolder, ReceivedMail, Route} from '../../services/intake/mail.ts';
+import type {MailHolder, ReceivedMail} from '../../services/intake/mail.ts';
 import type {Store} from '../../services/ports.ts';
-import type {NewHeldMail, StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
-import {deliveryFailed} from '../action-run.ts';
+import type {NewHeldMail} from '../../services/quarantine/stored-mail.ts';
 import {factsOf, spoolEntry, toListEntry} from '../held-facts.ts';
 import {openHeldFile} from '../held-file.ts';
 import type {HoldBackend} from '../hold-backend.ts';
-import {createSemaphore} from '../mail-locks.ts';
+import {createReleaseDelivery, type ReleaseDeliveryNeeds} from '../release-delivery.ts';
 import type {Spool} from './spool.ts';
 
-export interface SpoolBackendNeeds {
-  spool: Spool;
-  deliver: Deliver;
-  /** The current route of a released mail; throws a Fault `delivery_failed` if there is none. */
-  routeOf(mail: StoredHeldMail): Route;
-  maxDeliveries?: number;
-  /** How long a release may wait for others before it begins, in milliseconds. */
-  patienceMs?: number;
-}
-
-/** A bulk release must not take all the connections that a backend allows. */
-const usualMaxDeliveries = 16;
-/** Leaves time for a delivery before the caller is answered, see `../../services/quarantine/gather.ts`. */
-const usualPatienceMs = 6000;
-
-export const createSpoolBackend = (needs: SpoolBackendNeeds): HoldBackend => {
-  const {spool, deliver, routeOf, maxDeliveries = usualMaxDeliveries, patienceMs = usualPatienceMs} = needs;
-  const delivering = createSemaphore(maxDeliveries, {patienceMs, tooLate: tooManyDeliveries});
-
-  const release: HoldBackend['release'] = async (mail, onServed) => {
-    const content = await openHeldFile(spool, mail, 'delivery_failed');
-    const envelope = {sender: mail.sender, recipients: mail.recipients, isUtf8: mail.is_utf8, isEightBit: mail.is_eight_bit};
-    crashPoint('delivery.before');
-    const results = await deliver.deliver(routeOf(mail), envelope, content);
-    crashPoint('delivery.after');
-    if (results.every(({outcome}) => outcome === 'delivered')) return;
-
-    onServed(results.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient));
-    throw deliveryFailed(results);
-  };
-
+export const createSpoolBackend = ({spool, ...needs}: ReleaseDeliveryNeeds & {spool: Spool}): HoldBackend => {
+  const deliver = createReleaseDelivery(needs);
   return {
     isReadableToTheEnd: true,
-    release: async (mail, onServed) => delivering(async () => release(mail, onServed)),
+    release: async (mail, onServed) => deliver(mail, async () => openHeldFile(spool, mail, 'delivery_failed'), onServed),
     forget: spool.remove,
 
     async body(mail) {
@@ -54,11 +23,6 @@ export const createSpoolBackend = (needs: SpoolBackendNeeds): HoldBackend => {
     },
   };
 };
-
-const tooManyDeliveries = (): Fault =>
-  new Fault('unavailable', 'other mails are being delivered and take long; nothing was done, try again later', {
-    retryAfterSeconds: 10,
-  });
 
 export interface SpoolHolderNeeds {
   nodeId: string;

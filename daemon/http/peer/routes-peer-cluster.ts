@@ -108,6 +108,10 @@ export const routePeerAdmission =
       await next();
     };
 
+    router.get('/join', requireToken, async ctx => {
+      reply(ctx, joining.terms());
+    });
+
     router.post('/join', requireToken, peerJsonBody, async ctx => {
       const tokenId = tokenOf(ctx);
       const bearer = {tokenId, remoteAddress: remoteAddressOf(ctx.req)};

@@ -34,6 +34,13 @@ export type CertificateRequests = z.infer<typeof certificateRequestsSchema>;
 export const certificatesSchema = z.object({node_cert: pem, api_cert: pem});
 export type Certificates = z.infer<typeof certificatesSchema>;
 
+/** GET /join, sent with the client certificate from a join token: what a node has to know before it asks to be admitted. */
+export const joinTermsSchema = z.object({
+  /** The `store.url` that all nodes share; null when every node has a store of its own. */
+  store_url: z.string().max(4096).nullable(),
+});
+export type JoinTerms = z.infer<typeof joinTermsSchema>;
+
 /** POST /join, sent with the client certificate from a join token. */
 export const joinRequestSchema = z.object({
   node_id: nodeId,
@@ -41,6 +48,8 @@ export const joinRequestSchema = z.object({
   cluster_url: url,
   api_url: url,
   version: z.string().max(50),
+  /** A version before 0.7 does not say it. */
+  store: z.enum(['own', 'shared']).default('own'),
   ...requestsShape,
 });
 export type JoinRequest = z.infer<typeof joinRequestSchema>;

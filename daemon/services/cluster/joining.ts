@@ -6,7 +6,7 @@ import type {ConfigStore, Store} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 import type {Authorities, Authority} from './authority.ts';
 import {type CertificateSubject, type IssuedNames, ownerOf, ownNames} from './certificate-names.ts';
-import type {CertificateRequests, Certificates, JoinAnswer, JoinRequest} from './join-protocol.ts';
+import type {CertificateRequests, Certificates, JoinAnswer, JoinRequest, JoinTerms} from './join-protocol.ts';
 import {mayAdmit} from './join-tokens.ts';
 import type {NodeDirectory} from './membership.ts';
 import type {StoredJoinToken} from './stored-trust.ts';
@@ -14,6 +14,8 @@ import type {StoredJoinToken} from './stored-trust.ts';
 export interface Joining {
   /** Throws a Fault with the reason if a token is unknown, used or expired. */
   requireToken(tokenId: string): Promise<void>;
+  /** What the bearer of a token has to know before it asks to be admitted. */
+  terms(): JoinTerms;
   /** Admits the bearer of a token and marks the token as used. Otherwise throws a Fault with the reason; the token stays valid. */
   admit(bearer: {tokenId: string; remoteAddress: string | null}, request: JoinRequest): Promise<JoinAnswer>;
   /** Issues new certificates for a node of the cluster that has presented its certificate, which may have expired. */
@@ -43,6 +45,8 @@ interface Needs {
   issuedNames: Pick<IssuedNames, 'prepare' | 'holders' | 'issued'>;
   colocatedNodes: ColocatedNodes;
   nodeNo: number;
+  /** The `store.url` of this node; undefined for a store of its own. */
+  storeUrl?: string | undefined;
   now: () => number;
 }
 
@@ -52,7 +56,7 @@ const maxNodeNo = 0xffff;
 const skippedNos = 16;
 
 export const createJoining = (needs: Needs): Joining => {
-  const {store, configuration, authorities, issuedNames, colocatedNodes, nodeNo, now} = needs;
+  const {store, configuration, authorities, issuedNames, colocatedNodes, nodeNo, storeUrl, now} = needs;
   let hasBegun = false;
   let greatestSeen = 0;
   /** How many numbers to skip before the first one assigned after a start without answers from all peers. */
@@ -69,7 +73,10 @@ export const createJoining = (needs: Needs): Joining => {
       if (!token || token.used_at !== null || Date.parse(token.expires_at) <= now()) throw tokenFault(token);
     },
 
+    terms: () => ({store_url: storeUrl ?? null}),
+
     async admit({tokenId, remoteAddress}, request) {
+      requireSameStore(request.store, storeUrl === undefined ? 'own' : 'shared');
       const authority = await ownAuthority('make a new token');
       if (!hasBegun)
         throw new Fault(
@@ -165,6 +172,17 @@ const tokenFault = (token: StoredJoinToken | undefined): Fault => {
   if (token.used_at !== null)
     return new Fault('conflict', `this join token was used at ${token.used_at}; make a new one for every node`);
   return new Fault('insufficient_scope', `this join token expired at ${token.expires_at}; make a new one`);
+};
+
+/** Nodes with a store of their own exchange changes, which nodes of a shared store neither send nor understand. */
+const requireSameStore = (asked: JoinRequest['store'], ours: JoinRequest['store']): void => {
+  if (asked === ours) return;
+  throw new Fault(
+    'conflict',
+    ours === 'shared'
+      ? 'all nodes of this cluster share a PostgreSQL; nothing was done: join with mfd 0.7 or newer'
+      : 'every node of this cluster has a store of its own; nothing was done: join without store.url',
+  );
 };
 
 const requireFreeName = (fqdn: string, owner: StoredNode | undefined): void => {

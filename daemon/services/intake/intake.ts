@@ -33,6 +33,8 @@ interface Needs {
   holder: MailHolder;
   smarthost(): Omit<Route, 'signFor'> | undefined;
   hasSpace(): boolean;
+  /** False while this node knows that the store of its held mail cannot be reached. */
+  isStoreReachable(): boolean;
   /** True if this node was removed from its cluster: nobody could see or release mail that it holds. */
   isRemoved(): boolean;
   /** `pass`: mail that could not be scored is treated as if it had scored 0. */
@@ -60,6 +62,7 @@ export const createIntake = (needs: Needs): Intake => {
     routeOf,
     canTakeMail() {
       if (needs.isRemoved()) return refusal(451, '4.3.2 This system takes no mail any more, use another one');
+      if (!needs.isStoreReachable()) return refusal(451, '4.3.0 The mail store cannot be reached, try again later');
       return needs.hasSpace() ? undefined : refusal(452, '4.3.1 Insufficient system storage, try again later');
     },
     async hold(mail, ownership, judgement) {

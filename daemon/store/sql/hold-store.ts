@@ -41,10 +41,11 @@ export const holdStore = (db: Db): HoldStore => {
       idsIn(
         await query(db, `SELECT queue_id FROM held_mail WHERE ${own.condition}is_held AND keeper = ? AND ${claimed}`, [keeper]),
       ),
-    async listArrivedBefore(reason, before, limit) {
+    async listArrivedBefore(reason, before, {limit, keeper}) {
       const due = `${own.condition}is_held AND reason = ? AND state = 'held' AND symbols <> ? AND arrived_at < ?`;
-      const sql = `SELECT queue_id FROM held_mail WHERE ${due} ORDER BY arrived_at LIMIT ?`;
-      return idsIn(await query(db, sql, [reason, unjudged, before, limit]));
+      const kept = keeper === undefined ? {sql: '', bindings: []} : {sql: ' AND keeper = ?', bindings: [keeper]};
+      const sql = `SELECT queue_id FROM held_mail WHERE ${due}${kept.sql} ORDER BY arrived_at LIMIT ?`;
+      return idsIn(await query(db, sql, [reason, unjudged, before, ...kept.bindings, limit]));
     },
     counts: async () => readCounts(db),
     async countHeldBy(keeper) {

@@ -131,7 +131,7 @@ testStores('rows are forgotten by id, or some time after the end, as many at onc
 testStores('what is due by its reason comes oldest first, without mail that mfd has not scored', async (t, {store}) => {
   await insert(store, mail(3), mail(1), mail(2, {symbol_scores: unjudgedSymbols}), mail(4, {reason: 'rbl'}), mail(5));
   await store.transaction(async tx => tx.hold.claim([idOf(5)], {state: 'releasing', keyId: 1}));
-  const due = async (before: string, limit: number) => store.hold.listArrivedBefore('spam', before, limit);
+  const due = async (before: string, limit: number) => store.hold.listArrivedBefore('spam', before, {limit});
 
   t.deepEqual(await due(at(9), 10), [idOf(1), idOf(3)]);
   t.deepEqual(await due(at(9), 1), [idOf(1)]);

@@ -3,6 +3,7 @@ import {createKeyDirectory} from '../../../../daemon/services/access/key-directo
 import {insertKey} from '../../../../daemon/services/access/keys.ts';
 import {type AskablePeer, createAuthorities} from '../../../../daemon/services/cluster/authority.ts';
 import {createIssuedNames, describedNames, ownNames} from '../../../../daemon/services/cluster/certificate-names.ts';
+import {joinRequestSchema} from '../../../../daemon/services/cluster/join-protocol.ts';
 import {createJoinTokens} from '../../../../daemon/services/cluster/join-tokens.ts';
 import {createColocatedNodes, createJoining} from '../../../../daemon/services/cluster/joining.ts';
 import {createNodeDirectory} from '../../../../daemon/services/cluster/membership.ts';
@@ -20,6 +21,7 @@ const joiner = {
   cluster_url: 'https://delta.test:8444',
   api_url: 'https://delta.test:8443',
   version: '1',
+  store: 'own' as const,
   node_csr: '',
   api_csr: '',
   api_hosts: ['delta.test'],
@@ -33,7 +35,8 @@ const arrange = async (
     holders,
     answers = {},
     isStarting = false,
-  }: {nodeNo: number; holders: number[]; answers?: Record<number, () => unknown>; isStarting?: boolean},
+    storeUrl,
+  }: {nodeNo: number; holders: number[]; answers?: Record<number, () => unknown>; isStarting?: boolean; storeUrl?: string},
 ) => {
   const {store} = await testStore(t, {isDurable: false});
   const configuration = testConfiguration(store, {nodeNo});
@@ -82,7 +85,7 @@ const arrange = async (
   const colocatedNodes = createColocatedNodes({nodeNo, ownAddresses: () => ['192.0.2.1']});
   const issuedNames = createIssuedNames({store, hasAuthority: holders.includes(nodeNo), nodes: directory.list});
   const needs = {store, configuration, authorities, directory, issuedNames, colocatedNodes, nodeNo, now: Date.now};
-  const joining = createJoining(needs);
+  const joining = createJoining({...needs, storeUrl});
   if (!isStarting) joining.begin(true);
   const actors = createPeerActors({
     store,
@@ -130,6 +133,22 @@ test('of several nodes with the CA key only the first one gives out tokens and n
   t.deepEqual(beta.asked, ['1 tokens']);
   t.regex(asPeer, /^unavailable: only node alpha/);
   t.regex(joined, /^unavailable: another node lets nodes in now/);
+});
+
+test('a node is told of the store of the cluster, and is not admitted with another kind of store', async t => {
+  const storeUrl = 'postgres://mfd@db/mfd';
+  const own = await arrange(t, {nodeNo: 1, holders: [1]});
+  const shared = await arrange(t, {nodeNo: 1, holders: [1], storeUrl});
+  const bearer = {tokenId: 'x', remoteAddress: null};
+
+  t.deepEqual(own.joining.terms(), {store_url: null});
+  t.deepEqual(shared.joining.terms(), {store_url: storeUrl});
+  t.regex(
+    await faultOf(shared.joining.admit(bearer, joiner)),
+    /^conflict: all nodes of this cluster share a PostgreSQL; nothing/,
+  );
+  t.regex(await faultOf(own.joining.admit(bearer, {...joiner, store: 'shared'})), /^conflict: every node of this cluster has/);
+  t.is(joinRequestSchema.parse({...joiner, store: undefined}).store, 'own');
 });
 
 test('a node makes a token for a peer only in the name of a key that it knows to be good for that', async t => {

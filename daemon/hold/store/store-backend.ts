@@ -1,0 +1,54 @@
+// Hold backend for mails of one node whose bytes are rows of the store that all nodes share.
+import {Fault} from '../../../shared/fault.ts';
+import type {StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
+import type {SharedStore} from '../../services/shared-store.ts';
+import type {HoldBackend} from '../hold-backend.ts';
+import type {DeliverReleased} from '../release-delivery.ts';
+import {openStoredBody} from './stored-body.ts';
+
+interface Needs {
+  /** With the node of the mails in scope. */
+  store: Pick<SharedStore, 'bodies' | 'leases'>;
+  /** One for the backends of all nodes, as the limit on deliveries is that of this node. */
+  deliver: DeliverReleased;
+}
+
+export const createStoreBackend = ({store: {bodies, leases}, deliver}: Needs): HoldBackend => ({
+  // The bytes are removed in the transaction that ends the mail.
+  isReadableToTheEnd: false,
+
+  async release(mail, onServed) {
+    let failure: unknown;
+    /** A node that was frozen for longer than its lease must not send the final dot: another node may have sent the mail since. */
+    const mayEnd = async () => {
+      try {
+        if (await leases.isOwn(mail.queue_id)) return;
+        failure = lostClaim(mail);
+      } catch (error) {
+        failure = lostClaim(mail, error);
+      }
+      throw failure;
+    };
+    const open = async () => openStoredBody(bodies, mail, {code: 'delivery_failed', mayEnd});
+    await deliver(mail, open, onServed).catch(error => {
+      // The reply of the server only says that the connection was lost.
+      throw failure ?? error;
+    });
+  },
+
+  // Makes an action claim the mail first, so that the bytes can be read for training.
+  discard: async () => {},
+  forget: async () => {},
+
+  async body(mail) {
+    const {sizeBytes, open} = await openStoredBody(bodies, mail, {code: 'internal'});
+    return {sizeBytes, stream: open()};
+  },
+});
+
+/** Never `outcome_unknown`, whatever the store answered: nothing was delivered. */
+const lostClaim = ({queue_id}: StoredHeldMail, cause?: unknown): Fault =>
+  new Fault('unavailable', `this node lost its claim of ${queue_id} and did not deliver it; try again to learn its state`, {
+    cause,
+    retryAfterSeconds: 5,
+  });

@@ -1,0 +1,42 @@
+// The two makes of a hold queue: mail in a spool of this node, or in a store that all nodes share. What they need and what they give.
+import type {HoldBackend} from '../hold/hold-backend.ts';
+import type {HoldQueueNeeds, OwnHoldQueue} from '../hold/hold-queue.ts';
+import type {ReleaseDeliveryNeeds} from '../hold/release-delivery.ts';
+import type {SpoolHolderNeeds} from '../hold/spool/spool-backend.ts';
+import type {MailHolder} from '../services/intake/mail.ts';
+import type {Quarantine} from '../services/quarantine/quarantine.ts';
+import type {Retention} from '../services/quarantine/retention.ts';
+import type {followPeers} from './peer-clients.ts';
+
+/** A job that runs again some time after its last run has ended. */
+interface HoldJob {
+  everyMs: number;
+  /** For the log when it fails. */
+  what: string;
+  run(): Promise<unknown>;
+}
+
+/** Clients of the other nodes. */
+type Others = Pick<ReturnType<typeof followPeers>, 'queues' | 'ask' | 'isAway'>;
+
+/** What a hold queue of either make has. */
+export interface Hold {
+  queue: OwnHoldQueue;
+  holder: MailHolder;
+  retention: Retention;
+  openQuarantine(others: Others): Quarantine;
+  jobs: HoldJob[];
+  /** Holds mail again whose action ended with the last run of this node. Call it before anything acts on mail. */
+  takeBackOwnClaims(): Promise<void>;
+  /** Whether mail can be held now, as far as this node knows. */
+  isStoreReachable(): boolean;
+  /** Resolves once no action is running. */
+  idle(): Promise<void>;
+}
+
+export interface HoldNeeds {
+  delivery: ReleaseDeliveryNeeds;
+  postfix: HoldBackend;
+  onHeld: SpoolHolderNeeds['onHeld'];
+  common: Pick<HoldQueueNeeds, 'trainer' | 'onActed' | 'onLeftover' | 'now'>;
+}

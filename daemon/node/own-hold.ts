@@ -1,0 +1,50 @@
+// Hold queue of a node with a database and a spool of its own.
+import {createHoldQueue} from '../hold/hold-queue.ts';
+import {createSpoolBackend, createSpoolHolder} from '../hold/spool/spool-backend.ts';
+import {traceHeader} from '../mail/trace-header.ts';
+import {createQuarantine} from '../services/quarantine/quarantine.ts';
+import {createRetention} from '../services/quarantine/retention.ts';
+import type {Base} from './base.ts';
+import type {Hold, HoldNeeds} from './hold-make.ts';
+import type {Engine} from './storage.ts';
+
+export const openOwnHold = (
+  base: Base,
+  {store, spool}: Extract<Engine, {kind: 'own'}>,
+  {delivery, postfix, onHeld, common}: HoldNeeds,
+): Hold => {
+  const {settings, storage, fqdn, records, log, now} = base;
+  const {nodeId, reserveFile} = storage;
+  const spoolBackend = createSpoolBackend({spool, ...delivery});
+  const queue = createHoldQueue({
+    ...common,
+    nodeId,
+    store,
+    query: store.heldQuery(nodeId),
+    backendOf: ({keeper}) => (keeper === 'spool' ? spoolBackend : postfix),
+    withReserve: reserveFile.withReserve,
+  });
+  return {
+    queue,
+    holder: createSpoolHolder({nodeId, store, spool, traceHeader: mail => traceHeader(mail, fqdn), onHeld}),
+    retention: createRetention({
+      store,
+      retentionMs: () => settings().keepMs,
+      expire: queue.expire,
+      isSuspended: records.membership.isRemoved,
+      now,
+    }),
+    openQuarantine: others =>
+      createQuarantine({
+        queues: () => [queue, ...others.queues()],
+        ask: others.ask,
+        isAway: others.isAway,
+        onUnexpected: error => log.error({err: error}, 'quarantine action failed'),
+      }),
+    jobs: [],
+    // The spool was reconciled when the storage was opened.
+    takeBackOwnClaims: async () => {},
+    isStoreReachable: () => true,
+    idle: queue.idle,
+  };
+};

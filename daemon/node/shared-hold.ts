@@ -1,0 +1,55 @@
+// Hold queue of a node whose mail is in a store that all nodes share.
+import {createReleaseDelivery} from '../hold/release-delivery.ts';
+import {createNodeQueues, takeBackOwnClaims} from '../hold/store/node-queues.ts';
+import {createStoreHolder} from '../hold/store/store-holder.ts';
+import {traceHeader} from '../mail/trace-header.ts';
+import {createSharedRetention} from '../services/quarantine/retention.ts';
+import {createSharedQuarantine} from '../services/quarantine/shared-quarantine.ts';
+import type {Base} from './base.ts';
+import type {Hold, HoldNeeds} from './hold-make.ts';
+import type {Engine} from './storage.ts';
+
+export const openSharedHold = (
+  {settings, storage: {nodeId}, fqdn, records, log, now}: Base,
+  {store, isReachable}: Extract<Engine, {kind: 'shared'}>,
+  {delivery, postfix, onHeld, common}: HoldNeeds,
+): Hold => {
+  const {nodeDirectory, membership} = records;
+  const queues = createNodeQueues({
+    ...common,
+    nodeId,
+    store,
+    deliver: createReleaseDelivery(delivery),
+    postfix,
+    isNode: id => nodeDirectory.list().some(node => node.node_id === id),
+  });
+  return {
+    queue: queues.own,
+    holder: createStoreHolder({nodeId, store, traceHeader: mail => traceHeader(mail, fqdn), onHeld}),
+    retention: createSharedRetention({
+      nodeId,
+      store,
+      retentionMs: () => settings().keepMs,
+      expire: async (node, queueId) => queues.of(node).expire(queueId),
+      isSuspended: membership.isRemoved,
+      now,
+    }),
+    openQuarantine: others =>
+      createSharedQuarantine({
+        nodeId,
+        heldQuery: store.heldQuery,
+        find: queues.find,
+        peerQueues: others.queues,
+        isAway: others.isAway,
+        onUnexpected: error => log.error({err: error}, 'quarantine action failed'),
+      }),
+    jobs: [
+      {everyMs: 10_000, what: 'extending the claims of this node', run: store.leases.renew},
+      {everyMs: 5_000, what: 'giving back claims of other nodes', run: store.leases.giveBack},
+      {everyMs: 5_000, what: 'recording results of actions', run: queues.catchUp},
+    ],
+    takeBackOwnClaims: async () => takeBackOwnClaims(store),
+    isStoreReachable: isReachable,
+    idle: queues.idle,
+  };
+};

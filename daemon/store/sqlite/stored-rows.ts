@@ -1,0 +1,27 @@
+// All rows of a database in the order in which they were stored, for a move to another store.
+import type {StoredAuditEntry} from '../../services/audit/stored-entry.ts';
+import {openForReading} from './database.ts';
+
+export interface StoredRows {
+  /** Queue ids of all mails after `after`, ascending: those that have ended, too. */
+  queueIds(after: string, limit: number): Promise<string[]>;
+  /** Entries of the audit log after the number `after`, oldest first. */
+  audit(after: number, limit: number): Promise<Omit<StoredAuditEntry, 'key_name'>[]>;
+  countAudit(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Changes nothing. The database must be up to date. */
+export const openStoredRows = (filename: string): StoredRows => {
+  const db = openForReading(filename);
+  return {
+    queueIds: async (after, limit) =>
+      db('held_mail').where('queue_id', '>', after).orderBy('queue_id').limit(limit).pluck('queue_id'),
+    audit: async (after, limit) => db('audit').where('seq', '>', after).orderBy('seq').limit(limit),
+    async countAudit() {
+      const [row] = await db('audit').count<{count: number}[]>({count: '*'});
+      return row?.count ?? 0;
+    },
+    close: async () => db.destroy(),
+  };
+};

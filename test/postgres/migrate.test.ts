@@ -1,0 +1,250 @@
+// Nodes that `mfd migrate` moves from SQLite into a PostgreSQL.
+import {randomBytes} from 'node:crypto';
+import {readdir, readFile, rename, rm, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import type {ExecutionContext} from 'ava';
+import {loadConfig} from '../../daemon/config/load.ts';
+import {storeSettings} from '../../daemon/config/store-settings.ts';
+import {reconcile} from '../../daemon/hold/spool/reconcile.ts';
+import {createSpool} from '../../daemon/hold/spool/spool.ts';
+import {dataFolder} from '../../daemon/node/data-folder.ts';
+import {readClusterFingerprint, readIdentityFile} from '../../daemon/node/identity-file.ts';
+import {createConfiguration} from '../../daemon/replication/configuration.ts';
+import {insertKey} from '../../daemon/services/access/keys.ts';
+import type {SharedStore} from '../../daemon/services/shared-store.ts';
+import {openPostgresStore} from '../../daemon/store/postgres/store.ts';
+import {acquireLock} from '../../daemon/store/sqlite/database.ts';
+import {openSqliteStore} from '../../daemon/store/sqlite/store.ts';
+import {makeNode, mfdFile, nodeFolder, run} from '../helpers/node.ts';
+import {contentOf} from '../helpers/received-mail.ts';
+import {storedMail} from '../helpers/stored-mail.ts';
+import {sharedPostgres, testWithPostgres} from '../helpers/test-with-postgres.ts';
+
+const postgres = sharedPostgres();
+
+const arrived_at = '2026-01-02T03:04:05.678Z';
+const bodies = {small0: Buffer.from('small\r\n'), empty0: Buffer.alloc(0), large0: randomBytes(600 * 1024)};
+const trace = Buffer.from('Received: here\r\n');
+
+/** A stopped node with a key, an audit log, mail in the spool and in Postfix, and mail that was released. */
+const stoppedNode = async (t: ExecutionContext) => {
+  const {root, xdgConfigHome} = await nodeFolder(t);
+  const {data, node_id} = await makeNode(['init', '--data', join(root, 'data')], {env: {XDG_CONFIG_HOME: xdgConfigHome}});
+  const folder = dataFolder(data);
+  const store = await openSqliteStore(folder.database);
+  const configuration = createConfiguration({store, nodeNo: 1, now: Date.now});
+  const actor = {keyId: null, remoteAddress: null};
+  for (const name of ['first', 'second'])
+    await configuration.change(async tx => {
+      const key = {name, scope: 'full-admin', rate_limit_per_minute: 1} as const;
+      await insertKey(tx, actor, key, undefined);
+      await tx.audit(actor, 'key.test', name);
+    });
+  const spool = await createSpool(folder.spool);
+  for (const [queue_id, bytes] of Object.entries(bodies)) {
+    const {
+      size_bytes: _size,
+      keeper: _keeper,
+      queued_at: _at,
+      sha256: _hash,
+      symbol_scores: symbols,
+      ...facts
+    } = storedMail({queue_id, arrived_at, subject: `Überweisung ${queue_id}`, score: 7.5});
+    await spool.place({...facts, symbols}, trace, contentOf(bytes));
+  }
+  await reconcile({store, spool, nodeId: node_id, now: Date.now});
+  await store.transaction(async tx => {
+    await tx.hold.insert([
+      storedMail({queue_id: 'queued0', arrived_at, subject: 'in Postfix', score: 1, keeper: 'postfix', size_bytes: 0}),
+      storedMail({queue_id: 'ended00', arrived_at, subject: 'released', score: 1}),
+      storedMail({queue_id: 'gone000', arrived_at, subject: 'gone', score: 1, keeper: 'postfix'}),
+    ]);
+    await tx.postfix.confirm([{queueId: 'queued0', queuedAt: 1_700_000_000, sizeBytes: 77}]);
+    await tx.hold.end(['ended00'], 'held', {state: 'released', at: '2026-01-03T00:00:00.000Z', keyId: 1_000_000_001});
+    await tx.hold.end(['gone000'], 'held', {state: 'gone', at: '2026-01-03T00:00:00.000Z', keyId: null});
+  });
+  const mails = await store.hold.findAll([...Object.keys(bodies), 'queued0', 'ended00', 'gone000']);
+  const {entries} = await store.audit.list({}, {limit: 100, offset: 0});
+  const before = {mails, entries, counts: await store.hold.counts(), hash: (await store.config.configHash()).config_hash};
+  const keySequence = await store.transaction(async tx => tx.sequences.last('api_key'));
+  await store.close();
+  return {folder, node_id, before, keySequence};
+};
+
+const migrate = async ({folder}: {folder: ReturnType<typeof dataFolder>}, url: string, ...args: string[]) => {
+  const store = ['--store-url', url, '--store-password-file', postgres().passwordFile];
+  return run(mfdFile, ['migrate', '--json', '--data', folder.root, ...store, ...args]);
+};
+
+const openShared = async (t: ExecutionContext, folder: ReturnType<typeof dataFolder>): Promise<SharedStore> => {
+  const settings = storeSettings(await loadConfig(folder.config, {}));
+  if (!settings) throw new Error('mfd.yaml has no store.url');
+  const cluster = await readClusterFingerprint(folder.caCert);
+  const store = await openPostgresStore({settings, cluster, ...(await readIdentityFile(folder.identity))});
+  t.teardown(store.close);
+  return store;
+};
+
+const bytesOf = async (store: SharedStore, queueId: string): Promise<Buffer> => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of store.bodies.open(queueId)) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+};
+
+const byId = <T extends {queue_id: string}>(mails: T[]): T[] => mails.toSorted((a, b) => (a.queue_id < b.queue_id ? -1 : 1));
+
+/** Everything that was in SQLite is in PostgreSQL, once. */
+const requireMoved = async (t: ExecutionContext, node: Awaited<ReturnType<typeof stoppedNode>>): Promise<void> => {
+  const {folder, before, keySequence} = node;
+  const store = await openShared(t, folder);
+  const ids = before.mails.map(({queue_id}) => queue_id);
+  const moved = byId(await store.hold.findAll(ids));
+
+  t.is(moved.length, before.mails.length);
+  for (const [n, mail] of byId(before.mails).entries()) t.like(moved[n], mail);
+  for (const [queueId, bytes] of Object.entries(bodies))
+    t.true((await bytesOf(store, queueId)).equals(Buffer.concat([trace, bytes])), queueId);
+  t.deepEqual(await store.hold.counts(), before.counts);
+  t.is((await store.config.configHash()).config_hash, before.hash);
+  t.is(await store.transaction(async tx => tx.sequences.last('api_key')), keySequence);
+  const {entries} = await store.audit.list({}, {limit: 100, offset: 0});
+  t.is(entries[0]?.action, 'node.migrate');
+  const shown = (all: typeof entries) => all.map(({at, action, target, hash}) => ({at, action, target, hash}));
+  t.deepEqual(shown(entries.slice(1)), shown(before.entries));
+};
+
+testWithPostgres('a dry run counts and writes nothing; then everything is moved, and the former files are kept', async t => {
+  const {url, name} = await postgres().createDatabase();
+  const node = await stoppedNode(t);
+  const config = await readFile(node.folder.config, 'utf8');
+  const files = (await readdir(node.folder.root)).toSorted();
+
+  const dry = await migrate(node, url, '--dry-run');
+
+  t.is(dry.code, 0, dry.stderr);
+  const bytes = Object.values(bodies).reduce((sum, {length}) => sum + length + trace.length, 0);
+  const mails = {held: 3, bytes, postfix: 1, ended: 2};
+  const counted = {node_id: node.node_id, is_first: true, records: 4, audit: node.before.entries.length, mails};
+  t.deepEqual(JSON.parse(dry.stdout), {...counted, dry_run: true, kept: []});
+  t.is(await readFile(node.folder.config, 'utf8'), config);
+  t.deepEqual(
+    (await readdir(node.folder.root)).filter(file => file !== 'lock.db').toSorted(),
+    files.filter(file => file !== 'lock.db'),
+  );
+  t.deepEqual(await postgres().query("SELECT FROM pg_class WHERE relname = 'held_mail'", {database: name}), []);
+
+  const {code, stdout, stderr} = await migrate(node, url);
+
+  t.is(code, 0, stderr);
+  const kept = ['mfd.db.migrated', 'spool.migrated'].map(file => join(node.folder.root, file));
+  t.deepEqual(JSON.parse(stdout), {...counted, dry_run: false, kept});
+  const left = await readdir(node.folder.root);
+  for (const file of ['mfd.db', 'mfd.db-wal', 'spool', 'node.json.new']) t.false(left.includes(file), file);
+  for (const file of ['node.json', 'mfd.db.migrated', 'spool.migrated']) t.true(left.includes(file), file);
+  t.true((await readFile(node.folder.config, 'utf8')).startsWith(config));
+  await requireMoved(t, node);
+  const check = await run(mfdFile, ['check-config', '--data', node.folder.root]);
+  t.like(check, {code: 0, stderr: ''});
+});
+
+testWithPostgres('a run that ended anywhere is continued, and nothing is doubled', async t => {
+  const {url} = await postgres().createDatabase();
+  const node = await stoppedNode(t);
+  const {folder} = node;
+  const config = await readFile(folder.config, 'utf8');
+  // As after a file that was damaged: everything before it has been moved.
+  const file = join(folder.spool, 'held', 'small0');
+  const whole = await readFile(file);
+
+  t.is((await migrate(node, url)).code, 0);
+  // As if it had ended before the files were set aside.
+  await rename(join(folder.root, 'mfd.db.migrated'), folder.database);
+  await rename(join(folder.root, 'spool.migrated'), folder.spool);
+  await rm(folder.identity);
+  await writeFile(folder.config, config);
+  await writeFile(file, 'damaged');
+  const damaged = await migrate(node, url);
+  await writeFile(file, whole);
+  const again = await migrate(node, url);
+  // As if it had ended before mfd.yaml was written, and before the spool was set aside.
+  await rename(join(folder.root, 'spool.migrated'), folder.spool);
+  await writeFile(folder.config, config);
+  const last = await migrate(node, url);
+
+  t.is(damaged.code, 1);
+  t.regex(damaged.stderr, /^mfd: the file of small0 is missing or damaged; run mfd repair first/);
+  t.is(again.code, 0, again.stderr);
+  t.is(last.code, 0, last.stderr);
+  t.true((await readdir(folder.root)).includes('spool.migrated'));
+  await requireMoved(t, node);
+  t.regex((await migrate(node, url)).stdout, /"dry_run":false/);
+});
+
+testWithPostgres('what was released with SQLite between two runs is not held again, nor delivered again', async t => {
+  const {url} = await postgres().createDatabase();
+  const node = await stoppedNode(t);
+  const {folder} = node;
+  const config = await readFile(folder.config, 'utf8');
+  await migrate(node, url);
+  await rename(join(folder.root, 'mfd.db.migrated'), folder.database);
+  await rename(join(folder.root, 'spool.migrated'), folder.spool);
+  await rm(folder.identity);
+  await writeFile(folder.config, config);
+  const before = await openSqliteStore(folder.database);
+  await before.transaction(async tx => {
+    await tx.hold.end(['small0'], 'held', {state: 'released', at: '2026-01-04T00:00:00.000Z', keyId: 5});
+    await tx.hold.strikeRecipients('large0', ['a@one.test']);
+  });
+  await before.close();
+
+  const {code, stderr} = await migrate(node, url);
+
+  t.is(code, 0, stderr);
+  const store = await openShared(t, folder);
+  t.like(await store.hold.find('small0'), {state: 'released', acted_at: '2026-01-04T00:00:00.000Z', acted_by_key_id: 5});
+  t.deepEqual(await bytesOf(store, 'small0'), Buffer.alloc(0));
+  t.like(await store.hold.find('large0'), {state: 'held', recipients: []});
+});
+
+testWithPostgres('what cannot be moved is refused, and the node stays as it was', async t => {
+  const {url} = await postgres().createDatabase();
+  const {url: otherUrl} = await postgres().createDatabase();
+  const node = await stoppedNode(t);
+  const other = await stoppedNode(t);
+  const config = await readFile(node.folder.config, 'utf8');
+  await migrate(other, otherUrl);
+  const refusal = async (to = url) => {
+    const {code, stderr} = await migrate(node, to);
+    t.is(code, 1);
+    t.is(await readFile(node.folder.config, 'utf8'), config);
+    return stderr;
+  };
+
+  const lock = await acquireLock(node.folder.lock);
+  t.regex(await refusal(), /^mfd: another mfd is running/);
+  await lock?.release();
+  t.regex(await refusal(otherUrl), /^mfd: the database \w+ belongs to another cluster/);
+  const store = await openSqliteStore(node.folder.database);
+  await store.transaction(async tx => tx.hold.claim(['queued0'], {state: 'releasing', keyId: null}));
+  t.regex(await refusal(), /^mfd: actions on 1 mail\(s\) were interrupted, such as on queued0/);
+  await store.transaction(async tx => tx.hold.unclaim(['queued0']));
+  await store.close();
+
+  t.is((await migrate(node, url)).code, 0);
+  await requireMoved(t, node);
+});
+
+testWithPostgres('a further node is moved if it has the same configuration', async t => {
+  const {url} = await postgres().createDatabase();
+  const node = await stoppedNode(t);
+  await migrate(node, url);
+  const store = await openShared(t, node.folder);
+  await store.changeTransaction(async tx => tx.records.writeSum('1234', Date.now()));
+
+  await rename(join(node.folder.root, 'mfd.db.migrated'), node.folder.database);
+  await rename(join(node.folder.root, 'spool.migrated'), node.folder.spool);
+  const {code, stderr} = await migrate(node, url);
+
+  t.is(code, 1);
+  t.regex(stderr, /^mfd: the configuration of this node differs from the one in PostgreSQL.*nothing was done/);
+});
