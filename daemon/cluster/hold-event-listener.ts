@@ -9,6 +9,8 @@ import type {Peers} from './peers.ts';
 
 interface Needs {
   peers: Peers;
+  /** The nodes share their held mail: each acts on that of all. */
+  sharesMail: boolean;
   onFailure(nodeId: string, error: unknown): void;
 }
 
@@ -18,12 +20,12 @@ const silenceMs = 15_000;
 const backoff = {firstMs: 250, mostMs: 5000};
 const maxLineChars = 4 * 1024 * 1024;
 
-export const createHoldEventListener = ({peers, onFailure}: Needs) => {
+export const createHoldEventListener = ({peers, sharesMail, onFailure}: Needs) => {
   const subscriptions = new Map<number, Subscription>();
   let onEach: ((event: BusEvent) => void) | undefined;
 
   const open = (nodeNo: number, client: PeerClient, onEvent: (event: BusEvent) => void): Subscription => {
-    const subscription = subscribe({client, onEvent, onFailure: error => onFailure(client.nodeId, error)});
+    const subscription = subscribe({client, sharesMail, onEvent, onFailure: error => onFailure(client.nodeId, error)});
     subscriptions.set(nodeNo, subscription);
     return subscription;
   };
@@ -59,14 +61,14 @@ interface Subscription {
   stop(): void;
 }
 
-interface SubscriptionNeeds {
+interface SubscriptionNeeds extends Pick<Needs, 'sharesMail'> {
   client: PeerClient;
   onEvent(event: BusEvent): void;
   onFailure(error: unknown): void;
 }
 
 /** Repeats the request whenever the answer breaks off, until stopped. */
-const subscribe = ({client, onEvent, onFailure}: SubscriptionNeeds): Subscription => {
+const subscribe = ({client, sharesMail, onEvent, onFailure}: SubscriptionNeeds): Subscription => {
   const stopped = new AbortController();
   let current: Readable | undefined;
   let failures = 0;
@@ -78,7 +80,7 @@ const subscribe = ({client, onEvent, onFailure}: SubscriptionNeeds): Subscriptio
       if (stopped.signal.aborted) stream.destroy();
       onAnswer(true);
       failures = 0;
-      for await (const line of linesOf(stream)) onEvent(eventIn(line, client.nodeId));
+      for await (const line of linesOf(stream)) onEvent(eventIn(line, client.nodeId, sharesMail));
     } catch (error) {
       failures += 1;
       if (!stopped.signal.aborted) onFailure(error);
@@ -106,10 +108,11 @@ const subscribe = ({client, onEvent, onFailure}: SubscriptionNeeds): Subscriptio
   };
 };
 
-/** Accepts only events about mail of the node that sent them. */
-const eventIn = (line: string, nodeId: string): BusEvent => {
+/** Accepts only events about mail of the node that sent them, and about what it did with the mail of others where all share it. */
+const eventIn = (line: string, nodeId: string, sharesMail: boolean): BusEvent => {
   const {id, domain_id, event} = holdEventSchema.parse(JSON.parse(line));
-  if (event.node_id !== nodeId || !id.startsWith(`${nodeId}-`)) throw new Error(`${nodeId} speaks for another node`);
+  const isOwn = event.node_id === nodeId || (sharesMail && event.type !== 'held');
+  if (!isOwn || !id.startsWith(`${nodeId}-`)) throw new Error(`${nodeId} speaks for another node`);
   return {id, domainId: domain_id, event};
 };
 

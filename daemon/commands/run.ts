@@ -8,7 +8,7 @@ import {dataFolder} from '../node/data-folder.ts';
 import {createLog, isJournal} from '../node/log.ts';
 import {type RunningNode, startNode} from '../node/node.ts';
 import {createServiceManager, type ServiceManager} from '../node/service-manager.ts';
-import {requireOwnStore} from './store-options.ts';
+import {openSharedStore, requireOwnStore} from './store-options.ts';
 
 interface Needs {
   data: string;
@@ -23,7 +23,7 @@ export const run = async ({data, environment, version, beforeReady}: Needs): Pro
   const folder = dataFolder(data);
   const reread = async () => loadConfig(folder.config, environment);
   const loaded = await reread();
-  await requireOwnStore(folder, loaded);
+  const store = await requireOwnStore(folder, loaded);
   const log = createLog(loaded.config.log.level, isJournal(environment));
   for (const variable of loaded.unknownVariables) log.warn({variable}, 'this MFD_ variable names no configuration key');
   const manager = createServiceManager({environment, log});
@@ -31,7 +31,13 @@ export const run = async ({data, environment, version, beforeReady}: Needs): Pro
     process.once('SIGTERM', resolve).once('SIGINT', resolve);
   });
   // Registered at once: a SIGHUP without a listener ends the process.
-  const starting = startNode({data, loaded, log, version});
+  const starting = startNode({
+    data,
+    loaded,
+    log,
+    version,
+    ...(store && {openShared: async () => openSharedStore(folder, store)}),
+  });
   const reload = () => void rereadInto(starting, reread, {log, manager});
   process.on('SIGHUP', reload);
   const node = await starting.catch(error => {

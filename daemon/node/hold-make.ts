@@ -6,15 +6,8 @@ import type {SpoolHolderNeeds} from '../hold/spool/spool-backend.ts';
 import type {MailHolder} from '../services/intake/mail.ts';
 import type {Quarantine} from '../services/quarantine/quarantine.ts';
 import type {Retention} from '../services/quarantine/retention.ts';
+import type {Job} from './jobs.ts';
 import type {followPeers} from './peer-clients.ts';
-
-/** A job that runs again some time after its last run has ended. */
-interface HoldJob {
-  everyMs: number;
-  /** For the log when it fails. */
-  what: string;
-  run(): Promise<unknown>;
-}
 
 /** Clients of the other nodes. */
 type Others = Pick<ReturnType<typeof followPeers>, 'queues' | 'ask' | 'isAway'>;
@@ -25,7 +18,7 @@ export interface Hold {
   holder: MailHolder;
   retention: Retention;
   openQuarantine(others: Others): Quarantine;
-  jobs: HoldJob[];
+  jobs: Job[];
   /** Holds mail again whose action ended with the last run of this node. Call it before anything acts on mail. */
   takeBackOwnClaims(): Promise<void>;
   /** Whether mail can be held now, as far as this node knows. */

@@ -27,6 +27,7 @@ export const nodeJobs = (
     ...(postfixPoll
       ? [{everyMs: config.postfix.reconcile_interval * 1000, what: 'looking at Postfix’s queue', run: postfixPoll.run}]
       : []),
+    ...services.jobs,
     {everyMs: 60_000, what: 'certificate renewal', run: async () => renew()},
   ];
 };

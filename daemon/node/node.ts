@@ -80,6 +80,7 @@ const open = async ({data, loaded, log, version, openShared}: Needs, closers: Cl
   const cluster = openCluster(base, version, closers);
   const services = createServices(base, cluster);
   closers.add(async () => void (await engine.settled(services.close())));
+  await services.takeBackOwnClaims();
   const listeners = await openListeners(base, {cluster, services, phase: () => phase, closers});
   const renew = createRenewal(base, {cluster, services, listeners});
   const renewOrLog = async (isForced: boolean) =>

@@ -39,13 +39,14 @@ export const followPeers = ({records: {nodeDirectory, peerStates}, log}: Pick<Ba
 };
 
 export const openEvents = (
-  {storage: {nodeId}, records, metrics, log, now}: Pick<Base, 'storage' | 'records' | 'metrics' | 'log' | 'now'>,
+  {storage: {nodeId, engine}, records, metrics, log, now}: Pick<Base, 'storage' | 'records' | 'metrics' | 'log' | 'now'>,
   peers: Peers,
 ) => {
   const {configuration, keyDirectory: keys, domainDirectory: domains, peerStates, requireFresh} = records;
   const bus = createEventBus({nodeId, now, onFailure: error => log.error({err: error}, 'publishing an event failed')});
   const elsewhere = createHoldEventListener({
     peers,
+    sharesMail: engine.kind === 'shared',
     onFailure: (node, error) => log.debug({node, err: error}, 'receiving events from a node failed'),
   });
   const events = createEvents({keys, domains, configuration, subscribeToPeers: elsewhere.listen, requireFresh, now});

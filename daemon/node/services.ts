@@ -88,7 +88,7 @@ export const createServices = (base: Base, cluster: Cluster) => {
 
 /** Who may do what: API keys, and the nodes of the cluster. */
 const createAccess = (
-  {storage, records, trust, log, now}: Pick<Base, 'storage' | 'records' | 'trust' | 'log' | 'now'>,
+  {config, storage, records, trust, log, now}: Pick<Base, 'config' | 'storage' | 'records' | 'trust' | 'log' | 'now'>,
   {authorities, links: {awaitReplication}}: Cluster,
 ) => {
   const {store, nodeId, nodeNo} = storage;
@@ -109,7 +109,7 @@ const createAccess = (
     issuedNames,
     announcement: createNodeAnnouncement({configuration, nodeNo}),
     joinTokens: createJoinTokens({...common, actors, isOurs: token => isTokenFor(trust.ca, token)}),
-    joining: createJoining({...common, store, issuedNames, colocatedNodes}),
+    joining: createJoining({...common, store, issuedNames, colocatedNodes, storeUrl: config.store.url}),
     removal: createRemoval({...common, keys, awaitReplication, sharesStore: storage.engine.kind === 'shared'}),
   };
 };

@@ -41,6 +41,7 @@ const startListening = async (t: ExecutionContext, names = ['alpha', 'beta', 'ga
     },
   };
   const {listen} = createHoldEventListener({
+    sharesMail: false,
     peers: peers as Peers,
     onFailure: (_nodeId, error) => t.log(String(error)),
   });
