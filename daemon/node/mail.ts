@@ -87,14 +87,15 @@ const openMilter = async (
 
 const openTables = async (
   listen: LocalAddress,
-  {records, log, now}: Pick<Base, 'records' | 'log' | 'now'>,
+  {storage: {engine}, records, log, now}: Pick<Base, 'storage' | 'records' | 'log' | 'now'>,
   services: Services,
 ): Promise<LocalListener> => {
   const tables = createRoutingTables({
     domains: records.domainDirectory,
     routeTo: domain => services.intake.routeOf({direction: 'inbound', domain}),
     recipients: createRecipientCheck({pool: services.pool, now}),
-    standstill: records.membership.advice,
+    standstill: () =>
+      records.membership.advice() ?? (engine.isReachable() ? undefined : 'the store of the nodes cannot be reached'),
   });
   const server = await startSocketmapServer({
     listen,

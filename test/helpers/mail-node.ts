@@ -5,6 +5,7 @@ import type {HeldMail} from '../../shared/held-mail.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
 import type {Owner} from './daemon.ts';
 import {type ApiAnswer, type NodeOptions, startNode, type TestNode} from './node.ts';
+import {isOwnStore, storedMails} from './node-store.ts';
 import {type Reply, sendMail} from './smtp-client.ts';
 import {type SinkOptions, type SmtpSink, startSmtpSink} from './smtp-sink.ts';
 
@@ -34,7 +35,7 @@ export interface MailNode extends TestNode {
   onlyHeld(): Promise<Held>;
   body(mail: Held): Promise<Buffer>;
   act(action: 'release' | 'discard', mail: Held): Promise<ApiAnswer>;
-  /** Names of the files in one of the folders of the spool. */
+  /** Names of the files in one of the folders of the spool; held mail may be in the shared store instead. */
   spooled(folder: 'held' | 'tmp' | 'damaged'): Promise<string[]>;
 }
 
@@ -98,7 +99,8 @@ export const startMailNode = async (owner: Owner, options: MailNodeOptions = {})
       return body;
     },
     act: async (action, mail) => node.api('POST', `${path(mail)}/${action}`),
-    spooled: async folder => readdir(join(node.data, 'spool', folder)),
+    spooled: async folder =>
+      folder === 'held' && !isOwnStore ? storedMails(node.data) : readdir(join(node.data, 'spool', folder)),
   };
 };
 

@@ -143,7 +143,7 @@ testWithPostgres(
     const second = await alpha.createKey('full-admin');
     await gamma.stop('SIGKILL');
     const {headers} = await alpha.api('POST', `auth/api-keys/${second.id}/revoke`);
-    t.is(headers['x-nodes-unreachable'], 'gamma');
+    t.is(headers['x-unreachable-nodes'], 'gamma');
   },
 );
 

@@ -5,6 +5,7 @@ import type {StoredAuditEntry} from '../../daemon/services/audit/stored-entry.ts
 import {auditHash} from '../../daemon/store/sql/audit.ts';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import {useApiNode} from '../helpers/api-node.ts';
+import {testOwnStore} from '../helpers/test-own-store.ts';
 
 const node = useApiNode();
 
@@ -110,32 +111,35 @@ test('entries outlive the key they name, which is nameless once it is deleted', 
   t.like(entries[0], {key_id: id, key_name: null, action: 'domain.create'});
 });
 
-test('each hash covers its entry and the one before, so that no row can be changed, added or taken out unseen', async t => {
-  await node().createDomain();
-  const db = knex({client: 'sqlite3', connection: {filename: join(node().data, 'mfd.db')}, useNullAsDefault: true});
-  const rows = await db<StoredAuditEntry>('audit').orderBy('seq');
-  await db.destroy();
+testOwnStore(
+  'each hash covers its entry and the one before, so that no row can be changed, added or taken out unseen',
+  async t => {
+    await node().createDomain();
+    const db = knex({client: 'sqlite3', connection: {filename: join(node().data, 'mfd.db')}, useNullAsDefault: true});
+    const rows = await db<StoredAuditEntry>('audit').orderBy('seq');
+    await db.destroy();
 
-  const firstBroken = (log: StoredAuditEntry[]) =>
-    log.findIndex((row, at) => row.hash !== auditHash(log[at - 1]?.hash ?? '', row));
-  t.true(rows.length >= 2);
-  t.is(firstBroken(rows), -1);
+    const firstBroken = (log: StoredAuditEntry[]) =>
+      log.findIndex((row, at) => row.hash !== auditHash(log[at - 1]?.hash ?? '', row));
+    t.true(rows.length >= 2);
+    t.is(firstBroken(rows), -1);
 
-  const at = rows.length - 2;
-  const row = rows[at] as StoredAuditEntry;
-  const changes = [
-    {key_id: 7},
-    {at: '2020-01-01T00:00:00.000Z'},
-    {action: 'x'},
-    {target: 'x'},
-    {remote_address: 'x'},
-    {result: 'x'},
-    {detail: 'x'},
-  ];
-  for (const change of changes) t.is(firstBroken(rows.with(at, {...row, ...change})), at, JSON.stringify(change));
-  t.is(firstBroken(rows.toSpliced(at, 1)), at, 'one taken out');
-  t.is(firstBroken(rows.toSpliced(at, 0, row)), at + 1, 'one added');
-});
+    const at = rows.length - 2;
+    const row = rows[at] as StoredAuditEntry;
+    const changes = [
+      {key_id: 7},
+      {at: '2020-01-01T00:00:00.000Z'},
+      {action: 'x'},
+      {target: 'x'},
+      {remote_address: 'x'},
+      {result: 'x'},
+      {detail: 'x'},
+    ];
+    for (const change of changes) t.is(firstBroken(rows.with(at, {...row, ...change})), at, JSON.stringify(change));
+    t.is(firstBroken(rows.toSpliced(at, 1)), at, 'one taken out');
+    t.is(firstBroken(rows.toSpliced(at, 0, row)), at + 1, 'one added');
+  },
+);
 
 test('nobody can write to the log', async t => {
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) t.is((await node().api(method, 'audit')).status, 405);

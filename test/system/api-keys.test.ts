@@ -7,6 +7,7 @@ import knex from 'knex';
 import {isApiKeyValue} from '../../shared/api-key-value.ts';
 import {useApiNode} from '../helpers/api-node.ts';
 import {startNode} from '../helpers/node.ts';
+import {testOwnStore} from '../helpers/test-own-store.ts';
 
 const node = useApiNode();
 
@@ -33,7 +34,7 @@ test('creating a key answers 201 with a value of the documented form and all of 
   });
 });
 
-test('the value of a key is nowhere on the disk, its SHA-256 is in the database', async t => {
+testOwnStore('the value of a key is nowhere on the disk, its SHA-256 is in the database', async t => {
   const {id, key} = await node().createKey('read-only');
   await node().api('GET', 'auth/me', {key});
 

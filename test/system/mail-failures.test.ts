@@ -11,6 +11,7 @@ import {politeScript, startScriptedServer} from '../helpers/scripted-server.ts';
 import {connect, type Reply} from '../helpers/smtp-client.ts';
 import type {SinkBehaviour} from '../helpers/smtp-sink.ts';
 import {startProxy} from '../helpers/tcp-proxy.ts';
+import {testOwnStore} from '../helpers/test-own-store.ts';
 
 const line = ({code, text}: Reply) => `${code} ${text}`;
 const plain = 'Subject: plain\r\n\r\nhello\r\n';
@@ -184,7 +185,7 @@ test('recipients who have had a released mail are struck, and nobody gets it twi
   );
 });
 
-test('a mail that a failing disk has changed is not delivered as if it were the one that came', async t => {
+testOwnStore('a mail that a failing disk has changed is not delivered as if it were the one that came', async t => {
   const node = await startHolding(t);
   const mail = await holdOne(node);
   const file = join(node.data, 'spool', 'held', mail.queue_id);

@@ -122,6 +122,8 @@ const readsOn = (db: PostgresDb, scope: Scope): Omit<Store, 'transaction'> => ({
 });
 
 const transactionOn = (tx: PostgresDb, scope: Scope): SharedTransaction => {
+  // What a node does with the mail of another one is in its own log.
+  const audit = auditStore({...tx, dialect: dialectOf({...scope, nodeId: scope.claimant})});
   const hold = holdStore(tx);
   const records: RecordStore = recordStore(tx);
   const sequences: SequenceStore = sequenceStore(tx);
@@ -133,7 +135,7 @@ const transactionOn = (tx: PostgresDb, scope: Scope): SharedTransaction => {
         if (entries.length === 0) return;
         // Each entry contains the hash of the one before it.
         await tx.run('SELECT pg_advisory_xact_lock(hashtext(?))', [`mfd audit ${scope.claimant}`]);
-        await auditStore(tx).append(...entries);
+        await audit.append(...entries);
       },
     },
     hold: {

@@ -2,7 +2,7 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import type pg from 'pg';
 import type {ConfigPosition, StoreListeners} from '../../services/shared-store.ts';
-import {openClient, type PostgresSettings} from './connection.ts';
+import {asFault, openClient, type PostgresSettings} from './connection.ts';
 
 export const channel = 'mfd_change';
 
@@ -46,7 +46,7 @@ export const startWatch = (settings: PostgresSettings, {onPosition, onLost}: Sto
         client = await openClient(settings);
         await follow(client);
       } catch (error) {
-        if (!signal.aborted) onLost(error instanceof Error ? error : new Error(String(error)));
+        if (!signal.aborted) onLost(asFault(error) as Error);
       } finally {
         await client?.end().catch(() => {});
       }
