@@ -4,7 +4,7 @@
 //   node test/run.mjs ROOM|FOLDER|FILE... [-- OPTIONS OF AVA]
 import {execFile, spawn} from 'node:child_process';
 import {once} from 'node:events';
-import {readdirSync, statSync} from 'node:fs';
+import {existsSync, readdirSync, statSync} from 'node:fs';
 import {mkdir, mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {fileURLToPath, pathToFileURL} from 'node:url';
@@ -23,6 +23,13 @@ const rooms = {
   terminal: {folders: ['terminal'], concurrency: 2},
   deploy: {folders: ['deploy'], concurrency: 2},
   fault: {folders: ['fault'], concurrency: 1},
+  // The tests of behaviour again, with nodes that share a PostgreSQL.
+  'on-postgres': {
+    folders: ['system', 'cluster'],
+    files: /system\/(api-(?!addresses|advertise)|backends|bootstrap-key|log-lines|mail-(failures|flow|policy|tls)|mfctl-|socketmap|milter)|cluster\/(quarantine|rate-limit|stop)/,
+    env: {TEST_STORE: 'postgres'},
+    concurrency: 2,
+  },
 };
 
 const testsIn = (folder, recursive = true) =>
@@ -33,7 +40,8 @@ const testsIn = (folder, recursive = true) =>
 const filesOf = name => {
   const room = rooms[name];
   if (!room) return statSync(join(root, name)).isDirectory() ? testsIn(name) : [name];
-  return [...room.folders.flatMap(folder => testsIn(join('test', folder))), ...(name === 'unit' ? testsIn('test', false) : [])];
+  const files = room.folders.flatMap(folder => testsIn(join('test', folder)));
+  return [...files.filter(file => room.files?.test(file) ?? true), ...(name === 'unit' ? testsIn('test', false) : [])];
 };
 
 /** A bundled module is in another folder, and finds its files by the path of its source. */
@@ -90,13 +98,18 @@ if (named.length === 0) {
   process.exit(2);
 }
 
+if (rooms[named[0]]?.env?.TEST_STORE && !['/usr/lib/postgresql', '/usr/bin/pg_ctl'].some(path => existsSync(path))) {
+  console.log(`PostgreSQL is not installed: the room ${named[0]} is skipped`);
+  process.exit(0);
+}
+
 await mkdir(join(root, 'build'), {recursive: true});
 const folder = await mkdtemp(join(root, 'build/tests-'));
 try {
   await bundle(named.flatMap(filesOf), folder);
   const concurrency = Math.min(...named.map(name => rooms[name]?.concurrency ?? 2));
   const args = [`--concurrency=${concurrency}`, ...options.slice(1), `${folder.slice(root.length)}/**/*.test.mjs`];
-  const env = {...process.env, TEST_PREPARED_NODE: await prepareNode(join(folder, 'node'))};
+  const env = {...process.env, ...rooms[named[0]]?.env, TEST_PREPARED_NODE: await prepareNode(join(folder, 'node'))};
   const ava = spawn(join(root, 'node_modules/.bin/ava'), args, {cwd: root, env, stdio: 'inherit'});
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => ava.kill(signal));
   const [status] = await once(ava, 'exit');

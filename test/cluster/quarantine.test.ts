@@ -7,6 +7,7 @@ import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {watchEvents} from '../helpers/event-stream.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {forFile} from '../helpers/for-file.ts';
+import {testOwnStore} from '../helpers/test-own-store.ts';
 
 const cluster = forFile(async owner => startCluster(owner, {isProxied: false}));
 const nodes = () => Object.values(cluster().nodes);
@@ -141,7 +142,7 @@ test.serial('a refusal of the backend is told recipient by recipient on every no
   t.deepEqual((await alpha.api('GET', pathOf(mail))).json.data.recipients, [`bad@${name}`]);
 });
 
-test.serial('the audit log is that of all nodes, and each entry is by the node that did it', async t => {
+testOwnStore.serial('the audit log is that of all nodes, and each entry is by the node that did it', async t => {
   const {alpha, beta} = cluster().nodes;
   const {name} = await createDomain();
   const {id, key} = await alpha.createKey('quarantine-only');
@@ -220,7 +221,7 @@ const isPartial = (t: ExecutionContext, {status, json, headers}: ApiAnswer, away
   t.is(headers['x-unreachable-nodes'], away);
 };
 
-test.serial('a node that is stopped is named and left out, and nothing is done there', async t => {
+testOwnStore.serial('a node that is stopped is named and left out, and nothing is done there', async t => {
   const {alpha, beta, gamma} = cluster().nodes;
   const {name} = await createDomain();
   const held = await holdOnAll(name, 6);
@@ -272,7 +273,7 @@ test.serial('a node that is stopped is named and left out, and nothing is done t
   }
 });
 
-test.serial(
+testOwnStore.serial(
   'a node that hangs is left out after two seconds, and a release there says that nothing or nobody knows what was done',
   async t => {
     const {alpha, gamma} = cluster().nodes;

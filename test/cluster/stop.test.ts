@@ -8,6 +8,7 @@ import {eventually} from '../helpers/eventually.ts';
 import {standIn} from '../helpers/false-peer.ts';
 import {startMute} from '../helpers/mute-server.ts';
 import {callPeer, nodeCredentials} from '../helpers/peer-call.ts';
+import {testOwnStore} from '../helpers/test-own-store.ts';
 
 /** The time that a stopping node gives to requests and sessions under way. */
 const graceSeconds = 7;
@@ -72,14 +73,14 @@ const stopsInTime = test.macro(async (t, difference: object, awaited: string) =>
   t.notRegex(alpha.log(), /"level":"error"/);
 });
 
-test.serial(
+testOwnStore.serial(
   'a node that takes the configuration from one that hangs stops in time',
   stopsInTime,
   {applied: {1: 1_000_000, 2: 5}},
   'records',
 );
 
-test.serial(
+testOwnStore.serial(
   'a node that compares its configuration with one that hangs stops in time',
   stopsInTime,
   {config_hash: `sha256:${'1'.repeat(64)}`},

@@ -93,7 +93,7 @@ export const startCluster = async <Name extends string = ThreeNodes>(
     const made = {env, program: options.maker, host};
     // The hosts of a test network have no names.
     const named = ['--node-id', name, ...(host ? ['--fqdn', host.address] : [])];
-    const report = await foundOrJoin(runningOf(members)[0], ['--data', join(root, 'data'), ...named], {
+    const report = await foundOrJoin(owner, runningOf(members)[0], ['--data', join(root, 'data'), ...named], {
       ...made,
       postgres: options.postgres,
     });
@@ -131,14 +131,15 @@ export const startCluster = async <Name extends string = ThreeNodes>(
 const runningOf = (members: Map<string, ClusterNode>) => [...members.values()].filter(node => node.isRunning());
 
 const foundOrJoin = async (
+  owner: Owner,
   founder: ClusterNode | undefined,
   args: string[],
   {postgres, ...made}: Parameters<typeof makeNode>[1] & {postgres: PostgresServer | undefined},
 ): Promise<NodeReport> => {
-  if (!founder) return makeNode(['init', ...args, ...(await initStore(postgres))], made);
+  if (!founder) return makeNode(['init', ...args, ...(await initStore(owner, postgres))], made);
   const {status, json, body} = await founder.api('POST', 'cluster/tokens', {body: {}});
   if (status !== 201) throw new Error(`POST /cluster/tokens: ${status} ${body}`);
-  const joined = await makeNode(['join', json.data.token, ...args, ...(await joinStore(postgres))], made);
+  const joined = await makeNode(['join', json.data.token, ...args, ...(await joinStore(owner, postgres))], made);
   // The keys of the cluster are valid on every node; a node that joins creates no keys.
   return {...joined, api_key: founder.api_key};
 };

@@ -76,7 +76,8 @@ export const startNode = async (owner: Owner, options: NodeOptions = {}): Promis
   const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env};
   const isUsual = options.data === undefined && options.env === undefined && options.program === undefined;
   const prepared = isUsual && isOwnStore ? await copyPreparedNode<NodeReport>(data, xdgConfigHome) : undefined;
-  const report = prepared ?? (await makeNode(['init', '--data', data, ...(await initStore())], {env, program: options.program}));
+  const report =
+    prepared ?? (await makeNode(['init', '--data', data, ...(await initStore(owner))], {env, program: options.program}));
   if (options.config) await addToConfig(data, options.config);
   const node = await openNode(owner, {report, xdgConfigHome, env, program: options.program});
   await node.start();

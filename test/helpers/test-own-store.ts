@@ -2,4 +2,7 @@
 import test from 'ava';
 import {isOwnStore} from './node-store.ts';
 
-export const testOwnStore = isOwnStore ? test : test.skip;
+/** Skipped with PostgreSQL. */
+const skipped = Object.assign(test.skip, {serial: test.serial.skip});
+
+export const testOwnStore = isOwnStore ? test : skipped;
