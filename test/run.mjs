@@ -26,7 +26,8 @@ const rooms = {
   // The tests of behaviour again, with nodes that share a PostgreSQL.
   'on-postgres': {
     folders: ['system', 'cluster'],
-    files: /system\/(api-(?!addresses|advertise)|backends|bootstrap-key|log-lines|mail-(failures|flow|policy|tls)|mfctl-|socketmap|milter)|cluster\/(quarantine|rate-limit|stop)/,
+    files:
+      /system\/(api-(?!addresses|advertise)|backends|bootstrap-key|log-lines|mail-(failures|flow|policy|tls)|mfctl-|socketmap|milter)|cluster\/(quarantine|rate-limit|stop)/,
     env: {TEST_STORE: 'postgres'},
     concurrency: 2,
   },

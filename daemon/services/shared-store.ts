@@ -42,7 +42,7 @@ export interface NodePresence {
   retention_ms: Record<Reason, number>;
 }
 
-export type OwnPresence = Pick<NodePresence, 'seq' | 'retention_ms'>;
+type OwnPresence = Pick<NodePresence, 'seq' | 'retention_ms'>;
 
 /** The configuration at one moment. */
 export interface ConfigPosition {

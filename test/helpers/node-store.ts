@@ -1,5 +1,6 @@
 // The make of the store that test nodes use. With TEST_STORE=postgres the tests of behaviour run with one PostgreSQL for all nodes
-// of a cluster: a server for each owner, and a database for each cluster.
+// of a cluster: a server for each owner, and a database for each cluster. The runner skips them all where there is no PostgreSQL;
+// tests that give a server of their own are made with testWithPostgres.
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import pg from 'pg';

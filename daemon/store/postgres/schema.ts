@@ -67,6 +67,13 @@ CREATE INDEX audit_by_node ON audit (node_id, seq);`;
 /** Columns of an index in the order of the list. */
 const order = 'arrived_at DESC, node_id, queue_id';
 
+const listIndexes = ['', 'domain_id', 'domain', 'reason', 'folded_sender', 'sender_domain', 'score']
+  .map(
+    column => `CREATE INDEX held_mail_by_${column || 'arrived'} ON held_mail (${column && `${column}, `}${order}) WHERE is_held;`,
+  )
+  .join('\n');
+
+// Bytes are not compressed: most mail would not become smaller, and what does costs processor time on the only server.
 const hold = `
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 CREATE TABLE held_mail (
@@ -78,11 +85,7 @@ CREATE TABLE held_mail (
   keeper ${text} NOT NULL, queued_at bigint, sha256 ${text} NOT NULL, acted_at ${text}, acted_by_key_id bigint,
   claimed_by ${text}, lease_until timestamptz, PRIMARY KEY (node_id, queue_id)
 );
-${['', 'domain_id', 'domain', 'reason', 'folded_sender', 'sender_domain', 'score']
-  .map(
-    column => `CREATE INDEX held_mail_by_${column || 'arrived'} ON held_mail (${column && `${column}, `}${order}) WHERE is_held;`,
-  )
-  .join('\n')}
+${listIndexes}
 CREATE INDEX held_mail_by_subject ON held_mail USING gin (folded_subject gin_trgm_ops) WHERE is_held;
 CREATE INDEX held_mail_acted ON held_mail (acted_at) WHERE NOT is_held;
 CREATE INDEX held_mail_claimed ON held_mail (lease_until) WHERE is_held AND state <> 'held';
@@ -99,7 +102,6 @@ CREATE TABLE held_count (
 CREATE TABLE held_body (
   node_id ${text} NOT NULL, queue_id ${text} NOT NULL, part integer NOT NULL, bytes bytea NOT NULL, PRIMARY KEY (node_id, queue_id, part)
 );
--- Most mail does not compress well, and what does costs processor time on the only server.
 ALTER TABLE held_body ALTER COLUMN bytes SET STORAGE EXTERNAL;`;
 
 /** A released migration is never edited: add new ones below. */
