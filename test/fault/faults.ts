@@ -10,13 +10,15 @@ import {hostileSmtp} from './hostile-smtp.ts';
 import {kill} from './kill.ts';
 import {matrix} from './matrix.ts';
 import {partition} from './partition.ts';
+import {postgresKill} from './postgres-kill.ts';
 import {powerCut} from './power-cut.ts';
-import {races} from './races.ts';
+import {postgresRaces, races} from './races.ts';
 import {slowPeer} from './slow-peer.ts';
 import {slowloris} from './slowloris.ts';
 
 export const faults: readonly Fault[] = [
   kill,
+  postgresKill,
   crashPointsFault,
   powerCut,
   partition,
@@ -25,6 +27,7 @@ export const faults: readonly Fault[] = [
   bitFlips,
   slowPeer,
   races,
+  postgresRaces,
   hostileSmtp,
   hostileHttp,
   hostileMilter,

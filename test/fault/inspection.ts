@@ -10,7 +10,7 @@ import {otherAddress} from '../helpers/other-address.ts';
 import {openTestStore} from '../helpers/store.ts';
 import type {ConfigurationFound} from './configuration-ledger.ts';
 import type {Random} from './random.ts';
-import type {Site} from './site.ts';
+import type {SharedDatabase, Site} from './site.ts';
 import type {Trial} from './trial.ts';
 
 interface Needs {
@@ -39,7 +39,8 @@ export const inspect = async (needs: Needs): Promise<string[]> => {
     ...trial.ledger.judge({held, delivered: trial.delivered, ...first}),
     ...others.flatMap(trial.ledger.judgeConfiguration),
   );
-  for (const node of site.nodes) wrong.push(...(await wrongFiles(node, held)), ...(await wrongDatabase(node)));
+  if (site.database) wrong.push(...(await wrongStore(site.database)));
+  else for (const node of site.nodes) wrong.push(...(await wrongFiles(node, held)), ...(await wrongDatabase(node)));
   wrong.push(...(await wrongBodies(needs, held)), ...(await wrongEnds(needs)), ...(await wrongKeys(needs, first)));
   return wrong;
 };
@@ -95,6 +96,31 @@ const wrongFiles = async ({data, node_id}: ClusterNode, held: readonly HeldMail[
     ...files.filter(id => !listed.includes(id)).map(id => `${node_id}/${id} has a file and is not listed`),
     ...left.map(file => `${node_id} left ${file} in tmp or damaged`),
   ];
+};
+
+/** Every held mail has its bytes, no other has, and the totals are those of the rows. */
+const wrongStore = async ({query}: SharedDatabase): Promise<string[]> => {
+  const rules: [rule: string, sql: string][] = [
+    [
+      'is held and has no bytes',
+      'SELECT queue_id FROM held_mail AS m WHERE is_held AND NOT EXISTS (SELECT FROM held_body AS b WHERE b.node_id = m.node_id AND b.queue_id = m.queue_id)',
+    ],
+    [
+      'has bytes and is not held',
+      'SELECT DISTINCT queue_id FROM held_body AS b WHERE NOT EXISTS (SELECT FROM held_mail AS m WHERE m.node_id = b.node_id AND m.queue_id = b.queue_id AND is_held)',
+    ],
+    [
+      'has another total than its rows',
+      `SELECT domain || ' of ' || node_id AS queue_id FROM (
+         SELECT node_id, domain, reason, count, size_bytes FROM held_count WHERE count <> 0
+         EXCEPT SELECT node_id, domain, reason, count(*), sum(size_bytes) FROM held_mail WHERE is_held GROUP BY node_id, domain, domain_id, reason
+       ) AS wrong`,
+    ],
+  ];
+  const found = await Promise.all(
+    rules.map(async ([rule, sql]) => (await query(sql)).map(({queue_id}) => `${queue_id} ${rule}`)),
+  );
+  return found.flat();
 };
 
 const wrongDatabase = async ({data, node_id}: ClusterNode): Promise<string[]> => {

@@ -1,7 +1,9 @@
 // Races: many callers at many nodes who release and discard the same mails at once.
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {ActionOutcome, HoldAction, MailReference} from '../../shared/held-mail.ts';
-import {type Cluster, type ClusterNode, startCluster} from '../helpers/cluster.ts';
+import {type Cluster, type ClusterNode, type ClusterOptions, startCluster} from '../helpers/cluster.ts';
+import {isPostgresInstalled} from '../helpers/postgres-programs.ts';
+import {startPostgres} from '../helpers/postgres-server.ts';
 import {connect} from '../helpers/smtp-client.ts';
 import type {Fault, FaultContext} from './fault.ts';
 import {patient} from './patient-node.ts';
@@ -18,21 +20,21 @@ interface Arena {
   keys: {id: number; key: string}[];
 }
 
+type Store = Pick<ClusterOptions<string>, 'postgres'>;
+
 interface RacedMail extends MailReference {
   token: string;
   isRefused: boolean;
   told: Told[];
 }
 
-export const races: Fault = {
-  name: 'races',
-  title: 'release and discard, single and in bulk, of the same mails over 3 nodes',
+const raced = (startStore: (owner: FaultContext['owner']) => Promise<Store>): Omit<Fault, 'name' | 'title'> => ({
   rounds: 2000,
   shortRounds: 40,
   pass: 'one winner each, at most one delivery, one audit entry, all are told the same',
 
   async run({rounds, owner, randomOf, say}) {
-    const arena = await openArena(owner);
+    const arena = await openArena(owner, await startStore(owner));
     const mails: RacedMail[] = [];
     const violations: string[] = [];
     for (let from = 0; from < rounds; from += batchSize) {
@@ -69,10 +71,23 @@ export const races: Fault = {
       },
     };
   },
+});
+
+export const races: Fault = {
+  name: 'races',
+  title: 'release and discard, single and in bulk, of the same mails over 3 nodes',
+  ...raced(async () => ({})),
 };
 
-const openArena = async (owner: FaultContext['owner']): Promise<Arena> => {
-  const cluster = await startCluster(owner, {isProxied: false, config: {log: {level: 'warn'}}});
+export const postgresRaces: Fault = {
+  name: 'postgres-races',
+  title: 'the same over 3 nodes on one PostgreSQL',
+  missing: () => (isPostgresInstalled() ? undefined : 'PostgreSQL is not installed'),
+  ...raced(async owner => ({postgres: await startPostgres(owner)})),
+};
+
+const openArena = async (owner: FaultContext['owner'], store: Store): Promise<Arena> => {
+  const cluster = await startCluster(owner, {...store, isProxied: false, config: {log: {level: 'warn'}}});
   const nodes = Object.values(cluster.nodes).map(patient);
   const [first] = nodes as [ClusterNode];
   const keys = [];

@@ -67,7 +67,8 @@ export const createSiteRun = (name: string, site: Site): SiteRun => {
       await delay(arrivalMs);
       trial.noteDeliveries(site);
       const ids = nodes.map(({node_id}) => node_id);
-      trial.ledger.died(ids, trial.delivered);
+      // Where all nodes act on all mail, the one that died may have been releasing that of any.
+      trial.ledger.died(site.database ? site.nodes.map(({node_id}) => node_id) : ids, trial.delivered);
       lost.push(...trial.losses.splice(0).filter(id => !ids.includes(id)));
     },
     async restart(nodes, env) {

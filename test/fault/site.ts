@@ -3,6 +3,8 @@ import type {ApiAnswer} from '../helpers/api-call.ts';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import type {Owner} from '../helpers/daemon.ts';
 import {holdAll, relayAll} from '../helpers/mail-node.ts';
+import {databaseOf} from '../helpers/node-store.ts';
+import type {PostgresServer} from '../helpers/postgres-server.ts';
 import type {SinkMail} from '../helpers/smtp-sink.ts';
 
 export interface Site {
@@ -13,16 +15,27 @@ export interface Site {
   domainIds: ReadonlyMap<string, number>;
   /** Greater each time. */
   nextValue(): number;
+  /** The database that the nodes share; undefined where each has its own. */
+  database: SharedDatabase | undefined;
   /** Mails that the backend has received since the last call. */
   takeDeliveries(): SinkMail[];
   /** Waits until all nodes have the same configuration and report it. */
   converged(withinMs: number): Promise<unknown>;
 }
 
+export interface SharedDatabase {
+  server: PostgresServer;
+  /** While the server is away on purpose, nodes may refuse what they are asked for. */
+  isAway: boolean;
+  query(sql: string): Promise<Record<string, unknown>[]>;
+}
+
 export interface SiteOptions {
   names: readonly string[];
   /** Another build of mfd to run. */
   program?: string;
+  /** The database that the nodes share. */
+  postgres?: PostgresServer;
   /** For all daemons. */
   env?: Record<string, string>;
   /** The folder in which the folders of the nodes are created. */
@@ -63,5 +76,11 @@ export const startSite = async (owner: Owner, {names, env, ...options}: SiteOpti
     },
     takeDeliveries: () => sink.mails.splice(0),
     converged,
+    database: options.postgres && (await sharedDatabase(options.postgres, founder)),
   };
+};
+
+const sharedDatabase = async (server: PostgresServer, {data}: ClusterNode): Promise<SharedDatabase> => {
+  const database = await databaseOf(data);
+  return {server, isAway: false, query: async sql => server.query(sql, {database})};
 };

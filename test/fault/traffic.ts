@@ -54,12 +54,13 @@ const isLoss = (error: unknown): boolean =>
   error instanceof Error &&
   /ECONNRESET|ECONNREFUSED|EPIPE|socket hang up|aborted|the server closed|socket disconnected/.test(error.message);
 
-const send: Job = async ({trial, random}, node, isOver) => {
+const send: Job = async (needs, node, isOver) => {
+  const {trial, random} = needs;
   const client = await connect(node.smtpPort);
   try {
     await client.cmd('EHLO client.test');
     while (!isOver()) {
-      await sendOne(client, trial, {node, mail: trial.nextMail(random)});
+      await sendOne(client, needs, {node, mail: trial.nextMail(random)});
       await delay(2);
     }
   } finally {
@@ -67,14 +68,29 @@ const send: Job = async ({trial, random}, node, isOver) => {
   }
 };
 
-const sendOne = async (client: SmtpClient, trial: Trial, {node, mail}: {node: ClusterNode; mail: MailToSend}): Promise<void> => {
+/** The database of the nodes is away on purpose, so they refuse for the time being. */
+const isRefusal = ({database}: Site, code: number): boolean => database?.isAway === true && [451, 503, 504].includes(code);
+
+const sendOne = async (
+  client: SmtpClient,
+  {site, trial}: Needs,
+  {node, mail}: {node: ClusterNode; mail: MailToSend},
+): Promise<void> => {
   const {ledger, held, strange} = trial;
   try {
-    const replies = [await client.cmd('MAIL FROM:<ada@sender.test>'), await client.cmd(`RCPT TO:<${mail.to}>`)];
+    const replies = [await client.cmd('MAIL FROM:<ada@sender.test>')];
+    // A server drops clients that go on after a refusal.
+    if (!isRefusal(site, replies[0]?.code ?? 0)) replies.push(await client.cmd(`RCPT TO:<${mail.to}>`));
+    if (replies.some(({code}) => isRefusal(site, code))) {
+      trial.unanswered(mail);
+      await client.cmd('RSET');
+      return await delay(100);
+    }
     ledger.sending(mail);
     const {code, text} = await client.data(mail.raw);
     const queueId = /queued as (\w+)$/.exec(text)?.[1];
-    if (code !== 250 || queueId === undefined) {
+    if (isRefusal(site, code)) trial.unanswered(mail);
+    else if (code !== 250 || queueId === undefined) {
       strange.push(`${mail.token}: ${[...replies, {code, text}].map(reply => `${reply.code} ${reply.text}`).join(', ')}`);
     } else if (mail.isToBeHeld) {
       ledger.accepted(mail.token, queueId, node.node_id);
@@ -117,13 +133,15 @@ const actOnOne = async ({site, trial}: Needs, {node, action, mails}: Acting): Pr
 
 const actOnAll = async ({site, trial}: Needs, {node, action, mails}: Acting): Promise<void> => {
   const {status, json, body} = await site.ask(node, 'POST', `mail/quarantine/${action}`, {items: mails});
+  if (isRefusal(site, status)) return;
   if (status !== 200) {
     trial.strange.push(`${action} of ${mails.length} at ${node.node_id}: ${status} ${body}`);
     return;
   }
   for (const result of json.data as {queue_id: string; error?: {code: string}}[])
     if (result.error === undefined) trial.ledger.acted(result.queue_id, action);
-    else if (!faultsOfOwner.has(result.error.code)) trial.strange.push(`bulk ${action}: ${JSON.stringify(result)}`);
+    else if (!faultsOfOwner.has(result.error.code) && !(site.database?.isAway && result.error.code === 'unavailable'))
+      trial.strange.push(`bulk ${action}: ${JSON.stringify(result)}`);
 };
 
 /** The mail is at another node, which does not answer. */
@@ -138,7 +156,7 @@ const changeDomain: Job = async ({site, trial}, node, isOver) => {
     trial.ledger.changing(name, value);
     const {status, body} = await site.ask(node, 'PUT', `domains/${id}`, {tenant_id: value});
     if (status === 200) trial.ledger.changed(name, value);
-    else trial.strange.push(`PUT domain at ${node.node_id}: ${status} ${body}`);
+    else if (!isRefusal(site, status)) trial.strange.push(`PUT domain at ${node.node_id}: ${status} ${body}`);
     await delay(5);
   }
 };
@@ -160,6 +178,7 @@ const make = async ({site, trial}: Needs, node: ClusterNode, {name, isKey}: {nam
   const {status, json, body} = isKey
     ? await site.ask(node, 'POST', 'auth/api-keys', {name, scope: 'read-only'})
     : await site.ask(node, 'POST', 'domains', {name, backend_servers: [node.backend], quarantine_threshold: 5});
+  if (isRefusal(site, status)) return undefined;
   if (status !== 201) {
     trial.strange.push(`making ${name} at ${node.node_id}: ${status} ${body}`);
     return undefined;
@@ -179,5 +198,5 @@ const endRecord = async (
     ? await site.ask(node, 'POST', `auth/api-keys/${id}/revoke`)
     : await site.ask(node, 'DELETE', `domains/${id}`);
   if (status === 200) trial.ledger.ended(name);
-  else trial.strange.push(`ending ${name} at ${node.node_id}: ${status} ${body}`);
+  else if (!isRefusal(site, status)) trial.strange.push(`ending ${name} at ${node.node_id}: ${status} ${body}`);
 };

@@ -32,9 +32,19 @@ export const joinStore = async (owner: Owner, given?: PostgresServer): Promise<s
   return server ? ['--store-password-file', server.passwordFile] : [];
 };
 
+interface StoreKeys {
+  store: {url: string; password_file: string};
+}
+
+const storeOf = async (data: string): Promise<StoreKeys['store']> =>
+  (parse(await readFile(join(data, 'mfd.yaml'), 'utf8')) as StoreKeys).store;
+
+/** The name of the database that the node in this folder shares with others. */
+export const databaseOf = async (data: string): Promise<string> => new URL((await storeOf(data)).url).pathname.slice(1);
+
 /** The queue ids of all mails whose bytes are in the shared store of the node in this folder. */
 export const storedMails = async (data: string): Promise<string[]> => {
-  const {store} = parse(await readFile(join(data, 'mfd.yaml'), 'utf8')) as {store: {url: string; password_file: string}};
+  const store = await storeOf(data);
   const {hostname: host, port, username: user, pathname} = new URL(store.url);
   const password = (await readFile(store.password_file, 'utf8')).trimEnd();
   const client = new pg.Client({host, port: Number(port), user, password, database: pathname.slice(1)});
