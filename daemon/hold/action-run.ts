@@ -92,7 +92,9 @@ export const createActionRun = (needs: Needs): ActionRun => {
       return setbacks.fail(mail, requested, error);
     }
     done.set(queueId, requested);
-    return end(mail, state, requested);
+    return end(mail, state, requested).catch(error => {
+      throw unrecorded(error);
+    });
   };
 
   return {
@@ -106,6 +108,12 @@ export const createActionRun = (needs: Needs): ActionRun => {
     },
   };
 };
+
+/** The action is done, whatever the store says of its record, which follows. */
+const unrecorded = (error: unknown): unknown =>
+  error instanceof Fault && error.code === 'unavailable'
+    ? new Fault('outcome_unknown', 'the action is done and will be recorded later; repeating the request is safe', {cause: error})
+    : error;
 
 export const outcomeOf = (
   nodeId: string,

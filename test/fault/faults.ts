@@ -10,6 +10,7 @@ import {hostileSmtp} from './hostile-smtp.ts';
 import {kill} from './kill.ts';
 import {matrix} from './matrix.ts';
 import {partition} from './partition.ts';
+import {postgresFailOver} from './postgres-fail-over.ts';
 import {postgresKill} from './postgres-kill.ts';
 import {powerCut} from './power-cut.ts';
 import {postgresRaces, races} from './races.ts';
@@ -19,6 +20,7 @@ import {slowloris} from './slowloris.ts';
 export const faults: readonly Fault[] = [
   kill,
   postgresKill,
+  postgresFailOver,
   crashPointsFault,
   powerCut,
   partition,

@@ -28,6 +28,7 @@ export const inspect = async (needs: Needs): Promise<string[]> => {
   const {site, trial, random} = needs;
   const wrong = trial.strange.splice(0);
   await site.converged(settleMs);
+  if (site.database) await noneClaimed(site.database);
   const held = await everythingHeld(site, random.pick(site.nodes));
   trial.ledger.listed(held);
   trial.noteDeliveries(site);
@@ -96,6 +97,21 @@ const wrongFiles = async ({data, node_id}: ClusterNode, held: readonly HeldMail[
     ...files.filter(id => !listed.includes(id)).map(id => `${node_id}/${id} has a file and is not listed`),
     ...left.map(file => `${node_id} left ${file} in tmp or damaged`),
   ];
+};
+
+/** An action whose result could not be recorded is recorded soon, or its claim ends. */
+const noneClaimed = async ({query}: SharedDatabase): Promise<void> => {
+  let left: Record<string, unknown>[] = [];
+  try {
+    await eventually(async () => {
+      left = await query(
+        "SELECT node_id, queue_id, state, claimed_by, lease_until - now() AS left FROM held_mail WHERE is_held AND state <> 'held'",
+      );
+      return left.length === 0;
+    }, 60_000);
+  } catch (error) {
+    throw new Error(`mails stay claimed: ${JSON.stringify(left)}`, {cause: error});
+  }
 };
 
 /** Every held mail has its bytes, no other has, and the totals are those of the rows. */

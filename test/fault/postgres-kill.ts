@@ -81,14 +81,14 @@ const serverRound = async (siteRun: SiteRun, random: Random): Promise<string[]> 
   return [...late.flat(), ...(await judged(siteRun, random))];
 };
 
-const judged = async (siteRun: SiteRun, random: Random): Promise<string[]> => {
+export const judged = async (siteRun: SiteRun, random: Random): Promise<string[]> => {
   const wrong = await siteRun.judge(random);
   if (siteRun.isFull) await siteRun.clear();
   return wrong;
 };
 
 /** A line if the node does not answer again in time. */
-const returnOf = async (site: Site, node: Site['nodes'][number], startedAt: number): Promise<string[]> => {
+export const returnOf = async (site: Site, node: Site['nodes'][number], startedAt: number): Promise<string[]> => {
   for (;;) {
     const {status} = await site.ask(node, 'GET', 'domains');
     const ready = (await fetch(`${node.metrics_url}/readyz`)).status;

@@ -71,11 +71,11 @@ export const createPostgresProcess = ({folder, dataFolder, logFile}: Files): Pos
   };
 };
 
-/** The first line of this file is a process id, which is an old one after a kill; the eighth is the state. */
+/** The first line of this file is a process id, which is an old one after a kill; the eighth is the state. A standby is ready for queries once it has caught up. */
 const isReady = async (dataFolder: string, pid: number): Promise<boolean> => {
   const text = await readFile(join(dataFolder, 'postmaster.pid'), 'utf8').catch(() => '');
   const fields = text.split('\n');
-  return fields[0] === String(pid) && fields[7]?.trim() === 'ready';
+  return fields[0] === String(pid) && ['ready', 'standby'].includes(fields[7]?.trim() ?? '');
 };
 
 /** Resolves once it has stopped, or ended. */

@@ -16,6 +16,8 @@ export interface PostgresOptions {
   settings?: Record<string, string | number>;
   /** Gives the server a certificate for 127.0.0.1 and localhost. Connections without TLS are accepted, too. */
   hasTls?: boolean;
+  /** Makes it a standby of this server, with its data. */
+  standbyOf?: PostgresServer;
 }
 
 interface PostgresDatabase {
@@ -60,7 +62,8 @@ export const startPostgres = async (owner: Owner, options: PostgresOptions = {})
   await chmod(folder, 0o755);
   await giveToPostgres(folder);
   const [dataFolder, logFile] = [join(folder, 'data'), join(folder, 'log')];
-  await createCluster(folder, dataFolder);
+  if (options.standbyOf) await copyCluster(folder, dataFolder, options.standbyOf);
+  else await createCluster(folder, dataFolder);
 
   const port = await freePort();
   const caFile = options.hasTls ? await createCertificate(folder) : undefined;
@@ -126,17 +129,37 @@ const lines = (settings: Record<string, string | number>): string =>
     .map(([name, value]) => `${name} = '${String(value).replaceAll("'", "''")}'\n`)
     .join('');
 
+/** The data of another server, and the file that makes a standby of them. */
+const copyCluster = async (folder: string, dataFolder: string, {port}: PostgresServer): Promise<void> => {
+  const quoted = (text: string) => `'${text.replaceAll(/['\\]/g, '\\$&')}'`;
+  const from = `host=${host} port=${port} user=${user} password=${quoted(password)}`;
+  await runProgram(folder, 'pg_basebackup', [
+    '--no-sync',
+    '--checkpoint=fast',
+    '-R',
+    '-X',
+    'stream',
+    '-d',
+    from,
+    '-D',
+    dataFolder,
+  ]);
+};
+
 const createCluster = async (folder: string, dataFolder: string): Promise<void> => {
   const file = join(folder, 'first-password');
   await writeFile(file, `${password}\n`, {mode: 0o600});
   await giveToPostgres(file);
-  const output = join(folder, 'initdb.log');
+  const names = ['--username', user, '--pwfile', file, '--auth', 'scram-sha-256', '--locale', 'C.UTF-8', '--encoding', 'UTF8'];
+  await runProgram(folder, 'initdb', ['--no-sync', ...names, '--pgdata', dataFolder]);
+};
+
+const runProgram = async (folder: string, program: string, args: string[]): Promise<void> => {
+  const output = join(folder, `${program}.log`);
   const log = await open(output, 'w');
   try {
-    const names = ['--username', user, '--pwfile', file, '--auth', 'scram-sha-256', '--locale', 'C.UTF-8', '--encoding', 'UTF8'];
-    const child = spawnPostgres('initdb', ['--no-sync', ...names, '--pgdata', dataFolder], {cwd: folder, log: log.fd});
-    const [code] = await once(child, 'exit');
-    if (code !== 0) throw new Error(`initdb: exit ${code}: ${await readFile(output, 'utf8')}`);
+    const [code] = await once(spawnPostgres(program, args, {cwd: folder, log: log.fd}), 'exit');
+    if (code !== 0) throw new Error(`${program}: exit ${code}: ${await readFile(output, 'utf8')}`);
   } finally {
     await log.close();
   }

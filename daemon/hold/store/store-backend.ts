@@ -29,7 +29,13 @@ export const createStoreBackend = ({store: {bodies, leases}, deliver}: Needs): H
       }
       throw failure;
     };
-    const open = async () => openStoredBody(bodies, mail, {code: 'delivery_failed', mayEnd});
+    const watched: typeof bodies = {
+      open: queueId =>
+        bodies.open(queueId).once('error', error => {
+          failure ??= error;
+        }),
+    };
+    const open = async () => openStoredBody(watched, mail, {code: 'delivery_failed', mayEnd});
     await deliver(mail, open, onServed).catch(error => {
       // The reply of the server only says that the connection was lost.
       throw failure ?? error;

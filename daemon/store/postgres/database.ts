@@ -1,4 +1,5 @@
 // Database of a cluster: a pool of connections, and transactions whose end is certain.
+import {randomUUID} from 'node:crypto';
 import {setTimeout as delay} from 'node:timers/promises';
 import pg from 'pg';
 import {Fault} from '../../../shared/fault.ts';
@@ -25,21 +26,25 @@ const usualLimits: Limits = {commitMs: 10_000, lookUpMs: 6000};
 const attempts = 4;
 
 export const openDatabase = (settings: PostgresSettings, limits = usualLimits): Database => {
+  const marks = createMarks();
   const pool = new pg.Pool({
     ...clientConfig(settings),
     max: settings.pool,
     connectionTimeoutMillis: connectMs,
     idleTimeoutMillis: 60_000,
-    onConnect: beginSession,
+    async onConnect(client) {
+      // What is under way on the connection rejects as well. Without a listener the event would end the process, in a moment when
+      // nobody uses the connection yet, too.
+      client.on('error', () => {});
+      await beginSession(client);
+    },
   });
   // An idle connection has ended; the next caller opens another one.
   pool.on('error', () => {});
 
   const attempt = async <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
     const client = await pool.connect();
-    // The statement that is under way rejects as well.
-    const ignore = () => {};
-    client.on('error', ignore);
+    const mark = marks.take();
     let isUsable = false;
     try {
       await client.query('BEGIN');
@@ -47,13 +52,13 @@ export const openDatabase = (settings: PostgresSettings, limits = usualLimits): 
         isUsable = await rollback(client);
         throw error;
       });
-      const end = await commit(client, limits);
-      isUsable = end.isCertain;
-      if (!end.isCertain) await requireCommitted(pool, end.xid, limits);
+      await client.query(marking, [mark.slot, mark.token]);
+      isUsable = await commit(client, limits);
+      if (!isUsable) await requireCommitted(pool, mark, limits);
       return result;
     } finally {
-      client.off('error', ignore);
       client.release(!isUsable);
+      marks.giveBack(mark);
     }
   };
 
@@ -87,16 +92,38 @@ const rollback = async (client: pg.PoolClient): Promise<boolean> =>
     () => false,
   );
 
-/** The transaction, where it is not certain that it has been committed. */
-type End = {isCertain: true} | {isCertain: false; xid: string};
+/** What a transaction leaves in its last statement: its commit is known by it. */
+interface Mark {
+  slot: string;
+  token: string;
+}
 
 /**
- * A WARNING comes with the COMMIT whose wait for the standby was cancelled: it is on this server only. Without an answer the
- * change may have been stored or not.
+ * The number of a transaction would not do: a server that was restored, or a promoted standby, gives those again that it never heard
+ * of. Transactions of one process that run at the same time have different rows.
  */
-const commit = async (client: pg.PoolClient, {commitMs}: Limits): Promise<End> => {
-  const {rows} = await client.query<{xid: string | null}>('SELECT pg_current_xact_id_if_assigned()::text AS xid');
-  const xid = rows[0]?.xid ?? null;
+const createMarks = () => {
+  const process = randomUUID();
+  const free: string[] = [];
+  let made = 0;
+  return {
+    take(): Mark {
+      made += free.length === 0 ? 1 : 0;
+      return {slot: free.pop() ?? `${process}/${made}`, token: randomUUID()};
+    },
+    giveBack: ({slot}: Mark) => void free.push(slot),
+  };
+};
+
+const marking = `
+INSERT INTO last_commit (slot, token, at) VALUES ($1, $2, now())
+ON CONFLICT (slot) DO UPDATE SET token = excluded.token, at = excluded.at`;
+
+/**
+ * False when it is not certain that the transaction is committed. A WARNING comes with the COMMIT whose wait for the standby was
+ * cancelled: it is on this server only. Without an answer the change may have been stored or not.
+ */
+const commit = async (client: pg.PoolClient, {commitMs}: Limits): Promise<boolean> => {
   let hasWarning = false;
   const onNotice = ({severity}: {severity?: string | undefined}) => {
     hasWarning ||= severity === 'WARNING';
@@ -105,13 +132,12 @@ const commit = async (client: pg.PoolClient, {commitMs}: Limits): Promise<End> =
   try {
     const answer = await Promise.race([client.query('COMMIT'), delay(commitMs, undefined, {ref: false})]);
     if (answer?.command === 'ROLLBACK') throw new Error('the transaction had failed before its COMMIT');
-    if (xid === null || (answer && !hasWarning)) return {isCertain: true};
-    return {isCertain: false, xid};
+    return answer !== undefined && !hasWarning;
   } catch (error) {
     // The server has refused it, as a deferred check does; a broken connection says nothing.
-    if (xid === null || (error instanceof pg.DatabaseError && !/^(?:57|08)/.test(error.code ?? ''))) throw error;
+    if (error instanceof pg.DatabaseError && !/^(?:57|08)/.test(error.code ?? '')) throw error;
     if (!(error instanceof pg.DatabaseError) && asFault(error) === error) throw error;
-    return {isCertain: false, xid};
+    return false;
   } finally {
     client.off('notice', onNotice);
   }
@@ -121,12 +147,12 @@ const commit = async (client: pg.PoolClient, {commitMs}: Limits): Promise<End> =
  * Resolves when the transaction is committed here and on the standby. Rejects with a Fault `unavailable` when it was rolled back, and
  * `outcome_unknown` when nobody can say.
  */
-const requireCommitted = async (pool: pg.Pool, xid: string, limits: Limits): Promise<void> => {
+const requireCommitted = async (pool: pg.Pool, mark: Mark, limits: Limits): Promise<void> => {
   const endsAt = performance.now() + limits.lookUpMs;
   while (performance.now() < endsAt) {
-    const fate = await fateOf(pool, xid, limits).catch(() => 'unknown');
-    if (fate === 'committed') return;
-    if (fate === 'aborted')
+    const isCommitted = await lookUp(pool, mark, limits).catch(() => undefined);
+    if (isCommitted) return;
+    if (isCommitted === false)
       throw new Fault('unavailable', 'the cluster’s database was interrupted; nothing was done, try again', {
         retryAfterSeconds: 2,
       });
@@ -138,42 +164,23 @@ const requireCommitted = async (pool: pg.Pool, xid: string, limits: Limits): Pro
   );
 };
 
-type Fate = 'committed' | 'aborted' | 'unknown';
-
 /**
- * A transaction that is committed on this server may be missing on the standby. A later COMMIT that succeeds proves that it is there
- * too, as standbys receive all changes in order.
+ * Undefined while the transaction is neither committed nor rolled back. Its row is locked as long as it waits, so the lock says that
+ * it has ended. A transaction that is committed on this server may be missing on the standby: a later COMMIT that succeeds proves that
+ * it is there too, as standbys receive all changes in order.
  */
-const fateOf = async (pool: pg.Pool, xid: string, limits: Limits): Promise<Fate> => {
+const lookUp = async (pool: pg.Pool, {slot, token}: Mark, limits: Limits): Promise<boolean | undefined> => {
   const client = await pool.connect();
   let isUsable = false;
   try {
-    const status = await statusOf(client, xid);
-    if (status !== 'committed') {
-      isUsable = true;
-      return status;
-    }
     await client.query('BEGIN');
-    await client.query(
-      "INSERT INTO local_state (name, value) VALUES ('probe', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-      [xid],
-    );
-    const {isCertain} = await commit(client, limits);
-    isUsable = isCertain;
-    return isCertain ? 'committed' : 'unknown';
+    await client.query("INSERT INTO last_commit (slot, token, at) VALUES ($1, '', now()) ON CONFLICT DO NOTHING", [slot]);
+    const {rows} = await client.query<{token: string}>('UPDATE last_commit SET at = now() WHERE slot = $1 RETURNING token', [
+      slot,
+    ]);
+    isUsable = await commit(client, limits);
+    return isUsable ? rows[0]?.token === token : undefined;
   } finally {
     client.release(!isUsable);
-  }
-};
-
-const statusOf = async (client: pg.PoolClient, xid: string): Promise<Fate> => {
-  try {
-    const {rows} = await client.query<{status: string | null}>('SELECT pg_xact_status($1::xid8) AS status', [xid]);
-    const status = rows[0]?.status;
-    return status === 'committed' || status === 'aborted' ? status : 'unknown';
-  } catch (error) {
-    // A transaction that has not begun yet: the server is a former standby that has never heard of this one.
-    if (error instanceof pg.DatabaseError && error.code === '22023') return 'aborted';
-    throw error;
   }
 };

@@ -17,7 +17,8 @@ CREATE TABLE config_record (
 );
 CREATE INDEX config_record_by_unique_key ON config_record (kind, unique_key);
 CREATE INDEX config_record_by_parent ON config_record (kind, parent_id);
-CREATE TABLE outbox (seq bigint PRIMARY KEY, event ${text} NOT NULL);`;
+CREATE TABLE outbox (seq bigint PRIMARY KEY, event ${text} NOT NULL);
+CREATE TABLE last_commit (slot ${text} PRIMARY KEY, token ${text} NOT NULL, at timestamptz NOT NULL);`;
 
 /** Live configuration records in their readable form. */
 const readable = `

@@ -52,7 +52,11 @@ export const openPostgresStore = async ({settings, cluster, ...identity}: Needs)
       `the database ${settings.database} holds no cluster; make one with mfd init --store-url, or restore a backup`,
     );
   const database = openDatabase(settings);
-  await database.transaction(migrate);
+  await database.transaction(async client => {
+    await migrate(client);
+    // Of processes that have ended.
+    await client.query("DELETE FROM last_commit WHERE at < now() - interval '1 day'");
+  });
   return createPostgresStore({database, settings, identity});
 };
 
