@@ -1,4 +1,5 @@
 // Configuration in a store that all nodes share: changes of this node, and the listeners that keep it in memory.
+import {Fault} from '../../shared/fault.ts';
 import {createChange} from '../replication/configuration.ts';
 import {changedKeys, createNotifier} from '../replication/notifier.ts';
 import type {ConfigStore} from '../services/ports.ts';
@@ -35,7 +36,10 @@ export const createSharedConfiguration = ({store, nodeNo, now, onListenerFailure
 
   return {
     change: createChange({
-      write: async work => store.changeTransaction(work),
+      write: async work =>
+        store.changeTransaction(work).catch(error => {
+          throw described(error);
+        }),
       nodeNo,
       now,
       async publish(changed, seq) {
@@ -57,3 +61,9 @@ export const createSharedConfiguration = ({store, nodeNo, now, onListenerFailure
     },
   };
 };
+
+/** The descriptions of the API have no other status for a change whose outcome is unknown. */
+const described = (error: unknown): unknown =>
+  error instanceof Fault && error.code === 'outcome_unknown'
+    ? new Fault('unavailable', error.detail, {cause: error, retryAfterSeconds: 2})
+    : error;

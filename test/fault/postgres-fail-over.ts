@@ -15,7 +15,7 @@ export const postgresFailOver: Fault = {
   name: 'postgres-fail-over',
   title: 'the primary killed and its synchronous standby promoted, or the standby killed, under load',
   rounds: 30,
-  shortRounds: 2,
+  shortRounds: 1,
   pass: 'nothing acknowledged is lost, back ≤ 5 s after the promotion',
   missing: () => (isPostgresInstalled() ? undefined : 'PostgreSQL is not installed'),
 

@@ -197,6 +197,8 @@ const endRecord = async (
   const {status, body} = isKey
     ? await site.ask(node, 'POST', `auth/api-keys/${id}/revoke`)
     : await site.ask(node, 'DELETE', `domains/${id}`);
+  // What has just been made may not be in the memory of its node yet.
+  const isBehind = site.database?.isAway === true && status === 404;
   if (status === 200) trial.ledger.ended(name);
-  else if (!isRefusal(site, status)) trial.strange.push(`ending ${name} at ${node.node_id}: ${status} ${body}`);
+  else if (!isBehind && !isRefusal(site, status)) trial.strange.push(`ending ${name} at ${node.node_id}: ${status} ${body}`);
 };

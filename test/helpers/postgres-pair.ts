@@ -50,6 +50,8 @@ export const startPostgresPair = async (owner: Owner): Promise<PostgresPair> => 
       primary = standby;
       standby = undefined;
       await primary.query('SELECT pg_promote()');
+      // Its settings are those of the former primary, which waited for a standby.
+      await waitForStandby('');
       proxy.reset();
       await remove(former);
     },

@@ -3,7 +3,7 @@ import {randomUUID} from 'node:crypto';
 import {setTimeout as delay} from 'node:timers/promises';
 import pg from 'pg';
 import {Fault} from '../../../shared/fault.ts';
-import {asFault, beginSession, clientConfig, connectMs, isDeadlock, type PostgresSettings} from './connection.ts';
+import {asFault, beginSession, clientConfig, codeOf, connectMs, isDeadlock, type PostgresSettings} from './connection.ts';
 
 export interface Database {
   /** One statement, on any connection. */
@@ -32,29 +32,24 @@ export const openDatabase = (settings: PostgresSettings, limits = usualLimits): 
     max: settings.pool,
     connectionTimeoutMillis: connectMs,
     idleTimeoutMillis: 60_000,
-    async onConnect(client) {
-      // What is under way on the connection rejects as well. Without a listener the event would end the process, in a moment when
-      // nobody uses the connection yet, too.
-      client.on('error', () => {});
-      await beginSession(client);
-    },
   });
   // An idle connection has ended; the next caller opens another one.
   pool.on('error', () => {});
+  const connect = createConnect(pool);
 
   const attempt = async <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
-    const client = await pool.connect();
+    const client = await connect();
     const mark = marks.take();
     let isUsable = false;
     try {
       await client.query('BEGIN');
       const result = await work(client).catch(async error => {
-        isUsable = await rollback(client);
+        isUsable = (await rollback(client)) && codeOf(error) !== '25006';
         throw error;
       });
       await client.query(marking, [mark.slot, mark.token]);
       isUsable = await commit(client, limits);
-      if (!isUsable) await requireCommitted(pool, mark, limits);
+      if (!isUsable) await requireCommitted(connect, mark, limits);
       return result;
     } finally {
       client.release(!isUsable);
@@ -75,7 +70,7 @@ export const openDatabase = (settings: PostgresSettings, limits = usualLimits): 
   return {
     async query(sql, values = []) {
       try {
-        return await pool.query(sql, [...values]);
+        return await queryOn(await connect(), sql, values);
       } catch (error) {
         throw asFault(error);
       }
@@ -84,6 +79,44 @@ export const openDatabase = (settings: PostgresSettings, limits = usualLimits): 
     close: async () => pool.end(),
   };
 };
+
+type Connect = () => Promise<pg.PoolClient>;
+
+/** Takes a connection of the pool; a new one is prepared first. */
+const createConnect = (pool: pg.Pool): Connect => {
+  const prepared = new WeakSet<pg.PoolClient>();
+  return async () => {
+    const client = await pool.connect();
+    if (prepared.has(client)) return client;
+    // What is under way on the connection rejects as well; without a listener the event would end the process.
+    client.on('error', () => {});
+    try {
+      await beginSession(client);
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
+    prepared.add(client);
+    return client;
+  };
+};
+
+const queryOn = async (client: pg.PoolClient, sql: string, values: readonly unknown[]): Promise<pg.QueryResult> => {
+  let isUsable = false;
+  try {
+    const result = await client.query(sql, [...values]);
+    isUsable = true;
+    return result;
+  } catch (error) {
+    isUsable = mayGoOn(error);
+    throw error;
+  } finally {
+    client.release(!isUsable);
+  }
+};
+
+/** The statement was refused, by a server that is still there and takes changes. */
+const mayGoOn = (error: unknown): boolean => error instanceof pg.DatabaseError && !/^(?:08|57|25006)/.test(error.code ?? '');
 
 /** False when the connection cannot be used any more. */
 const rollback = async (client: pg.PoolClient): Promise<boolean> =>
@@ -147,10 +180,10 @@ const commit = async (client: pg.PoolClient, {commitMs}: Limits): Promise<boolea
  * Resolves when the transaction is committed here and on the standby. Rejects with a Fault `unavailable` when it was rolled back, and
  * `outcome_unknown` when nobody can say.
  */
-const requireCommitted = async (pool: pg.Pool, mark: Mark, limits: Limits): Promise<void> => {
+const requireCommitted = async (connect: Connect, mark: Mark, limits: Limits): Promise<void> => {
   const endsAt = performance.now() + limits.lookUpMs;
   while (performance.now() < endsAt) {
-    const isCommitted = await lookUp(pool, mark, limits).catch(() => undefined);
+    const isCommitted = await lookUp(connect, mark, limits).catch(() => undefined);
     if (isCommitted) return;
     if (isCommitted === false)
       throw new Fault('unavailable', 'the cluster’s database was interrupted; nothing was done, try again', {
@@ -169,8 +202,8 @@ const requireCommitted = async (pool: pg.Pool, mark: Mark, limits: Limits): Prom
  * it has ended. A transaction that is committed on this server may be missing on the standby: a later COMMIT that succeeds proves that
  * it is there too, as standbys receive all changes in order.
  */
-const lookUp = async (pool: pg.Pool, {slot, token}: Mark, limits: Limits): Promise<boolean | undefined> => {
-  const client = await pool.connect();
+const lookUp = async (connect: Connect, {slot, token}: Mark, limits: Limits): Promise<boolean | undefined> => {
+  const client = await connect();
   let isUsable = false;
   try {
     await client.query('BEGIN');
