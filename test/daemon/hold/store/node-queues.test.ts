@@ -153,7 +153,7 @@ testWithPostgres(
     alpha.beforeWrite = async () => {};
     await alpha.queues.catchUp();
 
-    t.is(code, 'unavailable');
+    t.is(code, 'outcome_unknown');
     t.like(await actOn(beta), {state: 'released', already: true});
     t.is(alpha.deliveries.length + beta.deliveries.length, 1);
   },
