@@ -37,7 +37,8 @@ export const kill: Fault = {
   },
 };
 
-const killRound = async (siteRun: SiteRun, random: Random): Promise<string[]> => {
+/** Kills a node, or all of them, under load. */
+export const killRound = async (siteRun: SiteRun, random: Random): Promise<string[]> => {
   const {nodes} = siteRun.site;
   const isEverybody = random.chance(0.15);
   const chosen = random.pick(nodes);

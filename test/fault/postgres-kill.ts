@@ -3,6 +3,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {isPostgresInstalled} from '../helpers/postgres-programs.ts';
 import {startPostgres} from '../helpers/postgres-server.ts';
 import type {Fault} from './fault.ts';
+import {killRound} from './kill.ts';
 import type {Random} from './random.ts';
 import {type SharedDatabase, type Site, startSite} from './site.ts';
 import {createSiteRun, figuresOf, type SiteRun} from './site-run.ts';
@@ -34,7 +35,7 @@ export const postgresKill: Fault = {
         for (let round = n + 1; round <= rounds; round += siteRuns.length) {
           const isServer = Math.floor(round / siteRuns.length) % serverEvery === 1;
           kills += Number(isServer);
-          const wrong = await (isServer ? serverRound : nodeRound)(siteRun, randomOf(round));
+          const wrong = await (isServer ? serverRound : killRound)(siteRun, randomOf(round));
           violations.push(...wrong.map(line => `round ${round}${isServer ? ' (server)' : ''}: ${line}`));
           done += 1;
           if (done % 25 === 0) say(`${done} of ${rounds} rounds, ${violations.length} violations`);
@@ -43,23 +44,6 @@ export const postgresKill: Fault = {
     );
     return {rounds: done, violations, figures: {'kills of the server': kills, ...figuresOf(siteRuns)}};
   },
-};
-
-const nodeRound = async (siteRun: SiteRun, random: Random): Promise<string[]> => {
-  const {nodes} = siteRun.site;
-  const isEverybody = random.chance(0.15);
-  const chosen = random.pick(nodes);
-  const victims = nodes.filter(node => isEverybody || node === chosen);
-
-  const traffic = siteRun.startTraffic(random);
-  await delay(random.between(100, 600));
-  await Promise.all(victims.map(async node => node.stop('SIGKILL')));
-  await delay(random.between(0, 100));
-  await traffic.stop();
-  await siteRun.died(victims);
-
-  const late = await siteRun.restart(victims);
-  return [...late, ...(await judged(siteRun, random))];
 };
 
 const serverRound = async (siteRun: SiteRun, random: Random): Promise<string[]> => {

@@ -1,25 +1,33 @@
 // Queries of the held mail of all nodes.
-import type {HeldMail, SummaryGroup, SymbolScore} from '../../../shared/held-mail.ts';
+import type {SummaryGroup} from '../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
-import {shownScore} from '../../services/quarantine/stored-mail.ts';
 import type {SharedHeldQuery} from '../../services/shared-store.ts';
 import {type Db, query} from '../sql/db.ts';
-import {foldSubject, heldFilter, isCounted, type SqlCondition, totalOf} from '../sql/held-mail.ts';
+import {
+  foldSubject,
+  heldFilter,
+  isCounted,
+  type ListedRow,
+  listColumns,
+  listedMail,
+  type SqlCondition,
+  totalOf,
+} from '../sql/held-mail.ts';
 
 export const createSharedHeldQuery = (db: Db): SharedHeldQuery => ({
   async list(filter, scope, {limit, offset}) {
     const {sql, bindings} = conditionOf(filter, scope);
     const total = totalIn(filter, scope);
     // One statement, so that both results are of one moment. A page after the end is one row without a mail.
-    const rows = await query<(MailRow | {queue_id: null}) & {total: number}>(
+    const rows = await query<(ListedRow | {queue_id: null}) & {total: number}>(
       db,
       `SELECT * FROM (SELECT (${total.sql}) AS total) AS counted LEFT JOIN (
-         SELECT ${columns} FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?
+         SELECT node_id, ${listColumns} FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?
        ) AS page ON true ${order}`,
       [...total.bindings, ...bindings, limit, offset],
     );
-    return {mails: rows.flatMap(row => (row.queue_id === null ? [] : [mailOf(row)])), total: rows[0]?.total ?? 0};
+    return {mails: rows.flatMap(row => (row.queue_id === null ? [] : [listedMail(row)])), total: rows[0]?.total ?? 0};
   },
 
   async groups(filter, scope) {
@@ -39,23 +47,6 @@ export const createSharedHeldQuery = (db: Db): SharedHeldQuery => ({
 });
 
 const order = 'ORDER BY arrived_at DESC, node_id, queue_id';
-
-const columns = 'node_id, queue_id, sender, recipients, subject, score, symbols, reason, size_bytes, arrived_at';
-
-type MailRow = Omit<HeldMail, 'recipients' | 'symbols'> & {recipients: string; symbols: string};
-
-const mailOf = ({node_id, queue_id, sender, recipients, subject, score, symbols, reason, size_bytes, arrived_at}: MailRow) => ({
-  node_id,
-  queue_id,
-  sender,
-  recipients: JSON.parse(recipients) as string[],
-  subject,
-  score: shownScore(score),
-  symbols: (JSON.parse(symbols) as SymbolScore[]).map(({name}) => name),
-  reason,
-  size_bytes,
-  arrived_at,
-});
 
 const totalIn = (filter: HoldFilter, scope: AccessScope): SqlCondition => {
   if (isCounted(filter)) return totalOf(filter, scope, 'node_id');

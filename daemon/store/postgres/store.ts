@@ -1,15 +1,11 @@
 // Implementation of the store ports with PostgreSQL: one database for all nodes of a cluster.
 import type pg from 'pg';
 import type {NodeIdentity} from '../../services/access/actor.ts';
-import type {OutboxStore, RecordStore, SequenceStore} from '../../services/node-store.ts';
-import type {StateStore, Store} from '../../services/ports.ts';
+import type {StateStore} from '../../services/ports.ts';
 import type {SharedStore, SharedTransaction} from '../../services/shared-store.ts';
 import {auditStore} from '../sql/audit.ts';
-import {configReads, recordStore} from '../sql/config-record.ts';
-import {holdStore, postfixRows} from '../sql/hold-store.ts';
-import {keyUseStore, sequenceStore, stateStore, writeState} from '../sql/local-state.ts';
-import {outboxStore} from '../sql/outbox.ts';
-import {trustStore} from '../sql/trust.ts';
+import {stateStore, writeState} from '../sql/local-state.ts';
+import {portsOn} from '../sql/ports.ts';
 import {bodyReads, bodyStore, removeBodies} from './bodies.ts';
 import type {PostgresSettings} from './connection.ts';
 import {type Database, openDatabase} from './database.ts';
@@ -75,9 +71,8 @@ const createPostgresStore = ({database, settings, identity}: StoreNeeds): Shared
     const db = dbOn(database, dialect);
     const begin = (client: pg.PoolClient): SharedTransaction => transactionOn(dbOn(client, dialect), scope);
     return {
-      ...readsOn(db, scope),
-      records: recordStore(db),
-      outbox: outboxStore(db),
+      ...portsOn(db),
+      state: ownState(db, scope),
       bodies: bodyReads(db),
       leases: leasesOn(db),
       heldQuery: createSharedHeldQuery(db),
@@ -115,25 +110,13 @@ const createNotify = (database: Database): (() => void) => {
   };
 };
 
-const readsOn = (db: PostgresDb, scope: Scope): Omit<Store, 'transaction'> => ({
-  config: configReads(db),
-  audit: auditStore(db),
-  hold: holdStore(db),
-  postfix: postfixRows(db),
-  trust: trustStore(db),
-  keyUses: keyUseStore(db),
-  state: ownState(db, scope),
-});
-
 const transactionOn = (tx: PostgresDb, scope: Scope): SharedTransaction => {
   // What a node does with the mail of another one is in its own log.
   const audit = auditStore({...tx, dialect: dialectOf({...scope, nodeId: scope.claimant})});
-  const hold = holdStore(tx);
-  const records: RecordStore = recordStore(tx);
-  const sequences: SequenceStore = sequenceStore(tx);
-  const outbox: OutboxStore = outboxStore(tx);
+  const ports = portsOn(tx);
+  const {hold} = ports;
   return {
-    config: configReads(tx),
+    ...ports,
     audit: {
       async append(...entries) {
         if (entries.length === 0) return;
@@ -150,13 +133,7 @@ const transactionOn = (tx: PostgresDb, scope: Scope): SharedTransaction => {
         return ended;
       },
     },
-    postfix: postfixRows(tx),
-    trust: trustStore(tx),
-    keyUses: keyUseStore(tx),
     state: ownState(tx, scope),
-    records,
-    sequences,
-    outbox,
     bodies: bodyStore(tx),
   };
 };

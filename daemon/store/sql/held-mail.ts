@@ -1,10 +1,10 @@
 // Rows of held mail, and their conversion to records.
 import {ascending} from '../../../shared/collections.ts';
-import type {SymbolScore} from '../../../shared/held-mail.ts';
+import type {HeldMail, SymbolScore} from '../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {comparableAddress, domainOf} from '../../../shared/mail-address.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
-import type {HeldCount, NewHeldMail, StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
+import {type HeldCount, type NewHeldMail, type StoredHeldMail, shownScore} from '../../services/quarantine/stored-mail.ts';
 import {type Db, type Dialect, insertOwn, query} from './db.ts';
 
 /** `is_held` is true while the mail is in the queue; the `folded_…` columns are compared with filters. */
@@ -52,6 +52,36 @@ export const rowToHeldMail = ({
   symbol_scores: JSON.parse(symbols) as SymbolScore[],
   is_utf8: Boolean(mail.is_utf8),
   is_eight_bit: Boolean(mail.is_eight_bit),
+});
+
+/** Columns of an entry of the list, besides the node. */
+export const listColumns = 'queue_id, sender, recipients, subject, score, symbols, reason, size_bytes, arrived_at';
+
+export type ListedRow = Omit<HeldMail, 'recipients' | 'symbols'> & {recipients: string; symbols: string};
+
+/** Other columns of the row are left out. */
+export const listedMail = ({
+  node_id,
+  queue_id,
+  sender,
+  recipients,
+  subject,
+  score,
+  symbols,
+  reason,
+  size_bytes,
+  arrived_at,
+}: ListedRow): HeldMail => ({
+  node_id,
+  queue_id,
+  sender,
+  recipients: JSON.parse(recipients) as string[],
+  subject,
+  score: shownScore(score),
+  symbols: (JSON.parse(symbols) as SymbolScore[]).map(({name}) => name),
+  reason,
+  size_bytes,
+  arrived_at,
 });
 
 type Counted = Pick<HeldCount, 'domain_id' | 'domain' | 'reason' | 'size_bytes'>;

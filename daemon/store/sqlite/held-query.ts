@@ -1,11 +1,20 @@
 // Queries of the hold queue.
-import type {HeldMail, SymbolScore} from '../../../shared/held-mail.ts';
+
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
 import type {HeldGroup, HeldQuery} from '../../services/ports.ts';
-import {type HoldCursor, shownScore} from '../../services/quarantine/stored-mail.ts';
+import type {HoldCursor} from '../../services/quarantine/stored-mail.ts';
 import {type Db, query} from '../sql/db.ts';
-import {foldSubject, heldFilter, isCounted, type SqlCondition, totalOf} from '../sql/held-mail.ts';
+import {
+  foldSubject,
+  heldFilter,
+  isCounted,
+  type ListedRow,
+  listColumns,
+  listedMail,
+  type SqlCondition,
+  totalOf,
+} from '../sql/held-mail.ts';
 
 /** `nodeId` is the node of all mails in this database. */
 export const createHeldQuery = (read: Db, nodeId: string): HeldQuery => ({
@@ -14,14 +23,17 @@ export const createHeldQuery = (read: Db, nodeId: string): HeldQuery => ({
     const {sql, bindings} = heldCondition(search, true);
     const total = totalIn(search);
     // One statement, so that both results are of one moment. A page after the end is one row without a mail.
-    const rows = await query<(MailRow | {queue_id: null}) & {total: number}>(
+    const rows = await query<(Omit<ListedRow, 'node_id'> | {queue_id: null}) & {total: number}>(
       read,
       `SELECT * FROM (SELECT (${total.sql}) AS total) LEFT JOIN (
-         SELECT ${columns} FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?
+         SELECT ${listColumns} FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?
        ) ON true ${order}`,
       [...total.bindings, ...bindings, limit, offset],
     );
-    return {mails: rows.flatMap(row => (row.queue_id === null ? [] : [mailOf(nodeId, row)])), total: rows[0]?.total ?? 0};
+    return {
+      mails: rows.flatMap(row => (row.queue_id === null ? [] : [listedMail({...row, node_id: nodeId})])),
+      total: rows[0]?.total ?? 0,
+    };
   },
 
   async samples(filter, scope, {offset, stride, limit}) {
@@ -61,26 +73,6 @@ export const createHeldQuery = (read: Db, nodeId: string): HeldQuery => ({
 });
 
 const order = 'ORDER BY arrived_at DESC, queue_id';
-
-const columns = 'queue_id, sender, recipients, subject, score, symbols, reason, size_bytes, arrived_at';
-
-type MailRow = Omit<HeldMail, 'node_id' | 'recipients' | 'symbols'> & {recipients: string; symbols: string};
-
-const mailOf = (
-  nodeId: string,
-  {queue_id, sender, recipients, subject, score, symbols, reason, size_bytes, arrived_at}: MailRow,
-) => ({
-  node_id: nodeId,
-  queue_id,
-  sender,
-  recipients: JSON.parse(recipients) as string[],
-  subject,
-  score: shownScore(score),
-  symbols: (JSON.parse(symbols) as SymbolScore[]).map(({name}) => name),
-  reason,
-  size_bytes,
-  arrived_at,
-});
 
 const totalIn = (search: HeldSearch): SqlCondition => {
   if (isCounted(search.filter)) return totalOf(search.filter, search.scope);
