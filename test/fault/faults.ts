@@ -11,6 +11,7 @@ import {kill} from './kill.ts';
 import {matrix} from './matrix.ts';
 import {partition} from './partition.ts';
 import {postgresFailOver} from './postgres-fail-over.ts';
+import {postgresFreeze} from './postgres-freeze.ts';
 import {postgresKill} from './postgres-kill.ts';
 import {powerCut} from './power-cut.ts';
 import {postgresRaces, races} from './races.ts';
@@ -21,6 +22,7 @@ export const faults: readonly Fault[] = [
   kill,
   postgresKill,
   postgresFailOver,
+  postgresFreeze,
   crashPointsFault,
   powerCut,
   partition,

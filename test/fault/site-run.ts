@@ -2,6 +2,7 @@
 import {execFile} from 'node:child_process';
 import {setTimeout as delay} from 'node:timers/promises';
 import {promisify} from 'node:util';
+import type {MailReference} from '../../shared/held-mail.ts';
 import type {ClusterNode} from '../helpers/cluster.ts';
 import {inspect} from './inspection.ts';
 import type {Ledger} from './ledger.ts';
@@ -20,6 +21,8 @@ export interface SiteRun {
    * time.
    */
   restart(nodes: readonly ClusterNode[], env?: Record<string, string>): Promise<string[]>;
+  /** Mails that a client already acts on, and others may act on too: see `contested` of a trial. */
+  contest(mails: readonly MailReference[]): void;
   /** Compares the site with the ledger. Resolves with a line for every violation. */
   judge(random: Random): Promise<string[]>;
   readonly isFull: boolean;
@@ -77,6 +80,10 @@ export const createSiteRun = (name: string, site: Site): SiteRun => {
       const late = startMs.filter(ms => ms > longestStartMs);
       const longestMs = late.length > 0 ? Math.round(longestStartMs * (await slowness())) : longestStartMs;
       return late.filter(ms => ms > longestMs).map(ms => `ready again after ${ms} ms, not within ${longestMs}`);
+    },
+    contest(mails) {
+      trial.held.push(...mails);
+      for (const {queue_id} of mails) trial.contested.add(queue_id);
     },
     async judge(random) {
       const wrong = [...lost.map(id => `${id} was up and lost a connection`), ...(await inspect({site, trial, random}))];

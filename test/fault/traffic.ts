@@ -127,7 +127,8 @@ const actOnOne = async ({site, trial}: Needs, {node, action, mails}: Acting): Pr
   for (const {node_id, queue_id} of mails) {
     const {status, body} = await site.ask(node, 'POST', `mail/quarantine/${node_id}/${queue_id}/${action}`);
     if (status === 200) trial.ledger.acted(queue_id, action);
-    else if (!isOfOwner(status)) trial.strange.push(`${action} of ${node_id}/${queue_id} at ${node.node_id}: ${status} ${body}`);
+    else if (!isOfOwner(status) && !([404, 409].includes(status) && trial.contested.has(queue_id)))
+      trial.strange.push(`${action} of ${node_id}/${queue_id} at ${node.node_id}: ${status} ${body}`);
   }
 };
 
@@ -140,7 +141,11 @@ const actOnAll = async ({site, trial}: Needs, {node, action, mails}: Acting): Pr
   }
   for (const result of json.data as {queue_id: string; error?: {code: string}}[])
     if (result.error === undefined) trial.ledger.acted(result.queue_id, action);
-    else if (!faultsOfOwner.has(result.error.code) && !(site.database?.isAway && result.error.code === 'unavailable'))
+    else if (
+      !faultsOfOwner.has(result.error.code) &&
+      !(site.database?.isAway && result.error.code === 'unavailable') &&
+      !(['conflict', 'not_found'].includes(result.error.code) && trial.contested.has(result.queue_id))
+    )
       trial.strange.push(`bulk ${action}: ${JSON.stringify(result)}`);
 };
 

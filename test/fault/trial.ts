@@ -16,6 +16,8 @@ export interface Trial {
   delivered: string[];
   /** Mails that can still be acted on, as far as clients know. */
   held: MailReference[];
+  /** Ids of mails that several clients act on: all but one may hear that it is claimed, ended or gone. */
+  contested: Set<string>;
   /** Keys that were created, by name. */
   keys: Map<string, string>;
   /** Answers that no client should have received. */
@@ -59,6 +61,7 @@ export const createTrial = (name: string): Trial => {
     delivered,
     strange,
     held: [],
+    contested: new Set(),
     keys: new Map(),
     losses: [],
     next,
