@@ -10,6 +10,7 @@ import {hostileSmtp} from './hostile-smtp.ts';
 import {kill} from './kill.ts';
 import {matrix} from './matrix.ts';
 import {partition} from './partition.ts';
+import {postgresCut} from './postgres-cut.ts';
 import {postgresFailOver} from './postgres-fail-over.ts';
 import {postgresFreeze} from './postgres-freeze.ts';
 import {postgresKill} from './postgres-kill.ts';
@@ -23,6 +24,7 @@ export const faults: readonly Fault[] = [
   postgresKill,
   postgresFailOver,
   postgresFreeze,
+  postgresCut,
   crashPointsFault,
   powerCut,
   partition,

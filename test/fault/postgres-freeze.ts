@@ -41,7 +41,7 @@ export const postgresFreeze: Fault = {
     await Promise.all(
       siteRuns.map(async (siteRun, n) => {
         for (let round = n + 1; round <= rounds; round += siteRuns.length) {
-          const wrong = await freezeRound(siteRun, {random: randomOf(round), isShort, figures});
+          const wrong = await freezeRound(siteRun, randomOf(round), figures);
           violations.push(...wrong.map(line => `round ${round}: ${line}`));
           done += 1;
           if (done % 5 === 0) say(`${done} of ${rounds} rounds, ${violations.length} violations`);
@@ -52,10 +52,7 @@ export const postgresFreeze: Fault = {
   },
 };
 
-const freezeRound = async (
-  siteRun: SiteRun,
-  {random, isShort, figures}: {random: Random; isShort: boolean; figures: Figures},
-): Promise<string[]> => {
+const freezeRound = async (siteRun: SiteRun, random: Random, figures: Figures): Promise<string[]> => {
   const {site} = siteRun;
   const database = site.database as SharedDatabase;
   const frozen = random.pick(site.nodes);
@@ -68,8 +65,7 @@ const freezeRound = async (
   const frozenAt = performance.now();
   await delay(200);
   const beforeStopped = before.stop();
-  if (isShort) await endClaims(database, frozen);
-  else await delay(random.between(31_000, 40_000));
+  await delay(random.between(31_000, 40_000));
   await givenBack(database, frozen);
   figures.givenBack += claimed.length;
   // What the node had delivered before may be delivered again, and nothing else.
@@ -104,15 +100,6 @@ const claimsOf = async ({query}: SharedDatabase, {node_id}: ClusterNode): Promis
   (await query(
     `SELECT node_id, queue_id FROM held_mail WHERE is_held AND state <> 'held' AND claimed_by = '${node_id}'`,
   )) as unknown as MailReference[];
-
-/** Spares the time that claims last. Rows that the frozen node has locked keep theirs. */
-const endClaims = async ({query}: SharedDatabase, {node_id}: ClusterNode): Promise<void> => {
-  await query(
-    `UPDATE held_mail SET lease_until = now() - interval '1 s' WHERE (node_id, queue_id) IN (
-       SELECT node_id, queue_id FROM held_mail WHERE is_held AND state <> 'held' AND claimed_by = '${node_id}'
-       FOR UPDATE SKIP LOCKED)`,
-  );
-};
 
 /** Other nodes do this every few seconds. */
 const givenBack = async (database: SharedDatabase, {node_id}: ClusterNode): Promise<void> => {
