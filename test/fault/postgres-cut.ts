@@ -26,6 +26,7 @@ export const postgresCut: Fault = {
     for (let round = 1; round <= rounds; round += 1) {
       const wrong = await cutRound(siteRun, proxy, randomOf(round));
       violations.push(...wrong.map(line => `round ${round}: ${line}`));
+      for (const line of wrong) say(`round ${round}: ${line}`);
       if (round % 25 === 0) say(`${round} of ${rounds} rounds, ${violations.length} violations`);
     }
     return {rounds, violations, figures: figuresOf([siteRun])};

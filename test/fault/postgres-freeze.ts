@@ -43,6 +43,7 @@ export const postgresFreeze: Fault = {
         for (let round = n + 1; round <= rounds; round += siteRuns.length) {
           const wrong = await freezeRound(siteRun, randomOf(round), figures);
           violations.push(...wrong.map(line => `round ${round}: ${line}`));
+          for (const line of wrong) say(`round ${round}: ${line}`);
           done += 1;
           if (done % 5 === 0) say(`${done} of ${rounds} rounds, ${violations.length} violations`);
         }
@@ -78,7 +79,8 @@ const freezeRound = async (siteRun: SiteRun, random: Random, figures: Figures): 
   const late = (await Promise.all(site.nodes.map(async node => returnOf(site, node, thawedAt)))).flat();
   await delay(200);
   await Promise.all([beforeStopped, after.stop()]);
-  await siteRun.died([]);
+  // Kept connections were idle for too long, and are closed just as the next request comes.
+  await siteRun.died([frozen]);
   database.isAway = false;
   const frozenMs = Math.round(thawedAt - frozenAt);
   const wrong = [...late, ...(await judged(siteRun, random))];

@@ -74,7 +74,7 @@ export const judged = async (siteRun: SiteRun, random: Random): Promise<string[]
 /** A line if the node does not answer again in time. */
 export const returnOf = async (site: Site, node: Site['nodes'][number], startedAt: number): Promise<string[]> => {
   for (;;) {
-    const {status} = await site.ask(node, 'GET', 'domains');
+    const {status} = await site.ask(node, 'GET', 'domains').catch(() => ({status: 0}));
     const ready = (await fetch(`${node.metrics_url}/readyz`)).status;
     const ms = Math.round(performance.now() - startedAt);
     if (status === 200 && ready === 200) return ms > longestReturnMs ? [`${node.node_id} answered again after ${ms} ms`] : [];
