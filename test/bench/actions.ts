@@ -2,8 +2,9 @@
 import type {MailReference} from '../../shared/held-mail.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
 import type {ApiAnswer} from '../helpers/api-call.ts';
+import type {Owner} from '../helpers/daemon.ts';
 import {holdAll} from '../helpers/mail-node.ts';
-import {startNode} from '../helpers/node.ts';
+import {type NodeOptions, startNode} from '../helpers/node.ts';
 import {buildRelease} from '../helpers/released-build.ts';
 import {sendMany} from '../helpers/send-many.ts';
 import {compareWithRelease, type Pair, releaseToCompare, releaseToCompareMissing} from './against-release.ts';
@@ -37,7 +38,7 @@ const discards = 3;
 const raw = `From: <ada@example.net>\r\nTo: <ben@example.com>\r\nSubject: Offer\r\nMessage-Id: <offer@example.net>\r\nDate: Sun, 1 Mar 2026 12:00:00 +0000\r\n\r\n${`${'x'.repeat(76)}\r\n`.repeat(128)}`;
 
 /** A node with held mail. */
-interface Hold {
+export interface Hold {
   sink: CountingSink;
   hold(count: number): Promise<void>;
   mails(): Promise<MailReference[]>;
@@ -45,11 +46,11 @@ interface Hold {
   actOnMany(action: 'release' | 'discard', mails: readonly MailReference[]): Promise<void>;
 }
 
-const startHold = async ({owner}: BenchContext, program?: string): Promise<Hold> => {
+export const startHold = async (owner: Owner, options: Pick<NodeOptions, 'program' | 'postgres'> = {}): Promise<Hold> => {
   const sink = await startCountingSink(owner);
   const node = await startNode(owner, {
     config: {log: {level: 'warn'}, smtp: {reverse_lookup: false}},
-    ...(program !== undefined && {program}),
+    ...options,
   });
   const call = async (method: string, path: string, body?: object): Promise<ApiAnswer> => {
     const answer = await node.api(method, path, {body});
@@ -85,8 +86,8 @@ const measure = async (context: BenchContext): Promise<void> => {
   const [singles, rounds] = isQuick ? [10, 3] : [60, 5];
   const held = (rounds + 1) * ((discards + 1) * bulkSize + singles);
   const holds: Pair<Hold> = {
-    own: await startHold(context),
-    release: await startHold(context, await buildRelease(owner, releaseToCompare)),
+    own: await startHold(owner),
+    release: await startHold(owner, {program: await buildRelease(owner, releaseToCompare)}),
   };
   const filling = await timed(async () => {
     for (const hold of Object.values(holds)) await hold.hold(held);
@@ -114,14 +115,14 @@ const measure = async (context: BenchContext): Promise<void> => {
   });
 };
 
-interface Stock {
+export interface Stock {
   hold: Hold;
   mails: MailReference[];
 }
 
 const perSecond = (count: number, ms: number): number => (count * 1000) / ms;
 
-const releasesASecond = async ({hold, mails}: Stock, count: number): Promise<number> =>
+export const releasesASecond = async ({hold, mails}: Stock, count: number): Promise<number> =>
   speedOf(count, 1, async () => {
     const mail = take(mails);
     return untilDelivered(hold.sink, 1, async () => hold.releaseOne(mail));

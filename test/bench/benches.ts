@@ -4,7 +4,19 @@ import {changes} from './changes.ts';
 import {coldBench} from './cold.ts';
 import {lists} from './lists.ts';
 import {memoryBench} from './memory.ts';
+import {postgresHold} from './postgres-hold.ts';
+import {postgresLists} from './postgres-lists.ts';
 import {quiet} from './quiet.ts';
 import {smtp} from './smtp.ts';
 
-export const benches: readonly Bench[] = [lists, smtp, actions, changes, coldBench, memoryBench, quiet];
+export const benches: readonly Bench[] = [
+  lists,
+  smtp,
+  actions,
+  changes,
+  coldBench,
+  memoryBench,
+  quiet,
+  postgresLists,
+  postgresHold,
+];

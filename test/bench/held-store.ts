@@ -4,8 +4,8 @@
 import {foldSubject} from '../../daemon/store/sql/held-mail.ts';
 import type {TestStore} from '../helpers/store.ts';
 
-const shapes = 5000;
-const spanMs = 28 * 24 * 3600 * 1000;
+export const shapes = 5000;
+export const spanMs = 28 * 24 * 3600 * 1000;
 
 /** The fields of mail number n; `#` in a text stands for n, `~` for one of 20,000 servers. */
 interface Shape {
@@ -88,7 +88,7 @@ const shapeOf = (random: () => number): Shape => {
   };
 };
 
-const symbols = JSON.stringify([
+export const symbols = JSON.stringify([
   {name: 'RBL_EXAMPLE', score: 2.5},
   {name: 'HTML_SHORT_LINK_IMG_1', score: 2},
   {name: 'MISSING_MID', score: 1.5},
@@ -111,16 +111,20 @@ export interface Filling {
   newestMs: number;
 }
 
+/** One object for each shape, with its number as `id`. */
+export const shapeRows = () => {
+  const random = createRandom(1);
+  return Array.from({length: shapes}, (_, id) => rowOf(shapeOf(random), id));
+};
+
 /** SQL generates the same ids. */
 export const queueIdOf = (n: number): string => `bench${String(n).padStart(9, '0')}`;
 
 const perTransaction = 20_000;
 
 export const fillStore = async ({write}: TestStore, {count, share, of, newestMs}: Filling): Promise<void> => {
-  const random = createRandom(1);
-  const rows = Array.from({length: shapes}, (_, id) => rowOf(shapeOf(random), id));
   await write.raw("CREATE TEMP TABLE IF NOT EXISTS shape AS SELECT value AS shape, value ->> 'id' AS id FROM json_each(?)", [
-    JSON.stringify(rows),
+    JSON.stringify(shapeRows()),
   ]);
   await write.raw('CREATE INDEX IF NOT EXISTS temp.shape_id ON shape (id)');
   // Created at the end, as the database would need half an hour to insert a million rows into ten indexes one by one.

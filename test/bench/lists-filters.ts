@@ -11,11 +11,13 @@ const dayMs = 24 * hourMs;
 
 type QueryOf = (round: number) => Record<string, string | number>;
 
+export type Queries = Record<string, QueryOf>;
+
 const ago = (ms: number): string => new Date(Date.now() - ms).toISOString();
 const oneOf = (values: string[], round: number): string => values[round % values.length] ?? '';
 
 /** See `held-store.ts` for the stored mails. */
-const filters: Record<string, QueryOf> = {
+export const singleFilters: Queries = {
   'no filter': () => ({}),
   'domain, a quarter': () => ({domain: 'd0.example'}),
   'domain, few': round => ({domain: `d${1 + (round % 49)}.example`}),
@@ -35,13 +37,16 @@ const filters: Record<string, QueryOf> = {
   'until three weeks ago': round => ({until: ago(21 * dayMs + round * 61_000)}),
   'recipient, many': () => ({recipient: 'sales@d0.example'}),
   'recipient, few': round => ({recipient: `user${round % 2000}@d${round % 50}.example`}),
+};
+
+export const subjectFilters: Queries = {
   'subject, common': round => ({subject: oneOf(['offer', 'invoice', 'voice', 'Save 80', 'urgent', 'parcel'], round)}),
   'subject, one in a thousand': round => ({subject: oneOf(['Kündigung', 'KÜNDIGUNG ', 'Ihres Vertrags'], round)}),
   'subject, few': round => ({subject: `parcel DK${4000 + round}`}),
   'subject, none': round => ({subject: `zebra ${round}`}),
 };
 
-const filtersTogether: Record<string, QueryOf> = {
+export const filtersTogether: Queries = {
   'subject of two letters': round => ({subject: oneOf(['of', 'in', 'vo', 'ur'], round)}),
   'subject of one letter': round => ({subject: oneOf(['k', 'z', 'ü'], round)}),
   'domain and sender domain': () => ({domain: 'd0.example', sender: 'letters.example'}),
@@ -49,20 +54,15 @@ const filtersTogether: Record<string, QueryOf> = {
   'reason, score and domain': round => ({reason: 'spam', min_score: 6 + (round % 97) / 100, domain: 'd0.example'}),
 };
 
-export const measureFilters = async (context: BenchContext, {listers, nodes}: ListedCluster): Promise<void> => {
-  const [list] = listers as [Lister];
-  const node = {node: () => ({node: nodes[1]?.node_id ?? ''})};
-  if (context.isWanted('filters')) await measure(context, {row: 'filters', list, queries: {...filters, ...node}});
-  if (context.isWanted('filters-together')) await measure(context, {row: 'filters-together', list, queries: filtersTogether});
-};
+export const nodeFilter = ({nodes}: ListedCluster): Queries => ({node: () => ({node: nodes[1]?.node_id ?? ''})});
 
-interface Measuring {
-  row: string;
-  list: Lister;
-  queries: Record<string, QueryOf>;
-}
-
-const measure = async ({isQuick, report, say}: BenchContext, {row, list, queries}: Measuring): Promise<void> => {
+/** Reports the slowest query; unless the row is not wanted. */
+export const measureQueries = async (
+  {isQuick, isWanted, report, say}: BenchContext,
+  row: string,
+  {list, queries}: {list: Lister; queries: Queries},
+): Promise<void> => {
+  if (!isWanted(row)) return;
   const totals = new Map<string, number>();
   const firsts = new Map<string, number>();
   const works = Object.fromEntries(

@@ -4,7 +4,7 @@ import {heldInPostfixMissing, startHeldInPostfix} from './anchors/held-in-postfi
 import type {Bench, BenchContext} from './bench.ts';
 import {type ListedCluster, startListedCluster} from './listed-cluster.ts';
 import type {Lister} from './lister.ts';
-import {measureFilters} from './lists-filters.ts';
+import {filtersTogether, measureQueries, nodeFilter, singleFilters, subjectFilters} from './lists-filters.ts';
 import {quantilesOf} from './quantiles.ts';
 
 const clients = 8;
@@ -42,17 +42,22 @@ export const lists: Bench = {
     ]);
     context.say('the nodes are filled');
     if (isWanted('list')) await measureList(context, small);
-    if (large && isWanted('list-million')) await measureMillion(context, small, large);
-    if (large && (isWanted('filters') || isWanted('filters-together'))) await measureFilters(context, large);
+    if (large && isWanted('list-million')) await measureMillion(context, 'list-million', {small, large});
+    if (large) {
+      const list = listerOf(large);
+      await measureQueries(context, 'filters', {list, queries: {...singleFilters, ...subjectFilters, ...nodeFilter(large)}});
+      await measureQueries(context, 'filters-together', {list, queries: filtersTogether});
+    }
     if (large && isWanted('offset')) await measureOffset(context, large);
   },
 };
 
-const listerOf = ({listers}: {listers: Lister[]}): Lister => listers[0] as Lister;
-const ms = (value: number): string => `${value.toFixed(2)} ms`;
+export const listerOf = ({listers}: {listers: Lister[]}): Lister => listers[0] as Lister;
+export const ms = (value: number): string => `${value.toFixed(2)} ms`;
 
 /** V8 optimises code that runs often: after a few thousand lists a node needs two thirds of the time for one. */
-const warm = async ({listers}: ListedCluster, isQuick: boolean): Promise<unknown> => listsASecond(listers, isQuick ? 1 : 6);
+export const warm = async ({listers}: ListedCluster, isQuick: boolean): Promise<unknown> =>
+  listsASecond(listers, isQuick ? 1 : 6);
 
 const measureList = async ({isQuick, owner, report}: BenchContext, small: ListedCluster): Promise<void> => {
   const list = listerOf(small);
@@ -84,7 +89,12 @@ const listsASecond = async (listers: Lister[], seconds: number): Promise<number>
   return count / ((performance.now() - startedAt) / 1000);
 };
 
-const measureMillion = async ({isQuick, report}: BenchContext, small: ListedCluster, large: ListedCluster): Promise<void> => {
+/** Of a million mails, beside ten thousand. */
+export const measureMillion = async (
+  {isQuick, report}: BenchContext,
+  row: string,
+  {small, large}: {small: ListedCluster; large: ListedCluster},
+): Promise<void> => {
   const [own, anchor] = [listerOf(large), listerOf(small)];
   await requireTotal(own, large.size);
   for (const cluster of [large, small]) await warm(cluster, isQuick);
@@ -93,7 +103,7 @@ const measureMillion = async ({isQuick, report}: BenchContext, small: ListedClus
     {rounds: isQuick ? 60 : 400, warmUps: 20},
   );
   const p50 = {own: quantilesOf(figures.own).p50, anchor: quantilesOf(figures.anchor).p50};
-  report('list-million', {value: p50.own / p50.anchor, own: ms(p50.own), anchor: ms(p50.anchor)});
+  report(row, {value: p50.own / p50.anchor, own: ms(p50.own), anchor: ms(p50.anchor)});
 };
 
 const requireTotal = async (list: Lister, wanted: number): Promise<void> => {

@@ -96,12 +96,12 @@ const fill = async (data: string, count: number): Promise<void> => {
 };
 
 /** Its resident memory, including parts shared with other processes of the same program. */
-const residentMiB = async (pid: number): Promise<number> => {
+export const residentMiB = async (pid: number): Promise<number> => {
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Number(kib) / 1024;
 };
 
-const mib = (memory: number): string => `${memory.toFixed(1)} MiB`;
+export const mib = (memory: number): string => `${memory.toFixed(1)} MiB`;
 
 const statusOf = async (url: string, key: string): Promise<number> =>
   new Promise((resolve, reject) => {

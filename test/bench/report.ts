@@ -18,10 +18,10 @@ export const summaryOf = (results: readonly Result[]): string => {
 };
 
 const cellsOf = ({row, measured}: Result): string[] => {
-  const wanted = boundText(row.wanted, row.unit);
+  const wanted = row.wanted ? boundText(row.wanted, row.unit) : 'as it is';
   const title = `${row.name}: ${row.title}`;
   if ('missing' in measured) return [title, wanted, '–', 'not met', measured.missing, row.anchor];
-  const verdict = isMet(row, measured) ? 'met' : 'MISSED';
+  const verdict = row.wanted ? (isMet(row, measured) ? 'met' : 'MISSED') : '';
   const anchor = [row.anchor, measured.anchor].filter(Boolean).join(': ');
   return [title, wanted, `${figure(measured.value)} ${row.unit}`, verdict, measured.own, anchor];
 };

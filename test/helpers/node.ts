@@ -9,6 +9,7 @@ import {type Daemon, type Owner, startDaemon} from './daemon.ts';
 import type {Host} from './network.ts';
 import {initStore, isOwnStore} from './node-store.ts';
 import {freePort} from './ports.ts';
+import type {PostgresServer} from './postgres-server.ts';
 import {copyPreparedNode} from './prepared-node.ts';
 import {mfctlFile, mfdFile, type Ran, type RunOptions, run} from './program.ts';
 import {testFolder} from './test-folder.ts';
@@ -52,6 +53,8 @@ export interface NodeOptions {
   data?: string;
   /** Another build of mfd, used to create and run the node. */
   program?: string;
+  /** The database of the node; without it, see `node-store.ts`. */
+  postgres?: PostgresServer;
 }
 
 /** The output of `mfd init --json`. */
@@ -74,11 +77,13 @@ export const startNode = async (owner: Owner, options: NodeOptions = {}): Promis
   const {root, xdgConfigHome} = await nodeFolder(owner);
   const data = options.data ?? join(root, 'data');
   const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env};
-  const isUsual = options.data === undefined && options.env === undefined && options.program === undefined;
+  const {config, ...special} = options;
+  const isUsual = Object.values(special).every(option => option === undefined);
   const prepared = isUsual && isOwnStore ? await copyPreparedNode<NodeReport>(data, xdgConfigHome) : undefined;
   const report =
-    prepared ?? (await makeNode(['init', '--data', data, ...(await initStore(owner))], {env, program: options.program}));
-  if (options.config) await addToConfig(data, options.config);
+    prepared ??
+    (await makeNode(['init', '--data', data, ...(await initStore(owner, options.postgres))], {env, program: options.program}));
+  if (config) await addToConfig(data, config);
   const node = await openNode(owner, {report, xdgConfigHome, env, program: options.program});
   await node.start();
   return node;

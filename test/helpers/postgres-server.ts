@@ -42,6 +42,8 @@ export interface PostgresServer extends PostgresProcess {
   caFile: string | undefined;
   /** An empty one, with a random name by default. */
   createDatabase(name?: string): Promise<PostgresDatabase>;
+  /** A connection of the superuser, which the caller ends. */
+  connect(database?: string): Promise<pg.Client>;
   /** Resolves with the rows; runs as the superuser, on a connection of its own. */
   query<Row extends pg.QueryResultRow>(sql: string, options?: {database?: string; values?: unknown[]}): Promise<Row[]>;
   /** `attributes` are in SQL, such as `CREATEDB`. */
@@ -73,9 +75,13 @@ export const startPostgres = async (owner: Owner, options: PostgresOptions = {})
   await appendFile(join(dataFolder, 'postgresql.conf'), lines(settings));
 
   const log = async () => readFile(logFile, 'utf8');
-  const query: PostgresServer['query'] = async (sql, {database = 'postgres', values = []} = {}) => {
+  const connect: PostgresServer['connect'] = async (database = 'postgres') => {
     const client = new pg.Client({host: folder, port, user, password, database, ssl: false, connectionTimeoutMillis: 30_000});
     await client.connect();
+    return client;
+  };
+  const query: PostgresServer['query'] = async (sql, {database, values = []} = {}) => {
+    const client = await connect(database);
     try {
       return (await client.query(sql, values)).rows;
     } finally {
@@ -106,6 +112,7 @@ export const startPostgres = async (owner: Owner, options: PostgresOptions = {})
         socketUrl: `postgres:///${path}?host=${folder}&port=${port}&user=${user}`,
       };
     },
+    connect,
     query,
     async createRole(name, rolePassword, attributes = '') {
       await query(`CREATE ROLE ${pg.escapeIdentifier(name)} LOGIN PASSWORD ${pg.escapeLiteral(rolePassword)} ${attributes}`);
