@@ -29,14 +29,17 @@ export const presenceOn = (db: PostgresDb, {nodeId, nodeNo}: NodeIdentity): Pick
 const claimed = "is_held AND state <> 'held'";
 const extension = `lease_until = now() + interval '${leaseSeconds} s'`;
 
-export const leasesOn = (db: PostgresDb): Leases => {
+/** `monotonicMs`: a clock that goes on while the process is stopped. */
+export const leasesOn = (db: PostgresDb, monotonicMs = () => performance.now()): Leases => {
   const {own, lease} = db.dialect;
   return {
     renew: async () => void (await db.run(`UPDATE held_mail SET ${extension} WHERE ${claimed}${lease.isOwn}`, [])),
     async isOwn(queueId) {
       const isLive = `${own.condition}queue_id = ? AND ${claimed} AND lease_until > now()${lease.isOwn}`;
+      const askedAt = monotonicMs();
       const rows = await db.run(`UPDATE held_mail SET ${extension} WHERE ${isLive} RETURNING queue_id`, [queueId]);
-      return rows.length === 1;
+      // A process that was stopped meanwhile reads an answer that no longer holds.
+      return rows.length === 1 && monotonicMs() - askedAt < leaseSeconds * 1000;
     },
     async giveBack() {
       const sql = `UPDATE held_mail SET state = 'held', acted_by_key_id = NULL, claimed_by = NULL, lease_until = NULL

@@ -3,6 +3,8 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {describeError} from '../../../../daemon/node/log.ts';
 import type {NewHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import type {SharedStore} from '../../../../daemon/services/shared-store.ts';
+import {dbOn, dialectOf} from '../../../../daemon/store/postgres/dialect.ts';
+import {leasesOn} from '../../../../daemon/store/postgres/nodes.ts';
 import {newCluster, storeOf} from '../../../helpers/shared-store.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
 import {sharedPostgres, testWithPostgres} from '../../../helpers/test-with-postgres.ts';
@@ -85,6 +87,22 @@ testWithPostgres('a claim whose lease has ended is given back once, and is no cl
   t.is(await store.leases.giveBack(), 1);
   t.is(await store.leases.giveBack(), 0);
   t.is((await store.hold.find('Mail000001'))?.state, 'held');
+});
+
+testWithPostgres('a process that was stopped for as long as a lease does not believe the answer that it reads then', async t => {
+  const settings = await newCluster(postgres());
+  const store = await storeOf(t, settings);
+  await hold(store, 'Mail000001');
+  await store.transaction(async tx => tx.hold.claim(['Mail000001'], claim));
+  await postgres().query("UPDATE held_mail SET claimed_by = 'stopped'", settings);
+  const client = await postgres().connect(settings.database);
+  t.teardown(async () => client.end());
+  const times = [0, 30_000, 40_000, 40_010];
+
+  const {isOwn} = leasesOn(dbOn(client, dialectOf({nodeId: 'alpha', claimant: 'stopped'})), () => times.shift() ?? 0);
+
+  t.false(await isOwn('Mail000001'));
+  t.true(await isOwn('Mail000001'));
 });
 
 testWithPostgres('a renewed lease does not end', async t => {
