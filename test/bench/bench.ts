@@ -12,7 +12,7 @@ export interface Row {
   /** Undefined for a figure that is printed as it is. */
   wanted?: Bound;
   /** `×` for a ratio to the anchor. */
-  unit: '×' | 'ms' | '%' | 'mails/s';
+  unit: '×' | 'ms' | '%';
 }
 
 export type Measured =
@@ -39,6 +39,8 @@ export interface Bench {
   rows: readonly Row[];
   /** Approximate duration of a whole run in seconds. */
   seconds: number;
+  /** The reason why none of its rows can be measured here; undefined when they can. */
+  missing?(): string | undefined;
   run(context: BenchContext): Promise<void>;
 }
 

@@ -29,6 +29,11 @@ const results: Result[] = [];
 for (const bench of benches) {
   const rows = bench.rows.filter(row => names.length === 0 || names.includes(bench.name) || names.includes(row.name));
   if (rows.length === 0) continue;
+  const missing = bench.missing?.();
+  if (missing !== undefined) {
+    for (const row of rows) results.push({row, measured: {missing}});
+    continue;
+  }
   const owner = startOwner();
   const measured = new Map<string, Measured>();
   const startedAt = performance.now();

@@ -31,12 +31,9 @@ export const postgresHold: Bench = {
   name: 'postgres-hold',
   rows,
   seconds: 150,
+  missing: () => (isPostgresInstalled() ? undefined : 'PostgreSQL is not installed'),
   async run(context) {
-    const {owner, isWanted, report} = context;
-    if (!isPostgresInstalled()) {
-      for (const {name} of rows) report(name, {missing: 'PostgreSQL is not installed'});
-      return;
-    }
+    const {owner, isWanted} = context;
     const postgres = await startPostgres(owner, {settings: {shared_buffers: '256MB'}});
     const load = startSmtpLoad(owner);
     if (isWanted('postgres-held') || isWanted('postgres-bare')) await measureHeld(context, {postgres, load});

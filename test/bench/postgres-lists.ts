@@ -39,12 +39,9 @@ export const postgresLists: Bench = {
   name: 'postgres-lists',
   rows,
   seconds: 240,
+  missing: () => (isPostgresInstalled() ? undefined : 'PostgreSQL is not installed'),
   async run(context) {
-    const {owner, isQuick, isWanted, report} = context;
-    if (!isPostgresInstalled()) {
-      for (const {name} of rows) report(name, {missing: 'PostgreSQL is not installed'});
-      return;
-    }
+    const {owner, isQuick, isWanted} = context;
     // As much memory for pages as a small server would give it.
     const postgres = await startPostgres(owner, {settings: {shared_buffers: '1GB', work_mem: '16MB', max_wal_size: '4GB'}});
     const newestMs = Date.now();

@@ -22,13 +22,9 @@ export const smtp: Bench = {
   name: 'smtp',
   rows,
   seconds: 120,
+  missing: releaseToCompareMissing,
   async run(context) {
     const {owner, isQuick, isWanted, report} = context;
-    const missing = releaseToCompareMissing();
-    if (missing !== undefined) {
-      for (const {name} of rows) report(name, {missing});
-      return;
-    }
     const release = await buildRelease(owner, releaseToCompare);
     const backend = `127.0.0.1:${await startBareBackend(owner)}`;
     const stage = {context, load: startSmtpLoad(owner), backend, release};

@@ -1,7 +1,8 @@
 // Nodes on one PostgreSQL whose connections to it are cut while commits are under way.
 import {setTimeout as delay} from 'node:timers/promises';
+import {postgresBehind} from '../helpers/postgres-pair.ts';
 import {isPostgresInstalled} from '../helpers/postgres-programs.ts';
-import {type PostgresServer, startPostgres} from '../helpers/postgres-server.ts';
+import {startPostgres} from '../helpers/postgres-server.ts';
 import {startProxy, type TcpProxy} from '../helpers/tcp-proxy.ts';
 import type {Fault} from './fault.ts';
 import {judged, returnOf} from './postgres-kill.ts';
@@ -20,7 +21,7 @@ export const postgresCut: Fault = {
   async run({rounds, owner, randomOf, say}) {
     const server = await startPostgres(owner);
     const proxy = await startProxy(owner, () => ({host: server.host, port: server.port}));
-    const postgres = behind(proxy, server);
+    const postgres = postgresBehind(proxy, () => server);
     const siteRun = createSiteRun('c', await startSite(owner, {names: ['alpha', 'beta', 'gamma'], postgres}));
     const violations: string[] = [];
     for (let round = 1; round <= rounds; round += 1) {
@@ -32,15 +33,6 @@ export const postgresCut: Fault = {
     return {rounds, violations, figures: figuresOf([siteRun])};
   },
 };
-
-const behind = ({port}: TcpProxy, server: PostgresServer): PostgresServer => ({
-  ...server,
-  port,
-  async createDatabase(name) {
-    const database = await server.createDatabase(name);
-    return {...database, url: database.url.replace(/:\d+\//, `:${port}/`)};
-  },
-});
 
 /** Without answers, commits are made that nobody hears of; without requests, transactions stay open until they are cut. */
 const cutRound = async (siteRun: SiteRun, proxy: TcpProxy, random: Random): Promise<string[]> => {

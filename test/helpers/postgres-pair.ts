@@ -4,7 +4,7 @@ import {join} from 'node:path';
 import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
 import {type PostgresServer, startPostgres} from './postgres-server.ts';
-import {startProxy} from './tcp-proxy.ts';
+import {startProxy, type TcpProxy} from './tcp-proxy.ts';
 
 export interface PostgresPair extends PostgresServer {
   /** Kills the primary and promotes the standby; resolves once the address is that of the new primary, which is alone. */
@@ -14,6 +14,18 @@ export interface PostgresPair extends PostgresServer {
   /** Kills the standby: each COMMIT waits from now on. */
   loseStandby(): Promise<void>;
 }
+
+/** The server that `current` returns, at the address of a proxy to it. */
+export const postgresBehind = ({port}: TcpProxy, current: () => PostgresServer): PostgresServer => ({
+  ...current(),
+  port,
+  connect: async database => current().connect(database),
+  query: async (sql, options) => current().query(sql, options),
+  async createDatabase(name) {
+    const database = await current().createDatabase(name);
+    return {...database, url: database.url.replace(/:\d+\//, `:${port}/`)};
+  },
+});
 
 export const startPostgresPair = async (owner: Owner): Promise<PostgresPair> => {
   let primary = await startPostgres(owner);
@@ -36,13 +48,7 @@ export const startPostgresPair = async (owner: Owner): Promise<PostgresPair> => 
 
   await completePair();
   return {
-    ...primary,
-    port: proxy.port,
-    query: async (sql, options) => primary.query(sql, options),
-    async createDatabase(name) {
-      const database = await primary.createDatabase(name);
-      return {...database, url: database.url.replace(/:\d+\//, `:${proxy.port}/`)};
-    },
+    ...postgresBehind(proxy, () => primary),
     async failOver() {
       if (!standby) throw new Error('there is no standby');
       const former = primary;
