@@ -48,22 +48,20 @@ export const createSharedQuarantine = (needs: Needs): Quarantine => {
   const detailsOf = async (mail: MailReference): Promise<HoldQueue> => (await find(mail)).queue;
 
   /** Nodes whose mail in Postfix is listed, but cannot be acted on. */
-  const unreachableFor = async ({node}: HoldFilter): Promise<string[]> => {
-    const others = (await heldQuery.postfixNodes()).filter(id => id !== ownId && (node === undefined || id === node));
-    return others.filter(id => isAway(id) || !peerOf(id));
-  };
+  const unreachableOf = (postfixNodes: readonly string[], {node}: HoldFilter): string[] =>
+    postfixNodes.filter(id => id !== ownId && (node === undefined || id === node) && (isAway(id) || !peerOf(id)));
 
   return {
     ...createRoutedActions({...common, routes: () => ({queueOf, detailsOf}), isAway: () => false}),
 
     async list({reach}, filter, page) {
-      const [result, unreachable] = await Promise.all([heldQuery.list(filter, reach, page), unreachableFor(filter)]);
-      return {result, unreachable};
+      const {postfixNodes, ...result} = await heldQuery.list(filter, reach, page);
+      return {result, unreachable: unreachableOf(postfixNodes, filter)};
     },
 
     async summary({reach}, filter) {
-      const [groups, unreachable] = await Promise.all([heldQuery.groups(filter, reach), unreachableFor(filter)]);
-      return {result: summaryOf(groups), unreachable};
+      const [groups, postfixNodes] = await Promise.all([heldQuery.groups(filter, reach), heldQuery.postfixNodes()]);
+      return {result: summaryOf(groups), unreachable: unreachableOf(postfixNodes, filter)};
     },
   };
 };

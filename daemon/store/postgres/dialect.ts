@@ -21,6 +21,7 @@ export const dialectOf = ({nodeId, claimant}: Scope): Dialect => ({
   join: 'JOIN',
   json: values => JSON.stringify(values, (_name, value) => (typeof value === 'string' ? storable(value) : value)),
   own: {column: 'node_id, ', value: `${quoted(nodeId)}, `, condition: `node_id = ${quoted(nodeId)} AND `},
+  recipients: 'column',
   lease: {
     taking: `, claimed_by = ${quoted(claimant)}, lease_until = now() + interval '${leaseSeconds} s'`,
     isOwn: ` AND claimed_by = ${quoted(claimant)}`,

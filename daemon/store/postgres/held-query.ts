@@ -19,15 +19,20 @@ export const createSharedHeldQuery = (db: Db): SharedHeldQuery => ({
   async list(filter, scope, {limit, offset}) {
     const {sql, bindings} = conditionOf(filter, scope);
     const total = totalIn(filter, scope);
-    // One statement, so that both results are of one moment. A page after the end is one row without a mail.
-    const rows = await query<(ListedRow | {queue_id: null}) & {total: number}>(
-      db,
-      `SELECT * FROM (SELECT (${total.sql}) AS total) AS counted LEFT JOIN (
-         SELECT node_id, ${listColumns} FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?
-       ) AS page ON true ${order}`,
-      [...total.bindings, ...bindings, limit, offset],
-    );
-    return {mails: rows.flatMap(row => (row.queue_id === null ? [] : [listedMail(row)])), total: rows[0]?.total ?? 0};
+    // Two statements at once take less time than one that joins them.
+    const [rows, [counted]] = await Promise.all([
+      query<ListedRow>(db, `SELECT node_id, ${listColumns} FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?`, [
+        ...bindings,
+        limit,
+        offset,
+      ]),
+      query<{total: number; postfix_nodes: string[]}>(
+        db,
+        `SELECT (${total.sql}) AS total, ARRAY(${postfixNodesSql}) AS postfix_nodes`,
+        total.bindings,
+      ),
+    ]);
+    return {mails: rows.map(listedMail), total: counted?.total ?? 0, postfixNodes: counted?.postfix_nodes ?? []};
   },
 
   async groups(filter, scope) {
@@ -41,10 +46,11 @@ export const createSharedHeldQuery = (db: Db): SharedHeldQuery => ({
   },
 
   async postfixNodes() {
-    const sql = "SELECT DISTINCT node_id FROM held_mail WHERE is_held AND keeper = 'postfix' ORDER BY node_id";
-    return (await query<{node_id: string}>(db, sql)).map(({node_id}) => node_id);
+    return (await query<{node_id: string}>(db, postfixNodesSql)).map(({node_id}) => node_id);
   },
 });
+
+const postfixNodesSql = "SELECT DISTINCT node_id FROM held_mail WHERE is_held AND keeper = 'postfix' ORDER BY node_id";
 
 const order = 'ORDER BY arrived_at DESC, node_id, queue_id';
 
@@ -63,7 +69,7 @@ const conditionOf = (filter: HoldFilter, scope: AccessScope): SqlCondition => {
     bindings.push(value);
   };
   add('node_id = ?', filter.node);
-  add('(node_id, queue_id) IN (SELECT node_id, queue_id FROM held_recipient WHERE recipient = ?)', filter.recipient);
+  add('folded_recipients @> ARRAY[?]', filter.recipient);
   add('folded_subject LIKE ?', filter.subject === undefined ? undefined : containing(foldSubject(filter.subject)));
   return {sql: parts.join(' AND '), bindings};
 };

@@ -81,21 +81,17 @@ CREATE TABLE held_mail (
   node_id ${text} NOT NULL, queue_id ${text} NOT NULL, state ${text} NOT NULL, is_held boolean NOT NULL, direction ${text} NOT NULL,
   domain ${text} NOT NULL, domain_id bigint NOT NULL, sender ${text} NOT NULL, sender_domain ${text} NOT NULL,
   folded_sender ${text} NOT NULL, recipients ${text} NOT NULL, subject ${text} NOT NULL, folded_subject ${text} NOT NULL,
-  reason ${text} NOT NULL, symbols ${text} NOT NULL, score double precision NOT NULL, size_bytes bigint NOT NULL,
+  folded_recipients text[] COLLATE "C" NOT NULL, reason ${text} NOT NULL, symbols ${text} NOT NULL, score double precision NOT NULL, size_bytes bigint NOT NULL,
   arrived_at ${text} NOT NULL, is_utf8 boolean NOT NULL, is_eight_bit boolean NOT NULL, client_ip ${text} NOT NULL, helo ${text} NOT NULL,
   keeper ${text} NOT NULL, queued_at bigint, sha256 ${text} NOT NULL, acted_at ${text}, acted_by_key_id bigint,
   claimed_by ${text}, lease_until timestamptz, PRIMARY KEY (node_id, queue_id)
 );
 ${listIndexes}
 CREATE INDEX held_mail_by_subject ON held_mail USING gin (folded_subject gin_trgm_ops) WHERE is_held;
+CREATE INDEX held_mail_by_recipient ON held_mail USING gin (folded_recipients) WHERE is_held;
 CREATE INDEX held_mail_acted ON held_mail (acted_at) WHERE NOT is_held;
 CREATE INDEX held_mail_claimed ON held_mail (lease_until) WHERE is_held AND state <> 'held';
 CREATE INDEX held_mail_in_postfix ON held_mail (node_id) WHERE is_held AND keeper = 'postfix';
-CREATE TABLE held_recipient (
-  node_id ${text} NOT NULL, queue_id ${text} NOT NULL, recipient ${text} NOT NULL, PRIMARY KEY (recipient, node_id, queue_id),
-  FOREIGN KEY (node_id, queue_id) REFERENCES held_mail ON DELETE CASCADE
-);
-CREATE INDEX held_recipient_by_mail ON held_recipient (node_id, queue_id);
 CREATE TABLE held_count (
   node_id ${text} NOT NULL, domain_id bigint NOT NULL, domain ${text} NOT NULL, reason ${text} NOT NULL, count bigint NOT NULL,
   size_bytes bigint NOT NULL, PRIMARY KEY (node_id, domain_id, domain, reason)

@@ -26,6 +26,8 @@ export interface Dialect {
     /** A condition, followed by AND. */
     condition: string;
   };
+  /** Where the recipients are that a filter compares: rows of `held_recipient`, or `folded_recipients` of `held_mail`. */
+  recipients: 'rows' | 'column';
   /** The holder of a claim, in a store on which several nodes act; empty texts in the store of one node. */
   lease: {
     /** Assignments of a claim, after a comma. */

@@ -17,10 +17,8 @@ export type HeldMailRow = Omit<StoredHeldMail, 'recipients' | 'symbol_scores' | 
   sender_domain: string;
   folded_sender: string;
   folded_subject: string;
+  folded_recipients?: string[];
 };
-
-export const recipientRows = ({queue_id, recipients}: NewHeldMail) =>
-  [...new Set(recipients.map(comparableAddress))].map(recipient => ({queue_id, recipient}));
 
 export const toRow = ({recipients, symbol_scores, ...mail}: NewHeldMail): HeldMailRow => ({
   ...mail,
@@ -31,12 +29,15 @@ export const toRow = ({recipients, symbol_scores, ...mail}: NewHeldMail): HeldMa
   sender_domain: domainOf(mail.sender) ?? '',
   folded_sender: comparableAddress(mail.sender),
   folded_subject: foldSubject(mail.subject),
+  folded_recipients: foldRecipients(recipients),
   acted_at: null,
   acted_by_key_id: null,
 });
 
 /** Subjects are compared without regard to case; the filter is folded in the same way. */
 export const foldSubject = (text: string): string => text.normalize('NFC').toLowerCase();
+
+export const foldRecipients = (recipients: readonly string[]): string[] => [...new Set(recipients.map(comparableAddress))];
 
 export const rowToHeldMail = ({
   recipients,
@@ -45,6 +46,7 @@ export const rowToHeldMail = ({
   sender_domain,
   folded_sender,
   folded_subject,
+  folded_recipients,
   ...mail
 }: HeldMailRow): StoredHeldMail => ({
   ...mail,

@@ -1,15 +1,14 @@
 // Hold store: the state changes of held mail, and the totals that change with them.
-import {comparableAddress} from '../../../shared/mail-address.ts';
 import type {HoldStore, PostfixRows} from '../../services/ports.ts';
 import {claimedStates, isHeld, type NewHeldMail, unjudgedSymbols} from '../../services/quarantine/stored-mail.ts';
 import {type Db, type Dialect, insertOwn, query} from './db.ts';
 import {
   adjustCounts,
   adjustSums,
+  foldRecipients,
   foldSubject,
   type HeldMailRow,
   readCounts,
-  recipientRows,
   rowToHeldMail,
   toRow,
 } from './held-mail.ts';
@@ -90,8 +89,7 @@ export const holdStore = (db: Db): HoldStore => {
       if (!mail) return;
       const left = mail.recipients.filter(recipient => !delivered.includes(recipient));
       await query(db, `UPDATE held_mail SET recipients = ? WHERE ${own.condition}queue_id = ?`, [JSON.stringify(left), queueId]);
-      const sql = `DELETE FROM held_recipient WHERE ${own.condition}queue_id = ? AND recipient NOT IN (${db.dialect.values('text')})`;
-      await query(db, sql, [queueId, json(left.map(comparableAddress))]);
+      await query(db, strikingSql(db.dialect), [json(foldRecipients(left)), queueId]);
     },
 
     async forget(queueId) {
@@ -108,6 +106,12 @@ export const holdStore = (db: Db): HoldStore => {
     },
   };
 };
+
+/** Leaves the recipients in the first value to the mail in the second. */
+const strikingSql = ({recipients, values, own}: Dialect): string =>
+  recipients === 'rows'
+    ? `DELETE FROM held_recipient WHERE recipient NOT IN (${values('text')}) AND queue_id = ?`
+    : `UPDATE held_mail SET folded_recipients = ARRAY(${values('text')}) WHERE ${own.condition}queue_id = ?`;
 
 const postfixColumns = 'queue_id, state, queued_at, acted_at, acted_by_key_id';
 
@@ -176,13 +180,16 @@ const columns = [
 export const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[]): Promise<void> => {
   if (mails.length === 0) return;
   const {dialect} = tx;
-  const adding = `${insertOwn(dialect, 'held_mail', columns)} ON CONFLICT DO NOTHING RETURNING queue_id`;
+  const names = dialect.recipients === 'rows' ? columns : [...columns, 'folded_recipients'];
+  const adding = `${insertOwn(dialect, 'held_mail', names)} ON CONFLICT DO NOTHING RETURNING queue_id`;
   const added = await query<Identified>(tx, adding, [dialect.json(mails.map(toRow))]);
   // Of two mails with one id, the first one was added.
   const byId = new Map(mails.toReversed().map(mail => [mail.queue_id, mail]));
   const news = added.flatMap(({queue_id}) => byId.get(queue_id) ?? []);
-  const recipients = news.flatMap(recipientRows);
-  await query(tx, insertOwn(dialect, 'held_recipient', ['queue_id', 'recipient']), [dialect.json(recipients)]);
+  if (dialect.recipients === 'rows') {
+    const rows = news.flatMap(({queue_id, recipients}) => foldRecipients(recipients).map(recipient => ({queue_id, recipient})));
+    await query(tx, insertOwn(dialect, 'held_recipient', ['queue_id', 'recipient']), [dialect.json(rows)]);
+  }
   await adjustSums(
     tx,
     news.map(mail => ({...mail, count: 1})),

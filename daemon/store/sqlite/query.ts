@@ -12,6 +12,7 @@ const dialect: Dialect = {
   join: 'CROSS JOIN',
   json: values => JSON.stringify(values),
   own: {column: '', value: '', condition: ''},
+  recipients: 'rows',
   lease: {taking: '', isOwn: ''},
 };
 

@@ -20,7 +20,7 @@ export const startBareInserts = async (owner: Owner, server: PostgresServer, dat
   owner.teardown(async () => {
     for (const client of clients) await client.end();
   });
-  const tables = ['held_body', 'held_mail', 'held_recipient'];
+  const tables = ['held_body', 'held_mail'];
   const statements = await Promise.all(tables.map(async table => insertOf(server, database, table)));
   let sent = 0;
 
