@@ -9,6 +9,9 @@ export const clusterNodeSchema = z
     node_no: z.int().meta({description: 'The first part of every id that is created on the node; never reused'}),
     fqdn: z.string(),
     joined_at: z.string(),
+    shares_store: z.boolean().meta({
+      description: 'Whether the nodes share one PostgreSQL database. Once removed, the node still knows its password: change it',
+    }),
     keys: z.array(apiKeySchema).meta({description: 'API keys that were created on the node, including revoked ones'}),
   })
   .meta({id: 'ClusterNode'});

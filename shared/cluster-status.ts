@@ -38,6 +38,10 @@ export const peerSchema = z
       description:
         'When the certificate ended by which other nodes know the answering one: it takes mail and is heard by none of them. Null while it is good, and of other nodes',
     }),
+    has_authority: z.boolean().nullable().meta({
+      description:
+        'Whether that node has the key of the cluster’s authority (`tls/ca.key`), which lets nodes join and renews their certificates; null until that node has been heard',
+    }),
   })
   .meta({id: 'ClusterPeer'});
 export type Peer = z.infer<typeof peerSchema>;

@@ -28,7 +28,7 @@ const help = `
 It prints one line, with figures after the bar, whatever -o says, and has its own exit statuses:
   0 OK        every node is online
   1 WARNING   a node is stale, has a backlog, no valid licence, or a clock that
-              is off by 30 seconds
+              is off by 30 seconds, or no node has tls/ca.key
   2 CRITICAL  a node is offline or cut off, or its clock off by a day,
               configurations differ, or no node answers
   3 UNKNOWN   wrong usage, rate-limited, or the key does not permit it

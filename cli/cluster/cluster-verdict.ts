@@ -41,6 +41,7 @@ export const judgeCluster = (status: ClusterStatus, limits: CheckLimits): Verdic
     ...driftFindings(peers, drift),
     ...backlogFindings(peers, limits),
     ...licenseFindings(peers),
+    ...authorityFindings(peers),
   ].sort((a, b) => b.status - a.status);
   const worst = findings[0]?.status ?? checkStatuses.ok;
   const text = findings.length > 0 ? findings.map(finding => finding.text).join(', ') : wellText(status);
@@ -119,6 +120,17 @@ const licenseFindings = (peers: readonly Peer[]): Finding[] =>
     peers.filter(({license}) => !license.valid),
     'without a valid licence',
   );
+
+/** Nothing is said while a node that may have the key has not been heard, or is of a version that does not tell. */
+const authorityFindings = (peers: readonly Peer[]): Finding[] =>
+  peers.length > 0 && peers.every(({has_authority}) => has_authority === false)
+    ? [
+        {
+          status: warning,
+          text: 'no node has tls/ca.key, so certificates end without being renewed (copy it to tls/ of one node and restart that one)',
+        },
+      ]
+    : [];
 
 const finding = (status: CheckStatus, peers: readonly Peer[], what: string): Finding[] =>
   peers.length === 0 ? [] : [{status, text: `${namesOf(peers)} ${what}`}];

@@ -1,6 +1,7 @@
 // Commands of the cluster: status, token, remove.
 import {type Command, InvalidArgumentError} from 'commander';
 import type {ApiKey} from '../../shared/api-key.ts';
+import type {ClusterNode} from '../../shared/cluster-node.ts';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import type {Client, CreatedToken} from '../client/client.ts';
 import {parseDuration} from '../command-line/moment.ts';
@@ -20,7 +21,7 @@ const peerFields: Fields<Peer> = {
   fields: [
     ...['node_id', 'fqdn', 'api_url', 'last_seen', 'healthy', 'config_hash', 'config_hash_age_s'],
     ...['outbox_backlog_to_us', 'license', 'unanswered_since', 'unreachable_from'],
-    ...['config_differs_since', 'clock_skew_s', 'outbox_refused', 'cut_off_since'],
+    ...['config_differs_since', 'clock_skew_s', 'outbox_refused', 'cut_off_since', 'has_authority'],
   ],
   answerFields: ['local_node_id', 'local_hostname', 'peers', 'generated_at'],
   isShort: true,
@@ -170,7 +171,8 @@ const remove = async (session: Session, node: string, flags: RemoveFlags): Promi
   if (!session.terminal.stdin.isTTY) await session.confirm(question, flags.yes);
   const client = await session.client();
   const printer = session.printer();
-  const keys = await activeKeysOf(client, node);
+  const described = await describe(client, node);
+  const keys = activeKeysOf(described);
   if (keys.length > 0) printer.note(`${plural(keys.length, 'active key')} made on ${node}: ${keys.map(nameOf).join(', ')}`);
   await session.confirm(question, flags.yes);
   const revokesKeys = flags.revokeKeys ?? (keys.length > 0 && !flags.yes && (await session.agree('Revoke these keys too?')));
@@ -185,21 +187,27 @@ const remove = async (session: Session, node: string, flags: RemoveFlags): Promi
       `key ${data.kept_key_ids.join(', ')} was made on ${node} and stays, as you use it; mfctl key rotate replaces it`,
     );
   if (!revokesKeys && keys.length > 0) printer.warn('these keys stay valid; mfctl key revoke ID revokes one');
+  if (described?.shares_store)
+    printer.warn(
+      `${node} still knows the password of the store: change it in PostgreSQL, and in store.password_file of all other nodes`,
+    );
   warnOfSilentNodes(session, answer);
 };
 
-/** Nodes of an older version do not report the keys; a missing node is reported by the removal. */
-const activeKeysOf = async (client: Client, node: string): Promise<ApiKey[]> => {
+/** Undefined from nodes of an older version, and for a missing node, which is reported by the removal. */
+const describe = async (client: Client, node: string): Promise<ClusterNode | undefined> => {
   try {
-    const {data} = await client.cluster.node(node);
-    const now = Date.now();
-    return data.keys.filter(
-      ({revoked_at, expires_at}) => revoked_at === null && (expires_at === null || Date.parse(expires_at) > now),
-    );
+    return (await client.cluster.node(node)).data;
   } catch (error) {
-    if (error instanceof CliError && (error.exitCode === exitCodes.notFound || error.code === 'method_not_allowed')) return [];
+    if (error instanceof CliError && (error.exitCode === exitCodes.notFound || error.code === 'method_not_allowed'))
+      return undefined;
     throw error;
   }
 };
+
+const activeKeysOf = (node: ClusterNode | undefined): ApiKey[] =>
+  (node?.keys ?? []).filter(
+    ({revoked_at, expires_at}) => revoked_at === null && (expires_at === null || Date.parse(expires_at) > Date.now()),
+  );
 
 const nameOf = ({id, name, scope}: ApiKey): string => `${id} ${name} (${scope})`;

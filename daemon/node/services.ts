@@ -67,6 +67,7 @@ export const createServices = (base: Base, cluster: Cluster) => {
       apiUrl: () => nodeDirectory.findByNo(nodeNo)?.api_url ?? expectedUrl,
       license: () => settings().license,
       cutOffSince: trust.cutOff.since,
+      hasAuthority: trust.hasAuthority,
       now,
     }),
     audit:

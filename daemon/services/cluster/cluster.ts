@@ -25,6 +25,7 @@ interface Needs {
   /** Known once the API listens. */
   apiUrl(): string;
   license(): License;
+  hasAuthority: boolean;
   /** Since when this node is cut off from all other nodes, ISO 8601; undefined while it is not. */
   cutOffSince(): string | undefined;
   now: () => number;
@@ -54,6 +55,7 @@ export const createCluster = (needs: Needs): Cluster => {
       clock_skew_s: 0,
       outbox_refused: refusals.peersThatRefuse().some(no => directory.findByNo(no)),
       cut_off_since: needs.cutOffSince() ?? null,
+      has_authority: needs.hasAuthority,
     };
   };
 

@@ -225,6 +225,7 @@ const entryOf = (node: StoredNode, {state, applied, ageMs, now}: Observation) =>
     config_hash_age_s: heartbeat ? heartbeat.config_hash_age_s + Math.floor(ageMs / 1000) : 0,
     outbox_backlog_to_us: Math.max(0, (heartbeat?.last_seq ?? 0) - applied),
     license: heartbeat?.license ?? unknownLicense,
+    has_authority: heartbeat?.has_authority ?? null,
     clock_skew_s: state?.skewSeconds === undefined ? null : Math.round(state.skewSeconds * 10) / 10,
   };
 };

@@ -55,7 +55,7 @@ export const createRemoval = (needs: Needs): Removal => {
       if (!node) throw unknown(nodeId);
       const {id, node_id, fqdn, created_at} = node;
       const createdKeys = (await keys.list()).filter(key => isCreatedOn(id, key));
-      return {node_id, node_no: id, fqdn, joined_at: created_at, keys: createdKeys};
+      return {node_id, node_no: id, fqdn, joined_at: created_at, shares_store: sharesStore, keys: createdKeys};
     },
 
     async remove(actor, nodeId, {isForced, revokesKeys}) {

@@ -48,6 +48,19 @@ test('a stale node, a backlog and an invalid licence are warnings', async t => {
   t.regex(license.stdout, /WARNING: mx1 without a valid licence \|/);
 });
 
+test('a cluster without the key of its authority is a warning, unless a node that may have it was not heard', async t => {
+  const [one, two] = [
+    {...mx1, has_authority: false},
+    {...mx2, has_authority: false},
+  ];
+  const none = await check(t, [one, two]);
+  const unheard = await check(t, [one, {...two, has_authority: null}]);
+  const some = await check(t, [one, mx2]);
+
+  t.deepEqual([none.code, unheard.code, some.code], [1, 0, 0]);
+  t.regex(none.stdout, /WARNING: no node has tls\/ca\.key, so certificates end without being renewed \(copy it .*\) \|/);
+});
+
 test('a node that does not answer is a warning before it is stale, and says since when', async t => {
   const at = clusterStatus([]).generated_at;
   const unanswered_since = new Date(Date.parse(at) - 32_000).toISOString();
@@ -108,7 +121,14 @@ test('a clock that is off is a warning, and critical where changes are about to 
 });
 
 test('a node of an older version says none of that, and is well', async t => {
-  const {unanswered_since: _since, outbox_refused: _refused, clock_skew_s: _skew, cut_off_since: _cutOff, ...older} = mx1;
+  const {
+    unanswered_since: _since,
+    outbox_refused: _refused,
+    clock_skew_s: _skew,
+    cut_off_since: _cutOff,
+    has_authority: _has,
+    ...older
+  } = mx1;
 
   t.is((await check(t, {data: clusterStatus([older as Peer])})).code, 0);
 });

@@ -90,7 +90,7 @@ test('cluster remove lists the keys that were made on the node, and revokes them
   ];
   const removed = {revoked_key_ids: [2_000_000_001], kept_key_ids: [2_000_000_009]};
   const api = await startApi(t, {
-    'GET /cluster/nodes/mx2': {data: {node_id: 'mx2', node_no: 2, fqdn: 'mx2.test', joined_at: '', keys}},
+    'GET /cluster/nodes/mx2': {data: {node_id: 'mx2', node_no: 2, fqdn: 'mx2.test', joined_at: '', shares_store: false, keys}},
     'DELETE /cluster/nodes/mx2': ({query}) => ({data: query.get('revoke_keys') === 'true' ? removed : null}),
   });
 
@@ -105,6 +105,19 @@ test('cluster remove lists the keys that were made on the node, and revokes them
   }
   for (const {stderr} of [unasked, refused]) t.regex(stderr, /these keys stay valid; mfctl key revoke ID/);
   for (const {stderr} of [agreed, told]) t.regex(stderr, /revoked 1 key\n.*key 2000000009 was made on mx2 and stays/s);
+  for (const {stderr} of [unasked, told]) t.notRegex(stderr, /password/);
+});
+
+test('cluster remove of a node that shares the store says to change its password', async t => {
+  const api = await startApi(t, {
+    'GET /cluster/nodes/mx2': {data: {node_id: 'mx2', node_no: 2, fqdn: 'mx2.test', joined_at: '', shares_store: true, keys: []}},
+    'DELETE /cluster/nodes/mx2': {data: null},
+  });
+
+  const {code, stderr} = await api.mfctl(['cluster', 'remove', 'mx2', '--yes']);
+
+  t.is(code, 0);
+  t.regex(stderr, /mx2 still knows the password of the store: change it in PostgreSQL, and in store\.password_file of all other/);
 });
 
 const drift = {

@@ -24,6 +24,7 @@ const sourceWith = (healthy: Health): MetricsSource => ({
         clock_skew_s: 0,
         outbox_refused: false,
         cut_off_since: null,
+        has_authority: true,
       },
     ],
   }),

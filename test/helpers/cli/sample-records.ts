@@ -100,6 +100,7 @@ export const peer = (node_id: string): Peer => ({
   clock_skew_s: 0,
   outbox_refused: false,
   cut_off_since: null,
+  has_authority: true,
 });
 
 export const clusterStatus = (peers: Peer[]): ClusterStatus => ({

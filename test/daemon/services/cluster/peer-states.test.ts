@@ -92,6 +92,7 @@ test('the entry says what the node said, and when by the clock of this one', asy
     unreachable_from: [],
     config_differs_since: null,
     clock_skew_s: 600,
+    has_authority: false,
   });
   t.deepEqual(states.skews(), {beta: 600});
 });
