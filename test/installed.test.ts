@@ -13,8 +13,8 @@ const everywhere = new Set(['sh', '/bin/sh', '/bin/true', 'cat', 'chgrp', 'chown
  */
 const asked: Record<string, string> = {
   'test/helpers/postfix.ts': 'postfixMissing',
-  'test/helpers/postgres-server.ts': 'testWithPostgres|isPostgresInstalled',
-  'test/helpers/test-with-postgres.ts': 'testWithPostgres|isPostgresInstalled',
+  'test/helpers/postgres-server.ts': 'testWithPostgres|postgresMissing',
+  'test/helpers/test-with-postgres.ts': 'testWithPostgres|postgresMissing',
   'test/helpers/promtool.ts': 'hasPromtool',
   'test/helpers/released-build.ts': 'releaseMissing',
   'test/helpers/rspamd.ts': 'isRspamdInstalled',

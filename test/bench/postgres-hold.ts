@@ -5,7 +5,7 @@ import {startCluster} from '../helpers/cluster.ts';
 import {holdAll} from '../helpers/mail-node.ts';
 import {type NodeOptions, startNode} from '../helpers/node.ts';
 import {databaseOf} from '../helpers/node-store.ts';
-import {isPostgresInstalled} from '../helpers/postgres-programs.ts';
+import {postgresMissing} from '../helpers/postgres-programs.ts';
 import {type PostgresServer, startPostgres} from '../helpers/postgres-server.ts';
 import {releasesASecond, type Stock, startHold} from './actions.ts';
 import {alternate} from './alternate.ts';
@@ -31,7 +31,7 @@ export const postgresHold: Bench = {
   name: 'postgres-hold',
   rows,
   seconds: 150,
-  missing: () => (isPostgresInstalled() ? undefined : 'PostgreSQL is not installed'),
+  missing: postgresMissing,
   async run(context) {
     const {owner, isWanted} = context;
     const postgres = await startPostgres(owner, {settings: {shared_buffers: '256MB'}});

@@ -1,7 +1,7 @@
 // Response time of lists of nodes on one PostgreSQL.
 import type pg from 'pg';
 import {databaseOf} from '../helpers/node-store.ts';
-import {isPostgresInstalled} from '../helpers/postgres-programs.ts';
+import {postgresMissing} from '../helpers/postgres-programs.ts';
 import {startPostgres} from '../helpers/postgres-server.ts';
 import {alternate, timed} from './alternate.ts';
 import type {Bench, BenchContext, Row} from './bench.ts';
@@ -39,7 +39,7 @@ export const postgresLists: Bench = {
   name: 'postgres-lists',
   rows,
   seconds: 240,
-  missing: () => (isPostgresInstalled() ? undefined : 'PostgreSQL is not installed'),
+  missing: postgresMissing,
   async run(context) {
     const {owner, isQuick, isWanted} = context;
     // As much memory for pages as a small server would give it.

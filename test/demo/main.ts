@@ -9,7 +9,7 @@ import {createClosers} from '../../daemon/node/closers.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import type {Owner} from '../helpers/daemon.ts';
-import {isPostgresInstalled} from '../helpers/postgres-programs.ts';
+import {postgresMissing} from '../helpers/postgres-programs.ts';
 import {startPostgres} from '../helpers/postgres-server.ts';
 import {addContexts} from './contexts.ts';
 import {createSampleDomains} from './sample-domains.ts';
@@ -25,7 +25,7 @@ const complain = (error: unknown) =>
   void process.stderr.write(`demo: ${safeLine(error instanceof Error ? error.message : String(error))}\n`);
 
 const withPostgres = async (owner: Owner) => {
-  if (!isPostgresInstalled()) throw new Error('--postgres needs PostgreSQL on this machine: apt-get install postgresql');
+  if (postgresMissing() !== undefined) throw new Error('--postgres needs PostgreSQL on this machine: apt-get install postgresql');
   print('Starting PostgreSQL …');
   return startPostgres(owner);
 };

@@ -11,7 +11,9 @@ import {kill} from './kill.ts';
 import {matrix} from './matrix.ts';
 import {partition} from './partition.ts';
 import {postgresCut} from './postgres-cut.ts';
+import {postgresDiskFull} from './postgres-disk-full.ts';
 import {postgresFailOver} from './postgres-fail-over.ts';
+import {postgresFolder} from './postgres-folder.ts';
 import {postgresFreeze} from './postgres-freeze.ts';
 import {postgresKill} from './postgres-kill.ts';
 import {powerCut} from './power-cut.ts';
@@ -25,6 +27,8 @@ export const faults: readonly Fault[] = [
   postgresFailOver,
   postgresFreeze,
   postgresCut,
+  postgresDiskFull,
+  postgresFolder,
   crashPointsFault,
   powerCut,
   partition,

@@ -1,7 +1,7 @@
 // Nodes on one PostgreSQL whose connections to it are cut while commits are under way.
 import {setTimeout as delay} from 'node:timers/promises';
 import {postgresBehind} from '../helpers/postgres-pair.ts';
-import {isPostgresInstalled} from '../helpers/postgres-programs.ts';
+import {postgresMissing} from '../helpers/postgres-programs.ts';
 import {startPostgres} from '../helpers/postgres-server.ts';
 import {startProxy, type TcpProxy} from '../helpers/tcp-proxy.ts';
 import type {Fault} from './fault.ts';
@@ -16,7 +16,7 @@ export const postgresCut: Fault = {
   rounds: 100,
   shortRounds: 2,
   pass: 'nothing acknowledged is lost, back ≤ 5 s after the cut',
-  missing: () => (isPostgresInstalled() ? undefined : 'PostgreSQL is not installed'),
+  missing: postgresMissing,
 
   async run({rounds, owner, randomOf, say}) {
     const server = await startPostgres(owner);

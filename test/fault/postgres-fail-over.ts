@@ -1,7 +1,7 @@
 // Fail-over of the database to a synchronous standby, and standbys that vanish while commits wait for them.
 import {setTimeout as delay} from 'node:timers/promises';
 import {type PostgresPair, startPostgresPair} from '../helpers/postgres-pair.ts';
-import {isPostgresInstalled} from '../helpers/postgres-programs.ts';
+import {postgresMissing} from '../helpers/postgres-programs.ts';
 import type {Fault} from './fault.ts';
 import {judged, returnOf} from './postgres-kill.ts';
 import type {Random} from './random.ts';
@@ -17,7 +17,7 @@ export const postgresFailOver: Fault = {
   rounds: 30,
   shortRounds: 1,
   pass: 'nothing acknowledged is lost, back ≤ 5 s after the promotion',
-  missing: () => (isPostgresInstalled() ? undefined : 'PostgreSQL is not installed'),
+  missing: postgresMissing,
 
   async run({rounds, owner, randomOf, say}) {
     const postgres = await startPostgresPair(owner);

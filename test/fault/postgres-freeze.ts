@@ -3,7 +3,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import type {MailReference} from '../../shared/held-mail.ts';
 import type {ClusterNode} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
-import {isPostgresInstalled} from '../helpers/postgres-programs.ts';
+import {postgresMissing} from '../helpers/postgres-programs.ts';
 import {startPostgres} from '../helpers/postgres-server.ts';
 import type {Fault} from './fault.ts';
 import {freeze} from './freeze.ts';
@@ -26,7 +26,7 @@ export const postgresFreeze: Fault = {
   rounds: 20,
   shortRounds: 1,
   pass: 'nothing acknowledged is lost, no mail is delivered by two nodes',
-  missing: () => (isPostgresInstalled() ? undefined : 'PostgreSQL is not installed'),
+  missing: postgresMissing,
 
   async run({rounds, isShort, owner, randomOf, say}) {
     const siteRuns = await Promise.all(

@@ -1,6 +1,6 @@
 // Nodes on one PostgreSQL that are killed repeatedly, and the server too.
 import {setTimeout as delay} from 'node:timers/promises';
-import {isPostgresInstalled} from '../helpers/postgres-programs.ts';
+import {postgresMissing} from '../helpers/postgres-programs.ts';
 import {startPostgres} from '../helpers/postgres-server.ts';
 import type {Fault} from './fault.ts';
 import {killRound} from './kill.ts';
@@ -19,7 +19,7 @@ export const postgresKill: Fault = {
   rounds: 350,
   shortRounds: 4,
   pass: 'nothing acknowledged is lost, back ≤ 5 s after the server',
-  missing: () => (isPostgresInstalled() ? undefined : 'PostgreSQL is not installed'),
+  missing: postgresMissing,
 
   async run({rounds, isShort, owner, randomOf, say}) {
     const siteRuns = await Promise.all(

@@ -2,7 +2,7 @@
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {ActionOutcome, HoldAction, MailReference} from '../../shared/held-mail.ts';
 import {type Cluster, type ClusterNode, type ClusterOptions, startCluster} from '../helpers/cluster.ts';
-import {isPostgresInstalled} from '../helpers/postgres-programs.ts';
+import {postgresMissing} from '../helpers/postgres-programs.ts';
 import {startPostgres} from '../helpers/postgres-server.ts';
 import {connect} from '../helpers/smtp-client.ts';
 import type {Fault, FaultContext} from './fault.ts';
@@ -82,7 +82,7 @@ export const races: Fault = {
 export const postgresRaces: Fault = {
   name: 'postgres-races',
   title: 'the same over 3 nodes on one PostgreSQL',
-  missing: () => (isPostgresInstalled() ? undefined : 'PostgreSQL is not installed'),
+  missing: postgresMissing,
   ...raced(async owner => ({postgres: await startPostgres(owner)})),
 };
 

@@ -127,7 +127,7 @@ const actOnOne = async ({site, trial}: Needs, {node, action, mails}: Acting): Pr
   for (const {node_id, queue_id} of mails) {
     const {status, body} = await site.ask(node, 'POST', `mail/quarantine/${node_id}/${queue_id}/${action}`);
     if (status === 200) trial.ledger.acted(queue_id, action);
-    else if (!isOfOwner(status) && !([404, 409].includes(status) && trial.contested.has(queue_id)))
+    else if (!isOfOwner(status) && !(status === 409 && trial.contested.has(queue_id)))
       trial.strange.push(`${action} of ${node_id}/${queue_id} at ${node.node_id}: ${status} ${body}`);
   }
 };
@@ -144,7 +144,7 @@ const actOnAll = async ({site, trial}: Needs, {node, action, mails}: Acting): Pr
     else if (
       !faultsOfOwner.has(result.error.code) &&
       !(site.database?.isAway && result.error.code === 'unavailable') &&
-      !(['conflict', 'not_found'].includes(result.error.code) && trial.contested.has(result.queue_id))
+      !(['conflict', 'unavailable'].includes(result.error.code) && trial.contested.has(result.queue_id))
     )
       trial.strange.push(`bulk ${action}: ${JSON.stringify(result)}`);
 };

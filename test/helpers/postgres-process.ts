@@ -9,6 +9,7 @@ import {childrenOf, isRunning, isStopped} from './process-table.ts';
 const stopSignals = {smart: 'SIGTERM', fast: 'SIGINT', immediate: 'SIGQUIT'} as const;
 
 export interface PostgresProcess {
+  isRunning(): boolean;
   /** Starts it again, on the same port and with the same data. */
   start(): Promise<void>;
   /** `fast` ends connections and then writes a checkpoint; `immediate` leaves the recovery to the next start. */
@@ -30,6 +31,7 @@ export const createPostgresProcess = ({folder, dataFolder, logFile}: Files): Pos
   let running: {pid: number; ended: Promise<unknown>} | undefined;
 
   return {
+    isRunning: () => running !== undefined,
     async start() {
       if (running) throw new Error('PostgreSQL is running');
       const log = await open(logFile, 'a');

@@ -26,7 +26,9 @@ const programFolder = (): string | undefined => {
   return folder ?? (isInstalled('pg_ctl') ? '' : undefined);
 };
 
-export const isPostgresInstalled = (): boolean => programFolder() !== undefined && isInstalled('setpriv');
+/** The reason why no PostgreSQL can be started here; undefined when one can. */
+export const postgresMissing = (): string | undefined =>
+  programFolder() !== undefined && isInstalled('setpriv') ? undefined : 'PostgreSQL is not installed';
 
 const isRoot = process.getuid?.() === 0;
 

@@ -16,6 +16,8 @@ export interface PostgresOptions {
   settings?: Record<string, string | number>;
   /** Gives the server a certificate for 127.0.0.1 and localhost. Connections without TLS are accepted, too. */
   hasTls?: boolean;
+  /** The folder of its data, which must be empty or missing; a temporary one by default. */
+  dataFolder?: string;
   /** Makes it a standby of this server, with its data. */
   standbyOf?: PostgresServer;
 }
@@ -63,7 +65,7 @@ export const startPostgres = async (owner: Owner, options: PostgresOptions = {})
   // The tests connect to the socket in it as another user.
   await chmod(folder, 0o755);
   await giveToPostgres(folder);
-  const [dataFolder, logFile] = [join(folder, 'data'), join(folder, 'log')];
+  const [dataFolder, logFile] = [options.dataFolder ?? join(folder, 'data'), join(folder, 'log')];
   if (options.standbyOf) await copyCluster(folder, dataFolder, options.standbyOf);
   else await createCluster(folder, dataFolder);
 
@@ -77,6 +79,8 @@ export const startPostgres = async (owner: Owner, options: PostgresOptions = {})
   const log = async () => readFile(logFile, 'utf8');
   const connect: PostgresServer['connect'] = async (database = 'postgres') => {
     const client = new pg.Client({host: folder, port, user, password, database, ssl: false, connectionTimeoutMillis: 30_000});
+    // What is under way on it rejects when the server ends; without a listener the event would end the process.
+    client.on('error', () => {});
     await client.connect();
     return client;
   };

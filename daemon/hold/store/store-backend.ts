@@ -35,7 +35,12 @@ export const createStoreBackend = ({store: {bodies, leases}, deliver}: Needs): H
           failure ??= error;
         }),
     };
-    const open = async () => openStoredBody(watched, mail, {code: 'delivery_failed', mayEnd});
+    const open = async () =>
+      openStoredBody(watched, mail, {code: 'delivery_failed', mayEnd}).catch(async error => {
+        // Another node has ended the mail, and its bytes with it.
+        if (error instanceof Fault && error.code === 'not_found') await mayEnd();
+        throw error;
+      });
     await deliver(mail, open, onServed).catch(error => {
       // The reply of the server only says that the connection was lost.
       throw failure ?? error;

@@ -1,7 +1,9 @@
 import {buffer} from 'node:stream/consumers';
+import {createStoreBackend} from '../../../../daemon/hold/store/store-backend.ts';
 import {createBackendPool} from '../../../../daemon/mail/backend/backend-pool.ts';
 import {createDeliver} from '../../../../daemon/mail/backend/deliver.ts';
 import type {Deliver} from '../../../../daemon/services/intake/mail.ts';
+import type {StoredHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import {operator, trace} from '../../../helpers/hold-queue.ts';
 import {sample} from '../../../helpers/received-mail.ts';
@@ -116,6 +118,20 @@ testWithPostgres('a mail without bytes is lost: it is neither shown nor delivere
 
   t.deepEqual(codes, ['not_found', 'not_found']);
   t.deepEqual(node.deliveries, []);
+});
+
+testWithPostgres('a mail that another node has ended meanwhile is not called lost', async t => {
+  const settings = await newCluster(postgres());
+  const node = await startSharedNode(t, settings);
+  await node.hold(id);
+  const mail = await node.store.hold.find(id);
+  await postgres().query('DELETE FROM held_body', settings);
+  const backend = createStoreBackend({store: node.store, deliver: async (_mail, open) => void (await open())});
+
+  const fault = await faultOf(backend.release(mail as StoredHeldMail, () => {}));
+
+  t.is(fault.code, 'unavailable');
+  t.regex(fault.detail, /lost its claim .* try again to learn its state/);
 });
 
 testWithPostgres('a discarded mail is trained as spam while its bytes are there, and then they are gone', async t => {

@@ -9,14 +9,14 @@ import {openPostgresStore} from '../../../../daemon/store/postgres/store.ts';
 import {eventually} from '../../../helpers/eventually.ts';
 import {isInstalled} from '../../../helpers/installed.ts';
 import {freePort} from '../../../helpers/ports.ts';
-import {isPostgresInstalled} from '../../../helpers/postgres-programs.ts';
+import {postgresMissing} from '../../../helpers/postgres-programs.ts';
 import {cluster, newCluster} from '../../../helpers/shared-store.ts';
 import type {Teardown} from '../../../helpers/store.ts';
 import {testFolder} from '../../../helpers/test-folder.ts';
 import {testWith} from '../../../helpers/test-with.ts';
 import {sharedPostgres} from '../../../helpers/test-with-postgres.ts';
 
-const missing = isInstalled('pgbouncer') && isPostgresInstalled() ? undefined : 'PgBouncer or PostgreSQL is not installed';
+const missing = isInstalled('pgbouncer') ? postgresMissing() : 'PgBouncer is not installed';
 const testWithPooler = testWith('PgBouncer', missing);
 const postgres = sharedPostgres();
 
