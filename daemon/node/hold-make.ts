@@ -10,7 +10,7 @@ import type {Job} from './jobs.ts';
 import type {followPeers} from './peer-clients.ts';
 
 /** Clients of the other nodes. */
-type Others = Pick<ReturnType<typeof followPeers>, 'queues' | 'ask' | 'isAway'>;
+type Others = Pick<ReturnType<typeof followPeers>, 'queues' | 'ask' | 'isAway' | 'isSilent'>;
 
 /** What a hold queue of either make has. */
 export interface Hold {

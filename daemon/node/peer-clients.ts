@@ -22,15 +22,19 @@ export const followPeers = ({records: {nodeDirectory, peerStates}, log}: Pick<Ba
       logs.delete(nodeNo);
     };
   });
-  const isAway = (nodeId: string): boolean => {
+  const nodeOf = (nodeId: string) => {
     const peer = peers.list().find(one => one.nodeId === nodeId);
-    const node = peer && nodeDirectory.findByNo(peer.nodeNo);
+    return peer && nodeDirectory.findByNo(peer.nodeNo);
+  };
+  const isAway = (nodeId: string): boolean => {
+    const node = nodeOf(nodeId);
     return node !== undefined && peerStates.healthOf(node) === 'offline';
   };
   return {
     queues: () => [...queues.values()],
     auditLogs: () => [...logs.values()],
     isAway,
+    isSilent: (nodeId: string) => isAway(nodeId) || peerStates.unreached().includes(nodeOf(nodeId)?.id ?? 0),
     ask: createAskAll({
       onSilent: (node, fault) => log.warn({node, detail: fault.detail}, 'a node did not answer; its data is left out'),
       isAway,

@@ -41,6 +41,7 @@ export const openSharedHold = (
         find: queues.find,
         peerQueues: others.queues,
         isAway: others.isAway,
+        isSilent: others.isSilent,
         onUnexpected: error => log.error({err: error}, 'quarantine action failed'),
       }),
     jobs: [

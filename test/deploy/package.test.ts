@@ -1,79 +1,23 @@
 // The Debian package on a system of its own: installed, run like its unit, removed, purged.
-import {execFile} from 'node:child_process';
-import {readdir, readFile} from 'node:fs/promises';
+import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
-import {promisify} from 'node:util';
 import packageJson from '../../package.json' with {type: 'json'};
-import {eventually} from '../helpers/eventually.ts';
-import {isInstalled, programsMissing, systemPath} from '../helpers/installed.ts';
+import {isInstalled, systemPath} from '../helpers/installed.ts';
 import {freeListens} from '../helpers/node.ts';
-import {mayScratch, type ScratchSystem, startScratchSystem} from '../helpers/scratch-system.ts';
-import {testFolder} from '../helpers/store.ts';
+import {packageMissing, startUnit, startWithPackage} from '../helpers/packaged-system.ts';
+import {startScratchSystem} from '../helpers/scratch-system.ts';
 import {testWith} from '../helpers/test-with.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const runFile = promisify(execFile);
 
-const control = await readFile(join(root, 'daemon/deploy/debian/control'), 'utf8');
 const triggers = await readFile(join(root, 'daemon/deploy/debian/triggers'), 'utf8');
 
-/** Dependencies of mfd must be installed as packages: dpkg only installs mfd, and downloads nothing. */
-const packagesMissing = async (): Promise<string | undefined> => {
-  const needed = [...control.matchAll(/^(?:Pre-)?Depends: (.*)$/gm)]
-    .flatMap(([, list = '']) => list.split(', '))
-    .flatMap(item => /^[a-z][a-z0-9.+-]*/.exec(item)?.[0] ?? []);
-  const {stdout} = await runFile('dpkg-query', ['--list'], {maxBuffer: 16 * 1024 * 1024});
-  const installed = new Set([...stdout.matchAll(/^.i {2}([^\s:]+)/gm)].map(([, name]) => name));
-  const absent = needed.filter(name => !installed.has(name));
-  return absent.length === 0 ? undefined : `not installed as packages: ${absent.join(', ')}`;
-};
-
-/** Programs beyond those of every Debian: used by the package's own scripts, and by the unit in this test. */
-const ownPrograms = ['adduser', 'deluser', 'getent', 'setpriv', 'deb-systemd-helper'];
-
-const missing =
-  programsMissing(['dpkg', 'dpkg-deb', 'dpkg-query']) ??
-  programsMissing(ownPrograms, systemPath) ??
-  (mayScratch ? undefined : 'needs root with an overlay') ??
-  (await packagesMissing());
-const withDpkg = testWith('dpkg', missing);
-
-/**
- * Starts the daemon like its unit, as far as a container of tests allows: as its user, without capabilities and without new
- * privileges.
- */
-const startUnit = async (system: ScratchSystem) => {
-  const commandLine = await system.insist('sed -n "s/^ExecStart=//p" /usr/lib/systemd/system/mfd.service');
-  const asUser = [
-    'setpriv',
-    '--reuid=mfd',
-    '--regid=mfd',
-    '--init-groups',
-    '--no-new-privs',
-    '--inh-caps=-all',
-    '--bounding-set=-all',
-  ];
-  const child = system.spawn([...asUser, ...commandLine.split(' ')], {HOME: '/var/lib/mfd', USER: 'mfd'});
-  const ended = new Promise<number | null>(resolve => child.once('close', resolve));
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream?.on('data', (chunk: Buffer) => {
-      output += chunk.toString();
-    });
-  return {
-    ended,
-    signal: (signal: NodeJS.Signals) => child.kill(signal),
-    ready: async () => eventually(() => /^mfd ready .*$/m.exec(output)?.[0] ?? (child.exitCode !== null && output)),
-  };
-};
+const withDpkg = testWith('dpkg', packageMissing);
 
 withDpkg('the package is installed, makes a node that runs, and is removed without a trace but the data', async t => {
-  const folder = await testFolder(t);
-  await runFile(process.execPath, ['--import=tsx', join(root, 'daemon/deploy/debian/deb.ts'), folder], {cwd: root});
-  const system = await startScratchSystem(t, folder);
-  const [name = ''] = await readdir(folder);
-  t.regex(name, /^mfd_[\d.]+_[a-z0-9]+\.deb$/);
+  const {system, file} = await startWithPackage(t);
+  t.regex(file, /^mfd_[\d.]+_[a-z0-9]+\.deb$/);
   await system.insist('touch /tmp/before');
   const newInUsr = async () => system.insist('find /usr -xdev -cnewer /tmp/before "(" ! -type d -o -name "mfd*" ")" | head');
 
@@ -117,7 +61,7 @@ withDpkg('the package is installed, makes a node that runs, and is removed witho
   t.not((await system.sh('getent passwd mfd || getent group mfd')).code, 0);
 });
 
-const postfixAbsent = missing ?? (isInstalled('postsuper', systemPath) ? undefined : 'Postfix is not installed');
+const postfixAbsent = packageMissing ?? (isInstalled('postsuper', systemPath) ? undefined : 'Postfix is not installed');
 
 testWith('dpkg, Postfix', postfixAbsent)('mfd joins a Postfix that is there, and one that is installed later', async t => {
   const system = await startScratchSystem(t, join(root, 'daemon/deploy/debian'));

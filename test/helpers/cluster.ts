@@ -10,7 +10,7 @@ import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
 import type {Network} from './network.ts';
 import {addToConfig, makeNode, type NodeReport, nodeFolder, openNode} from './node.ts';
-import {initStore, joinStore} from './node-store.ts';
+import {initStore, joinStore, sharedHash} from './node-store.ts';
 import type {PostgresServer} from './postgres-server.ts';
 import {mfctlFile, run} from './program.ts';
 import {type SmtpSink, startSmtpSink} from './smtp-sink.ts';
@@ -191,7 +191,8 @@ const convergence = async (running: ClusterNode[], withinMs = 30_000): Promise<s
       );
       const all = told.flat();
       seen = all.map(peer => `${peer.by} of ${peer.node_id}: ${peer.config_hash} behind ${peer.outbox_backlog_to_us}`);
-      const hash = all[0]?.config_hash;
+      // A node with a shared store takes a moment to read what it has just written.
+      const hash = (await sharedHash(running[0]?.data ?? '')) ?? all[0]?.config_hash;
       const isSettled = all.every(peer => peer.config_hash === hash && peer.outbox_backlog_to_us === 0);
       return isSettled && all.length === ids.length ** 2 && hash;
     }, withinMs);

@@ -32,24 +32,48 @@ export const joinStore = async (owner: Owner, given?: PostgresServer): Promise<s
   return server ? ['--store-password-file', server.passwordFile] : [];
 };
 
-interface StoreKeys {
-  store: {url: string; password_file: string};
+interface SharedStoreKeys {
+  url: string;
+  password_file: string;
 }
 
-const storeOf = async (data: string): Promise<StoreKeys['store']> =>
-  (parse(await readFile(join(data, 'mfd.yaml'), 'utf8')) as StoreKeys).store;
+/** Undefined for a node with a database of its own. */
+const storeOf = async (data: string): Promise<SharedStoreKeys | undefined> =>
+  (parse(await readFile(join(data, 'mfd.yaml'), 'utf8')) as {store?: SharedStoreKeys}).store;
+
+const databaseIn = ({url}: SharedStoreKeys): string => new URL(url).pathname.slice(1);
 
 /** The name of the database that the node in this folder shares with others. */
-export const databaseOf = async (data: string): Promise<string> => new URL((await storeOf(data)).url).pathname.slice(1);
+export const databaseOf = async (data: string): Promise<string> => {
+  const store = await storeOf(data);
+  if (!store) throw new Error(`${data} shares no database`);
+  return databaseIn(store);
+};
+
+/** Undefined for a node with a database of its own. */
+const queryStore = async <Row extends pg.QueryResultRow>(data: string, sql: string): Promise<Row[] | undefined> => {
+  const store = await storeOf(data);
+  if (!store) return undefined;
+  const {hostname: host, port, username: user} = new URL(store.url);
+  const password = (await readFile(store.password_file, 'utf8')).trimEnd();
+  const client = new pg.Client({host, port: Number(port), user, password, database: databaseIn(store)});
+  await client.connect();
+  try {
+    return (await client.query<Row>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+};
 
 /** The queue ids of all mails whose bytes are in the shared store of the node in this folder. */
 export const storedMails = async (data: string): Promise<string[]> => {
-  const store = await storeOf(data);
-  const {hostname: host, port, username: user, pathname} = new URL(store.url);
-  const password = (await readFile(store.password_file, 'utf8')).trimEnd();
-  const client = new pg.Client({host, port: Number(port), user, password, database: pathname.slice(1)});
-  await client.connect();
-  const {rows} = await client.query<{queue_id: string}>('SELECT DISTINCT queue_id FROM held_body ORDER BY queue_id');
-  await client.end();
-  return rows.map(({queue_id}) => queue_id);
+  const sql = 'SELECT DISTINCT queue_id FROM held_body ORDER BY queue_id';
+  return ((await queryStore<{queue_id: string}>(data, sql)) ?? []).map(({queue_id}) => queue_id);
+};
+
+/** The hash of the configuration in the store that the node in this folder shares with others; undefined for any other node. */
+export const sharedHash = async (data: string): Promise<string | undefined> => {
+  const sql = "SELECT value FROM local_state WHERE name = 'config_sum'";
+  const rows = await queryStore<{value: string}>(data, sql);
+  return rows && `sha256:${(rows[0]?.value ?? '').padStart(64, '0')}`;
 };

@@ -5,6 +5,7 @@ import {type Cluster, type ClusterNode, startCluster, type ThreeNodes} from '../
 import type {Owner} from '../helpers/daemon.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {forFile} from '../helpers/for-file.ts';
+import {isOwnStore} from '../helpers/node-store.ts';
 import {type PrivatePostfix, postfixMissing, startPostfix} from '../helpers/postfix.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
 import {makeSocketFolder} from '../helpers/socket-folder.ts';
@@ -179,3 +180,29 @@ ifPostfix('a domain created on one node is taken mail for by the Postfix of anot
   await eventually(() => deliveredTo('soon.example') === 1);
   t.false((await beta.postfix.log()).includes('reload'));
 });
+
+ifPostfix(
+  'mail in the Postfix of a node that is down waits for it, and is listed meanwhile where nodes share a store',
+  async t => {
+    const {alpha, gamma} = sites();
+    const domain = await createDomain();
+    const mail = await hold(gamma, domain);
+    t.deepEqual(await idsIn(alpha, domain), [idOf(mail)]);
+
+    await gamma.node.stop('SIGKILL');
+    const {headers, json} = await eventually(async () => {
+      const listed = await list(alpha, domain);
+      return listed.headers['x-unreachable-nodes'] === 'gamma' && listed;
+    });
+    const refused = await alpha.node.api('POST', `mail/quarantine/${idOf(mail)}/release`);
+
+    t.is(headers['x-total-count'], isOwnStore ? '0' : '1');
+    t.deepEqual(json.data.map(idOf), isOwnStore ? [] : [idOf(mail)]);
+    t.deepEqual([refused.status, refused.json.error.code], [503, 'node_unreachable']);
+    t.true((await gamma.postfix.onHold()).includes(mail.queue_id));
+
+    await gamma.node.start();
+    await eventually(async () => (await alpha.node.api('POST', `mail/quarantine/${idOf(mail)}/release`)).status === 200);
+    await eventually(() => deliveredTo(domain) === 1);
+  },
+);

@@ -24,13 +24,15 @@ interface Needs {
   peerQueues(): HoldQueue[];
   /** Whether a node has been away for long. */
   isAway(nodeId: string): boolean;
+  /** Whether a node is away, or has not answered the last heartbeats of this one. */
+  isSilent(nodeId: string): boolean;
   onUnexpected(error: unknown): void;
   /** How long a caller waits for an action. */
   withinMs?: number;
 }
 
 export const createSharedQuarantine = (needs: Needs): Quarantine => {
-  const {nodeId: ownId, heldQuery, find, peerQueues, isAway, ...common} = needs;
+  const {nodeId: ownId, heldQuery, find, peerQueues, isAway, isSilent, ...common} = needs;
   const peerOf = (nodeId: string): HoldQueue | undefined => peerQueues().find(queue => queue.nodeId === nodeId);
 
   const queueOf = async (mail: MailReference): Promise<HoldQueue> => {
@@ -49,7 +51,7 @@ export const createSharedQuarantine = (needs: Needs): Quarantine => {
 
   /** Nodes whose mail in Postfix is listed, but cannot be acted on. */
   const unreachableOf = (postfixNodes: readonly string[], {node}: HoldFilter): string[] =>
-    postfixNodes.filter(id => id !== ownId && (node === undefined || id === node) && (isAway(id) || !peerOf(id)));
+    postfixNodes.filter(id => id !== ownId && (node === undefined || id === node) && (isSilent(id) || !peerOf(id)));
 
   return {
     ...createRoutedActions({...common, routes: () => ({queueOf, detailsOf}), isAway: () => false}),

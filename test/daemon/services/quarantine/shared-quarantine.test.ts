@@ -40,6 +40,7 @@ const startThree = async (t: Teardown) => {
     find: alpha.queues.find,
     peerQueues: () => [peer],
     isAway: nodeId => test.away.includes(nodeId),
+    isSilent: nodeId => test.away.includes(nodeId),
     onUnexpected: error => {
       throw error;
     },
