@@ -18,21 +18,16 @@ import {
 export const createSharedHeldQuery = (db: Db): SharedHeldQuery => ({
   async list(filter, scope, {limit, offset}) {
     const {sql, bindings} = conditionOf(filter, scope);
-    const total = totalIn(filter, scope);
-    // Two statements at once take less time than one that joins them.
-    const [rows, [counted]] = await Promise.all([
-      query<ListedRow>(db, `SELECT node_id, ${listColumns} FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?`, [
-        ...bindings,
-        limit,
-        offset,
-      ]),
-      query<{total: number; postfix_nodes: string[]}>(
-        db,
-        `SELECT (${total.sql}) AS total, ARRAY(${postfixNodesSql}) AS postfix_nodes`,
-        total.bindings,
-      ),
-    ]);
-    return {mails: rows.map(listedMail), total: counted?.total ?? 0, postfixNodes: counted?.postfix_nodes ?? []};
+    const facts = factsOf(filter, scope);
+    // One statement, so that all is of one moment: the dashboard finds its place by the total.
+    const rows = await query<ListedRow & ListFacts>(
+      db,
+      `SELECT ${facts.sql}, node_id, ${listColumns} FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?`,
+      [...facts.bindings, ...bindings, limit, offset],
+    );
+    // A page after the end has no rows.
+    const [known] = rows.length > 0 ? rows : await query<ListFacts>(db, `SELECT ${facts.sql}`, facts.bindings);
+    return {mails: rows.map(listedMail), total: known?.total ?? 0, postfixNodes: nodesIn(known)};
   },
 
   async groups(filter, scope) {
@@ -46,11 +41,26 @@ export const createSharedHeldQuery = (db: Db): SharedHeldQuery => ({
   },
 
   async postfixNodes() {
-    return (await query<{node_id: string}>(db, postfixNodesSql)).map(({node_id}) => node_id);
+    return nodesIn((await query<Pick<ListFacts, 'postfix_nodes'>>(db, `SELECT ${postfixNodes}`))[0]);
   },
 });
 
-const postfixNodesSql = "SELECT DISTINCT node_id FROM held_mail WHERE is_held AND keeper = 'postfix' ORDER BY node_id";
+interface ListFacts {
+  total: number;
+  /** JSON; null for no nodes. As a text it is not parsed for each row. */
+  postfix_nodes: string | null;
+}
+
+const postfixNodes =
+  "(SELECT json_agg(DISTINCT node_id) FROM held_mail WHERE is_held AND keeper = 'postfix')::text AS postfix_nodes";
+
+const nodesIn = (facts: Pick<ListFacts, 'postfix_nodes'> | undefined): string[] =>
+  JSON.parse(facts?.postfix_nodes ?? '[]') as string[];
+
+const factsOf = (filter: HoldFilter, scope: AccessScope): SqlCondition => {
+  const {sql, bindings} = totalIn(filter, scope);
+  return {sql: `(${sql}) AS total, ${postfixNodes}`, bindings};
+};
 
 const order = 'ORDER BY arrived_at DESC, node_id, queue_id';
 

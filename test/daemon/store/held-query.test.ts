@@ -154,3 +154,22 @@ testStores(
     t.is((await query.list({recipient: 'b@one.test'}, {kind: 'all'}, {limit: 1, offset: 1999})).mails.length, 1);
   },
 );
+
+testStores('the total and the mails of a list are of one moment, while mail arrives', async (t, {store, heldQuery: query}) => {
+  let isOver = false;
+  const arrive = async (): Promise<void> => {
+    for (let n = 0; n < 150; n += 1) await store.transaction(async tx => tx.hold.insert([odd(n)]));
+    isOver = true;
+  };
+  const look = async (): Promise<void> => {
+    while (!isOver)
+      for (const filter of [{}, {sender: 'sender1@from.test'}]) {
+        const {mails, total} = await query.list(filter, {kind: 'all'}, {limit: 1000, offset: 0});
+        t.is(total, mails.length);
+      }
+  };
+
+  await Promise.all([arrive(), look(), look()]);
+
+  t.is((await query.list({}, {kind: 'all'}, {limit: 1, offset: 0})).total, 150);
+});
