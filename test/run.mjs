@@ -16,20 +16,20 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** The folders of each room, and how many of its files run at once: most of them wait for processes, not for the processor. */
 const rooms = {
   unit: {folders: ['shared', 'daemon', 'cli'], concurrency: 2},
-  system: {folders: ['system'], concurrency: 2},
-  cluster: {folders: ['cluster'], concurrency: 2},
-  postfix: {folders: ['postfix'], concurrency: 2},
+  system: {folders: ['system'], concurrency: 3},
+  cluster: {folders: ['cluster'], concurrency: 3},
+  postfix: {folders: ['postfix'], concurrency: 3},
   postgres: {folders: ['postgres'], concurrency: 2},
   terminal: {folders: ['terminal'], concurrency: 2},
   deploy: {folders: ['deploy'], concurrency: 2},
   fault: {folders: ['fault'], concurrency: 1},
   // The tests of behaviour again, with nodes that share a PostgreSQL.
   'on-postgres': {
-    folders: ['system', 'cluster'],
+    folders: ['system', 'cluster', 'terminal', 'postfix'],
     files:
-      /system\/(api-(?!addresses|advertise)|backends|bootstrap-key|log-lines|mail-(failures|flow|policy|tls)|mfctl-|socketmap|milter)|cluster\/(quarantine|rate-limit|stop)/,
+      /system\/(api-(?!addresses|advertise)|backends|bootstrap-key|log-lines|mail-(failures|flow|policy|rspamd|tls)|mfctl-|socketmap|milter)|cluster\/(quarantine|rate-limit|rolling|stop|trust)|terminal\/(audit|away|domains|keys|quarantine)|postfix\/(hold-queue|three-nodes)/,
     env: {TEST_STORE: 'postgres'},
-    concurrency: 2,
+    concurrency: 3,
   },
 };
 

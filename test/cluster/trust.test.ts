@@ -13,13 +13,18 @@ import {eventually} from '../helpers/eventually.ts';
 import {heartbeatOf} from '../helpers/false-peer.ts';
 import {makeToken} from '../helpers/join-attempt.ts';
 import {startNode, type TestNode} from '../helpers/node.ts';
+import {isOwnStore, storedMails} from '../helpers/node-store.ts';
 import {type Credentials, callPeer, nodeCredentials, openConnection, shownAt, tokenCredentials} from '../helpers/peer-call.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
+import {testOwnStore} from '../helpers/test-own-store.ts';
 
 const dayMs = 24 * 3600 * 1000;
 
 const nodesOf = async (node: Pick<TestNode, 'api'>): Promise<string[]> =>
   (await node.api('GET', 'cluster/status')).json.data.peers.map(({node_id}: {node_id: string}) => node_id).toSorted();
+
+/** A request of a member, and its answer: nodes that share a store have nothing to replicate. */
+const asked = isOwnStore ? {path: 'digests', status: 200} : {path: 'anything', status: 404};
 
 /** All requests that members may send. */
 const memberPaths: [method: string, path: string][] = [
@@ -52,7 +57,7 @@ test.serial(
     const old = await nodeCredentials(gamma);
     const open = await Promise.all([alpha, beta].map(async node => openConnection(node, old)));
     const kept = await Promise.all([alpha, beta].map(async node => openConnection(node, await nodeCredentials(beta))));
-    const before = await callPeer(beta, old, {path: 'digests'});
+    const before = await callPeer(beta, old, {path: asked.path});
 
     const removed = await alpha.mfctl(['cluster', 'remove', 'gamma', '--yes']);
     const ended = await Promise.race([
@@ -60,9 +65,9 @@ test.serial(
       wait(5000, 'still open'),
     ]);
 
-    t.is(before.status, 200);
+    t.is(before.status, asked.status);
     t.is(removed.code, 0, removed.stderr);
-    t.is(removed.stderr, 'removed node gamma\n');
+    t.is(removed.stderr.split('\n')[0], 'removed node gamma');
     t.is(ended, 'closed');
     t.true(
       kept.every(({isOpen}) => isOpen()),
@@ -84,7 +89,7 @@ test.serial(
     await turnedAway(t, alpha, old);
     await eventually(async () => (await nodesOf(beta)).includes('gamma'));
     await turnedAway(t, beta, old);
-    t.is((await callPeer(beta, await nodeCredentials(again), {path: 'digests'})).status, 200);
+    t.is((await callPeer(beta, await nodeCredentials(again), {path: asked.path})).status, asked.status);
   },
 );
 
@@ -138,7 +143,8 @@ test.serial('a node that is removed is told, serves nobody from then on, and kee
   await nodes.beta.stop();
   await gamma.start();
   await servesNothing(t, gamma);
-  t.true((await readdir(join(gamma.data, 'spool', 'held'), {recursive: true})).some(name => name.includes(queue_id)));
+  const kept = isOwnStore ? await readdir(join(gamma.data, 'spool', 'held'), {recursive: true}) : await storedMails(gamma.data);
+  t.true(kept.some(name => name.includes(queue_id)));
 });
 
 test.serial('a node that was away while it was removed learns it from the first that it asks', async t => {
@@ -231,7 +237,7 @@ test.serial('strangers get nothing at all, and a token nothing but to join', asy
   t.is((await callPeer(node, invented, {method: 'POST', path: 'join', body: {}})).status, 403);
 });
 
-test.serial('a node speaks for itself only', async t => {
+testOwnStore.serial('a node speaks for itself only', async t => {
   const {nodes} = await startCluster(t, {isProxied: false});
   const {alpha, beta} = nodes;
   const asBeta = await nodeCredentials(beta);
@@ -250,13 +256,13 @@ test.serial('a node speaks for itself only', async t => {
   const borrowed = await post('heartbeat', {...heartbeat, node_id: 'gamma'});
   const events = await post('events', {floor: 0, events: [{seq, event: {stamp, changes: [forged]}}]});
   const certificates = await post('certificates', requests);
-  const asked = await post('certificates', {...requests, node_id: 'gamma'});
+  const ofGamma = await post('certificates', {...requests, node_id: 'gamma'});
 
   t.is(own.status, 200);
   for (const answer of [other, borrowed, events]) t.is(answer.status, 422, JSON.stringify(answer.json));
   t.regex(events.json.error.detail, /stamps of another node/);
   t.like((await alpha.api('GET', 'auth/me')).json.data, {scope: 'full-admin'});
-  for (const answer of [certificates, asked]) {
+  for (const answer of [certificates, ofGamma]) {
     const given = new X509Certificate(answer.json.data.node_cert);
     t.deepEqual(identityIn(given.subjectAltName), {nodeId: 'beta', nodeNo: 2});
   }
@@ -361,7 +367,10 @@ test.serial('certificates that grow old are renewed over a peer, without a resta
   });
   const asAlpha = await nodeCredentials(alpha);
   const peering = (async () => {
-    while (!isOver) outcomes.push(String((await callPeer(beta, asAlpha, {path: 'digests'})).status));
+    while (!isOver) {
+      const {status} = await callPeer(beta, asAlpha, {path: asked.path});
+      outcomes.push(status === asked.status ? '200' : String(status));
+    }
   })();
 
   await eventually(async () => {

@@ -41,7 +41,7 @@ export const createApiNode = (node: TestNode, sink: SmtpSink): ApiNode => {
     return made;
   };
 
-  const description = createDescriptionCheck(node);
+  let description = createDescriptionCheck(node);
   const api: TestNode['api'] = async (method, path, request = {}) => {
     const answer = await node.api(method, path, request);
     checkAnswer(node, `${method} ${path}`, answer);
@@ -59,6 +59,10 @@ export const createApiNode = (node: TestNode, sink: SmtpSink): ApiNode => {
   return {
     ...node,
     api,
+    runWith(program) {
+      node.runWith(program);
+      description = createDescriptionCheck(node);
+    },
     sink,
     backend,
     createDomain: async fields =>
