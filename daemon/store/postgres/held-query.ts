@@ -25,9 +25,11 @@ export const createSharedHeldQuery = (db: Db): SharedHeldQuery => ({
       `SELECT ${facts.sql}, node_id, ${listColumns} FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?`,
       [...facts.bindings, ...bindings, limit, offset],
     );
-    // A page after the end has no rows.
-    const [known] = rows.length > 0 ? rows : await query<ListFacts>(db, `SELECT ${facts.sql}`, facts.bindings);
-    return {mails: rows.map(listedMail), total: known?.total ?? 0, postfixNodes: nodesIn(known)};
+    const [first] = rows;
+    if (first) return {mails: rows.map(listedMail), total: first.total, postfixNodes: nodesIn(first)};
+    // A page after the end: mail that has arrived since the first statement does not count.
+    const [later] = await query<ListFacts>(db, `SELECT ${facts.sql}`, facts.bindings);
+    return {mails: [], total: Math.min(later?.total ?? 0, offset), postfixNodes: nodesIn(later)};
   },
 
   async groups(filter, scope) {
