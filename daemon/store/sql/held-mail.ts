@@ -29,7 +29,6 @@ export const toRow = ({recipients, symbol_scores, ...mail}: NewHeldMail): HeldMa
   sender_domain: domainOf(mail.sender) ?? '',
   folded_sender: comparableAddress(mail.sender),
   folded_subject: foldSubject(mail.subject),
-  folded_recipients: foldRecipients(recipients),
   acted_at: null,
   acted_by_key_id: null,
 });

@@ -180,15 +180,19 @@ const columns = [
 export const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[]): Promise<void> => {
   if (mails.length === 0) return;
   const {dialect} = tx;
-  const names = dialect.recipients === 'rows' ? columns : [...columns, 'folded_recipients'];
+  const isColumn = dialect.recipients === 'column';
+  const names = isColumn ? [...columns, 'folded_recipients'] : columns;
+  const rows = mails.map(mail => ({...toRow(mail), ...(isColumn && {folded_recipients: foldRecipients(mail.recipients)})}));
   const adding = `${insertOwn(dialect, 'held_mail', names)} ON CONFLICT DO NOTHING RETURNING queue_id`;
-  const added = await query<Identified>(tx, adding, [dialect.json(mails.map(toRow))]);
+  const added = await query<Identified>(tx, adding, [dialect.json(rows)]);
   // Of two mails with one id, the first one was added.
   const byId = new Map(mails.toReversed().map(mail => [mail.queue_id, mail]));
   const news = added.flatMap(({queue_id}) => byId.get(queue_id) ?? []);
-  if (dialect.recipients === 'rows') {
-    const rows = news.flatMap(({queue_id, recipients}) => foldRecipients(recipients).map(recipient => ({queue_id, recipient})));
-    await query(tx, insertOwn(dialect, 'held_recipient', ['queue_id', 'recipient']), [dialect.json(rows)]);
+  if (!isColumn) {
+    const recipients = news.flatMap(mail =>
+      foldRecipients(mail.recipients).map(recipient => ({queue_id: mail.queue_id, recipient})),
+    );
+    await query(tx, insertOwn(dialect, 'held_recipient', ['queue_id', 'recipient']), [dialect.json(recipients)]);
   }
   await adjustSums(
     tx,
