@@ -5,10 +5,10 @@ import {giveToPostgres, postgresMissing} from '../helpers/postgres-programs.ts';
 import {startPostgres} from '../helpers/postgres-server.ts';
 import {mayMount, type SmallDisk, smallDisk} from '../helpers/small-disk.ts';
 import type {Fault} from './fault.ts';
-import {judged, returnOf} from './postgres-kill.ts';
+import {awayRound, lateNodes, roundsInTurn, startPostgresSite} from './postgres-site.ts';
 import type {Random} from './random.ts';
-import {type SharedDatabase, startSite} from './site.ts';
-import {createSiteRun, figuresOf, type SiteRun} from './site-run.ts';
+import type {SharedDatabase} from './site.ts';
+import {figuresOf, type SiteRun} from './site-run.ts';
 
 const mib = 1024 * 1024;
 const diskBytes = 256 * mib;
@@ -21,20 +21,18 @@ export const postgresDiskFull: Fault = {
   pass: 'nothing acknowledged is lost, back ≤ 5 s after the server',
   missing: () => postgresMissing() ?? (mayMount ? undefined : 'a tmpfs cannot be mounted here: run it as root'),
 
-  async run({rounds, owner, randomOf, say}) {
+  async run(context) {
+    const {owner} = context;
     const disk = await smallDisk(owner, diskBytes);
     await giveToPostgres(disk.path);
     const postgres = await startPostgres(owner, {dataFolder: `${disk.path}/data`, settings: {max_wal_size: '64MB'}});
-    const siteRun = createSiteRun('d', await startSite(owner, {names: ['alpha', 'beta', 'gamma'], postgres}));
-    const violations: string[] = [];
-    for (let round = 1; round <= rounds; round += 1) {
-      const wrong = await fullRound(siteRun, disk, randomOf(round));
-      violations.push(...wrong.map(line => `round ${round}: ${line}`));
-      say(`${round} of ${rounds} rounds, ${violations.length} violations`);
-    }
+    const siteRun = await startPostgresSite(owner, 'd', postgres);
+    const report = await roundsInTurn(context, async random =>
+      awayRound(siteRun, random, async () => fillUp(siteRun, disk, random)),
+    );
     const log = await postgres.log();
     const figures = {'writes refused by the disk': count(log, noSpace), 'panics of the server': count(log, /PANIC:/g)};
-    return {rounds, violations, figures: {...figures, ...figuresOf([siteRun])}};
+    return {...report, figures: {...figures, ...figuresOf([siteRun])}};
   },
 };
 
@@ -42,16 +40,10 @@ const noSpace = /No space left on device/g;
 const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0;
 
 /** A server that cannot write its log ends all connections, and itself if it cannot recover. */
-const fullRound = async (siteRun: SiteRun, disk: SmallDisk, random: Random): Promise<string[]> => {
-  const {site} = siteRun;
-  const database = site.database as SharedDatabase;
-  const {server} = database;
+const fillUp = async ({site}: SiteRun, disk: SmallDisk, random: Random): Promise<string[]> => {
+  const {server} = site.database as SharedDatabase;
   const refused = async () => count(await server.log(), noSpace);
   const before = await refused();
-
-  const traffic = siteRun.startTraffic(random);
-  await delay(random.between(100, 500));
-  database.isAway = true;
   // Mail uses up what is left.
   await disk.fill(random.pick([0, 1, 4]) * mib);
   await eventually(async () => (await refused()) > before);
@@ -62,13 +54,7 @@ const fullRound = async (siteRun: SiteRun, disk: SmallDisk, random: Random): Pro
     if (!server.isRunning()) await server.start();
     return server.query('SELECT 1').catch(() => false as const);
   });
-  const startedAt = performance.now();
-  const late = await Promise.all(site.nodes.map(async node => returnOf(site, node, startedAt)));
-  await delay(200);
-  await traffic.stop();
-  await siteRun.died([]);
-  database.isAway = false;
-  return [...late.flat(), ...(await judged(siteRun, random))];
+  return lateNodes(site);
 };
 
 /** Starts new segments of the log, as `archive_timeout` does, until the disk has no room for one. */

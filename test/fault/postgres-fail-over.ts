@@ -3,10 +3,9 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {type PostgresPair, startPostgresPair} from '../helpers/postgres-pair.ts';
 import {postgresMissing} from '../helpers/postgres-programs.ts';
 import type {Fault} from './fault.ts';
-import {judged, returnOf} from './postgres-kill.ts';
+import {awayRound, lateNodes, roundsInTurn, startPostgresSite} from './postgres-site.ts';
 import type {Random} from './random.ts';
-import {type SharedDatabase, startSite} from './site.ts';
-import {createSiteRun, figuresOf, type SiteRun} from './site-run.ts';
+import {figuresOf, type SiteRun} from './site-run.ts';
 
 /** Every so many rounds the standby vanishes, in the others the primary dies. */
 const vanishEvery = 3;
@@ -19,43 +18,28 @@ export const postgresFailOver: Fault = {
   pass: 'nothing acknowledged is lost, back ≤ 5 s after the promotion',
   missing: postgresMissing,
 
-  async run({rounds, owner, randomOf, say}) {
+  async run(context) {
+    const {owner} = context;
     const postgres = await startPostgresPair(owner);
-    const siteRun = createSiteRun('f', await startSite(owner, {names: ['alpha', 'beta', 'gamma'], postgres}));
-    const violations: string[] = [];
+    const siteRun = await startPostgresSite(owner, 'f', postgres);
     let vanished = 0;
-    for (let round = 1; round <= rounds; round += 1) {
+    const report = await roundsInTurn(context, async (random, round) => {
       const isVanishing = round % vanishEvery === 2;
       vanished += Number(isVanishing);
       const fail = isVanishing ? loseStandby : failOver;
-      const wrong = await failed(siteRun, randomOf(round), async () => fail(postgres, siteRun, randomOf(round)));
-      violations.push(...wrong.map(line => `round ${round}${isVanishing ? ' (standby)' : ''}: ${line}`));
-      if (round % 5 === 0) say(`${round} of ${rounds} rounds, ${violations.length} violations`);
-    }
-    return {rounds, violations, figures: {'fail-overs': rounds - vanished, 'standbys lost': vanished, ...figuresOf([siteRun])}};
+      const wrong = await awayRound(siteRun, random, async () => fail(postgres, siteRun, random));
+      return wrong.map(line => `${isVanishing ? 'standby' : 'primary'}: ${line}`);
+    });
+    const figures = {'fail-overs': report.rounds - vanished, 'standbys lost': vanished, ...figuresOf([siteRun])};
+    return {...report, figures};
   },
-};
-
-/** `fail` resolves once the database is there again, with a line for each node that was late. */
-const failed = async (siteRun: SiteRun, random: Random, fail: () => Promise<string[]>): Promise<string[]> => {
-  const database = siteRun.site.database as SharedDatabase;
-  const traffic = siteRun.startTraffic(random);
-  await delay(random.between(200, 800));
-  database.isAway = true;
-  const late = await fail();
-  await delay(200);
-  await traffic.stop();
-  await siteRun.died([]);
-  database.isAway = false;
-  return [...late, ...(await judged(siteRun, random))];
 };
 
 const failOver = async (postgres: PostgresPair, {site}: SiteRun): Promise<string[]> => {
   await postgres.failOver();
-  const promotedAt = performance.now();
-  const late = await Promise.all(site.nodes.map(async node => returnOf(site, node, promotedAt)));
+  const late = await lateNodes(site);
   await postgres.completePair();
-  return late.flat();
+  return late;
 };
 
 /** The waits are shorter and longer than those of the nodes. */
@@ -63,6 +47,5 @@ const loseStandby = async (postgres: PostgresPair, {site}: SiteRun, random: Rand
   await postgres.loseStandby();
   await delay(random.between(500, 14_000));
   await postgres.completePair();
-  const completeAt = performance.now();
-  return (await Promise.all(site.nodes.map(async node => returnOf(site, node, completeAt)))).flat();
+  return lateNodes(site);
 };

@@ -5,10 +5,9 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {postgresMissing} from '../helpers/postgres-programs.ts';
 import {startPostgres} from '../helpers/postgres-server.ts';
 import type {Fault} from './fault.ts';
-import {judged} from './postgres-kill.ts';
+import {judged, roundsInTurn, startPostgresSite} from './postgres-site.ts';
 import type {Random} from './random.ts';
-import {startSite} from './site.ts';
-import {createSiteRun, figuresOf, type SiteRun} from './site-run.ts';
+import {figuresOf, type SiteRun} from './site-run.ts';
 
 /** What docs/postgres.md says to back up. */
 const backup = ['mfd.yaml', 'node.json', 'tls'];
@@ -21,16 +20,11 @@ export const postgresFolder: Fault = {
   pass: 'nothing acknowledged is lost, ready again ≤ 5 s',
   missing: postgresMissing,
 
-  async run({rounds, owner, randomOf, say}) {
-    const postgres = await startPostgres(owner);
-    const siteRun = createSiteRun('l', await startSite(owner, {names: ['alpha', 'beta', 'gamma'], postgres}));
-    const violations: string[] = [];
-    for (let round = 1; round <= rounds; round += 1) {
-      const wrong = await lossRound(siteRun, randomOf(round));
-      violations.push(...wrong.map(line => `round ${round}: ${line}`));
-      if (round % 10 === 0) say(`${round} of ${rounds} rounds, ${violations.length} violations`);
-    }
-    return {rounds, violations, figures: figuresOf([siteRun])};
+  async run(context) {
+    const {owner} = context;
+    const siteRun = await startPostgresSite(owner, 'l', await startPostgres(owner));
+    const report = await roundsInTurn(context, async random => lossRound(siteRun, random));
+    return {...report, figures: figuresOf([siteRun])};
   },
 };
 

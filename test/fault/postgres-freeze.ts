@@ -7,12 +7,11 @@ import {postgresMissing} from '../helpers/postgres-programs.ts';
 import {startPostgres} from '../helpers/postgres-server.ts';
 import type {Fault} from './fault.ts';
 import {freeze} from './freeze.ts';
-import {judged, returnOf} from './postgres-kill.ts';
+import {judged, lateNodes, startPostgresSite} from './postgres-site.ts';
 import type {Random} from './random.ts';
-import {type SharedDatabase, startSite} from './site.ts';
-import {createSiteRun, figuresOf, type SiteRun} from './site-run.ts';
+import type {SharedDatabase} from './site.ts';
+import {figuresOf, type SiteRun} from './site-run.ts';
 
-const names = ['alpha', 'beta', 'gamma'];
 const mostTries = 20;
 
 interface Figures {
@@ -30,10 +29,7 @@ export const postgresFreeze: Fault = {
 
   async run({rounds, isShort, owner, randomOf, say}) {
     const siteRuns = await Promise.all(
-      (isShort ? ['z0'] : ['z0', 'z1']).map(async name => {
-        const postgres = await startPostgres(owner);
-        return createSiteRun(name, await startSite(owner, {names, postgres}));
-      }),
+      (isShort ? ['z0'] : ['z0', 'z1']).map(async name => startPostgresSite(owner, name, await startPostgres(owner))),
     );
     const figures: Figures = {givenBack: 0};
     const violations: string[] = [];
@@ -76,7 +72,7 @@ const freezeRound = async (siteRun: SiteRun, random: Random, figures: Figures): 
   await delay(random.between(300, 1000));
   process.kill(frozen.pid(), 'SIGCONT');
   const thawedAt = performance.now();
-  const late = (await Promise.all(site.nodes.map(async node => returnOf(site, node, thawedAt)))).flat();
+  const late = await lateNodes(site, thawedAt);
   await delay(200);
   await Promise.all([beforeStopped, after.stop()]);
   // Kept connections were idle for too long, and are closed just as the next request comes.

@@ -5,7 +5,7 @@ import type {HeldMail} from '../../shared/held-mail.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
 import type {Owner} from './daemon.ts';
 import {type ApiAnswer, type NodeOptions, startNode, type TestNode} from './node.ts';
-import {isOwnStore, storedMails} from './node-store.ts';
+import {keptMails} from './node-store.ts';
 import {type Reply, sendMail} from './smtp-client.ts';
 import {type SinkOptions, type SmtpSink, startSmtpSink} from './smtp-sink.ts';
 
@@ -99,8 +99,7 @@ export const startMailNode = async (owner: Owner, options: MailNodeOptions = {})
       return body;
     },
     act: async (action, mail) => node.api('POST', `${path(mail)}/${action}`),
-    spooled: async folder =>
-      folder === 'held' && !isOwnStore ? storedMails(node.data) : readdir(join(node.data, 'spool', folder)),
+    spooled: async folder => (folder === 'held' ? keptMails(node.data) : readdir(join(node.data, 'spool', folder))),
   };
 };
 

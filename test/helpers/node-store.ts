@@ -1,7 +1,7 @@
 // The make of the store that test nodes use. With TEST_STORE=postgres the tests of behaviour run with one PostgreSQL for all nodes
 // of a cluster: a server for each owner, and a database for each cluster. The runner skips them all where there is no PostgreSQL;
 // tests that give a server of their own are made with testWithPostgres.
-import {readFile} from 'node:fs/promises';
+import {readdir, readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import pg from 'pg';
 import {parse} from 'yaml';
@@ -65,10 +65,11 @@ const queryStore = async <Row extends pg.QueryResultRow>(data: string, sql: stri
   }
 };
 
-/** The queue ids of all mails whose bytes are in the shared store of the node in this folder. */
-export const storedMails = async (data: string): Promise<string[]> => {
+/** The queue ids of all mails whose bytes are kept in the spool of the node in this folder, or in the store that it shares. */
+export const keptMails = async (data: string): Promise<string[]> => {
   const sql = 'SELECT DISTINCT queue_id FROM held_body ORDER BY queue_id';
-  return ((await queryStore<{queue_id: string}>(data, sql)) ?? []).map(({queue_id}) => queue_id);
+  const rows = await queryStore<{queue_id: string}>(data, sql);
+  return rows ? rows.map(({queue_id}) => queue_id) : readdir(join(data, 'spool', 'held'));
 };
 
 /** The hash of the configuration in the store that the node in this folder shares with others; undefined for any other node. */

@@ -35,6 +35,7 @@ export const packageMissing =
   programsMissing(ownPrograms, systemPath) ??
   (mayScratch ? undefined : 'needs root with an overlay') ??
   (await packagesMissing());
+
 /** The package is built first; it is in /mnt of the system, and not installed. */
 export const startWithPackage = async (owner: Owner): Promise<{system: ScratchSystem; file: string}> => {
   const folder = await testFolder(owner);

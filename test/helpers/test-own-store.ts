@@ -1,4 +1,4 @@
-// Tests of the files of a node's own store, which a node on PostgreSQL does not have.
+// Tests of a node's own store, of its files and of what is replicated to it: a node on PostgreSQL has neither.
 import test from 'ava';
 import {isOwnStore} from './node-store.ts';
 
