@@ -107,7 +107,8 @@ testWithPostgres('without its database a node takes no mail and answers 503, and
 
   const began = performance.now();
   await postgres.start();
-  await eventually(async () => (await beta.api('GET', 'domains')).status === 200 && (await metric(beta, 'readyz')) === 200);
+  for (const node of [alpha, beta])
+    await eventually(async () => (await node.api('GET', 'domains')).status === 200 && (await metric(node, 'readyz')) === 200);
   t.is((await send()).reply.code, 250);
   t.true(performance.now() - began < 8000);
   t.is((await listed(alpha)).length, 1);
