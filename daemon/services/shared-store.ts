@@ -12,7 +12,7 @@ import type {HeldMailPage} from './quarantine/stored-mail.ts';
 /** Held mail of all nodes, those that are gone as well. */
 export interface SharedHeldQuery {
   /** Ordered by arrival, newest first, then by node and queue id. */
-  list(filter: HoldFilter, scope: AccessScope, page: Page): Promise<HeldMailPage & {postfixNodes: string[]}>;
+  list(filter: HoldFilter, scope: AccessScope, page: Page): Promise<HeldMailPage>;
   groups(filter: HoldFilter, scope: AccessScope): Promise<SummaryGroup[]>;
   /** The nodes that have held mail in Postfix. */
   postfixNodes(): Promise<string[]>;

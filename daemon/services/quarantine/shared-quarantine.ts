@@ -57,7 +57,7 @@ export const createSharedQuarantine = (needs: Needs): Quarantine => {
     ...createRoutedActions({...common, routes: () => ({queueOf, detailsOf}), isAway: () => false}),
 
     async list({reach}, filter, page) {
-      const {postfixNodes, ...result} = await heldQuery.list(filter, reach, page);
+      const [result, postfixNodes] = await Promise.all([heldQuery.list(filter, reach, page), heldQuery.postfixNodes()]);
       return {result, unreachable: unreachableOf(postfixNodes, filter)};
     },
 

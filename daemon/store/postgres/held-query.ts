@@ -18,18 +18,18 @@ import {
 export const createSharedHeldQuery = (db: Db): SharedHeldQuery => ({
   async list(filter, scope, {limit, offset}) {
     const {sql, bindings} = conditionOf(filter, scope);
-    const facts = factsOf(filter, scope);
+    const total = totalIn(filter, scope);
     // One statement, so that all is of one moment: the dashboard finds its place by the total.
-    const rows = await query<ListedRow & ListFacts>(
+    const rows = await query<ListedRow & Total>(
       db,
-      `SELECT ${facts.sql}, node_id, ${listColumns} FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?`,
-      [...facts.bindings, ...bindings, limit, offset],
+      `SELECT (${total.sql}) AS total, node_id, ${listColumns} FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?`,
+      [...total.bindings, ...bindings, limit, offset],
     );
     const [first] = rows;
-    if (first) return {mails: rows.map(listedMail), total: first.total, postfixNodes: nodesIn(first)};
+    if (first) return {mails: rows.map(listedMail), total: first.total};
     // A page after the end: mail that has arrived since the first statement does not count.
-    const [later] = await query<ListFacts>(db, `SELECT ${facts.sql}`, facts.bindings);
-    return {mails: [], total: Math.min(later?.total ?? 0, offset), postfixNodes: nodesIn(later)};
+    const [later] = await query<Total>(db, `SELECT (${total.sql}) AS total`, total.bindings);
+    return {mails: [], total: Math.min(later?.total ?? 0, offset)};
   },
 
   async groups(filter, scope) {
@@ -43,26 +43,14 @@ export const createSharedHeldQuery = (db: Db): SharedHeldQuery => ({
   },
 
   async postfixNodes() {
-    return nodesIn((await query<Pick<ListFacts, 'postfix_nodes'>>(db, `SELECT ${postfixNodes}`))[0]);
+    const sql = "SELECT DISTINCT node_id FROM held_mail WHERE is_held AND keeper = 'postfix'";
+    return (await query<{node_id: string}>(db, sql)).map(({node_id}) => node_id);
   },
 });
 
-interface ListFacts {
+interface Total {
   total: number;
-  /** JSON; null for no nodes. As a text it is not parsed for each row. */
-  postfix_nodes: string | null;
 }
-
-const postfixNodes =
-  "(SELECT json_agg(DISTINCT node_id) FROM held_mail WHERE is_held AND keeper = 'postfix')::text AS postfix_nodes";
-
-const nodesIn = (facts: Pick<ListFacts, 'postfix_nodes'> | undefined): string[] =>
-  JSON.parse(facts?.postfix_nodes ?? '[]') as string[];
-
-const factsOf = (filter: HoldFilter, scope: AccessScope): SqlCondition => {
-  const {sql, bindings} = totalIn(filter, scope);
-  return {sql: `(${sql}) AS total, ${postfixNodes}`, bindings};
-};
 
 const order = 'ORDER BY arrived_at DESC, node_id, queue_id';
 
