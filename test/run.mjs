@@ -20,7 +20,7 @@ const rooms = {
   cluster: {folders: ['cluster'], concurrency: 3},
   postfix: {folders: ['postfix'], concurrency: 3},
   postgres: {folders: ['postgres'], concurrency: 2},
-  terminal: {folders: ['terminal'], concurrency: 2},
+  terminal: {folders: ['terminal'], concurrency: 3},
   deploy: {folders: ['deploy'], concurrency: 2},
   fault: {folders: ['fault'], concurrency: 1},
   // The tests of behaviour again, with nodes that share a PostgreSQL.
@@ -78,10 +78,10 @@ const bundle = async (files, outdir) =>
   });
 
 /** See test/helpers/prepared-node.ts. No program ever listens on these ports. */
-const prepareNode = async folder => {
+const prepareNode = async (folder, initOptions) => {
   const listens = ['api', 'cluster', 'metrics', 'smtp'].flatMap((name, i) => [`--${name}-listen`, `127.0.0.1:6500${i}`]);
   const env = {...process.env, XDG_CONFIG_HOME: join(folder, 'config')};
-  const args = [join(root, 'bin/mfd'), 'init', '--json', '--data', join(folder, 'data'), ...listens];
+  const args = [join(root, 'bin/mfd'), 'init', '--json', '--data', join(folder, 'data'), ...listens, ...initOptions];
   const {stdout} = await promisify(execFile)(process.execPath, args, {env});
   await writeFile(join(folder, 'report.json'), stdout);
   return folder;
@@ -99,22 +99,31 @@ if (named.length === 0) {
   process.exit(2);
 }
 
-if (rooms[named[0]]?.env?.TEST_STORE && !['/usr/lib/postgresql', '/usr/bin/pg_ctl'].some(path => existsSync(path))) {
-  console.log(`PostgreSQL is not installed: the room ${named[0]} is skipped`);
+const isOnPostgres = (rooms[named[0]]?.env ?? process.env).TEST_STORE === 'postgres';
+if (isOnPostgres && !['/usr/lib/postgresql', '/usr/bin/pg_ctl'].some(path => existsSync(path))) {
+  console.log(`PostgreSQL is not installed: ${named.join(' ')}: skipped`);
   process.exit(0);
 }
 
 await mkdir(join(root, 'build'), {recursive: true});
 const folder = await mkdtemp(join(root, 'build/tests-'));
+let postgres;
 try {
-  await bundle(named.flatMap(filesOf), folder);
+  await bundle([...named.flatMap(filesOf), ...(isOnPostgres ? ['test/helpers/room-postgres.ts'] : [])], folder);
+  if (isOnPostgres) postgres = await (await import(join(folder, 'helpers/room-postgres.mjs'))).startRoomPostgres();
+  const env = {
+    ...process.env,
+    ...rooms[named[0]]?.env,
+    TEST_PREPARED_NODE: await prepareNode(join(folder, 'node'), postgres?.initOptions ?? []),
+    ...(postgres && {TEST_POSTGRES: JSON.stringify(postgres.address)}),
+  };
   const concurrency = Math.min(...named.map(name => rooms[name]?.concurrency ?? 2));
   const args = [`--concurrency=${concurrency}`, ...options.slice(1), `${folder.slice(root.length)}/**/*.test.mjs`];
-  const env = {...process.env, ...rooms[named[0]]?.env, TEST_PREPARED_NODE: await prepareNode(join(folder, 'node'))};
   const ava = spawn(join(root, 'node_modules/.bin/ava'), args, {cwd: root, env, stdio: 'inherit'});
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => ava.kill(signal));
   const [status] = await once(ava, 'exit');
   process.exitCode = status ?? 1;
 } finally {
+  await postgres?.end();
   await rm(folder, {recursive: true, force: true});
 }

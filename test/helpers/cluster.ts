@@ -139,7 +139,7 @@ const foundOrJoin = async (
   if (!founder) return makeNode(['init', ...args, ...(await initStore(owner, postgres))], made);
   const {status, json, body} = await founder.api('POST', 'cluster/tokens', {body: {}});
   if (status !== 201) throw new Error(`POST /cluster/tokens: ${status} ${body}`);
-  const joined = await makeNode(['join', json.data.token, ...args, ...(await joinStore(owner, postgres))], made);
+  const joined = await makeNode(['join', json.data.token, ...args, ...joinStore(postgres)], made);
   // The keys of the cluster are valid on every node; a node that joins creates no keys.
   return {...joined, api_key: founder.api_key};
 };

@@ -1,35 +1,45 @@
 // The make of the store that test nodes use. With TEST_STORE=postgres the tests of behaviour run with one PostgreSQL for all nodes
-// of a cluster: a server for each owner, and a database for each cluster. The runner skips them all where there is no PostgreSQL;
-// tests that give a server of their own are made with testWithPostgres.
+// of a cluster: the runner starts a server for all tests, and each cluster has a database of its own on it. The runner skips them
+// all where there is no PostgreSQL; tests that give a server of their own are made with testWithPostgres.
 import {readdir, readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import pg from 'pg';
 import {parse} from 'yaml';
 import type {Owner} from './daemon.ts';
-import {type PostgresServer, startPostgres} from './postgres-server.ts';
+import {databasesAt, type PostgresAddress, type PostgresDatabases} from './postgres-server.ts';
 
 /** Whether nodes of tests that do not say otherwise have a database of their own. */
 export const isOwnStore = process.env.TEST_STORE !== 'postgres';
 
-const servers = new WeakMap<Owner, Promise<PostgresServer>>();
+/** The server that the runner has started. */
+const usual = isOwnStore ? undefined : databasesAt(JSON.parse(process.env.TEST_POSTGRES ?? '') as PostgresAddress);
 
-const usual = async (owner: Owner): Promise<PostgresServer | undefined> => {
-  if (isOwnStore) return undefined;
-  const server = servers.get(owner) ?? startPostgres(owner);
-  servers.set(owner, server);
-  return server;
+/** A new database on the server of all tests; deleted with its owner, whose nodes have ended by then. */
+const ownDatabase = async (owner: Owner, server: PostgresDatabases, template?: string) => {
+  const database = await server.createDatabase(undefined, template);
+  owner.teardown(async () => void (await server.query(`DROP DATABASE ${database.name} WITH (FORCE)`)));
+  return database;
 };
 
 /** Options of `mfd init` for a new cluster on `given`. */
-export const initStore = async (owner: Owner, given?: PostgresServer): Promise<string[]> => {
-  const server = given ?? (await usual(owner));
-  return server ? ['--store-url', (await server.createDatabase()).url, '--store-password-file', server.passwordFile] : [];
+export const initStore = async (owner: Owner, given?: PostgresDatabases): Promise<string[]> => {
+  const server = given ?? usual;
+  if (!server) return [];
+  const {url} = server === usual ? await ownDatabase(owner, server) : await server.createDatabase();
+  return ['--store-url', url, '--store-password-file', server.passwordFile];
 };
 
 /** Options of `mfd join`: the token names the store, and the password never travels. */
-export const joinStore = async (owner: Owner, given?: PostgresServer): Promise<string[]> => {
-  const server = given ?? (await usual(owner));
+export const joinStore = (given?: PostgresDatabases): string[] => {
+  const server = given ?? usual;
   return server ? ['--store-password-file', server.passwordFile] : [];
+};
+
+/** The name of a new database with what the node in this folder has in its own, which is not running. */
+export const copyStore = async (owner: Owner, data: string): Promise<{from: string; to: string} | undefined> => {
+  if (!usual) return undefined;
+  const from = await databaseOf(data);
+  return {from, to: (await ownDatabase(owner, usual, from)).name};
 };
 
 interface SharedStoreKeys {

@@ -7,7 +7,7 @@ import {parse, stringify} from 'yaml';
 import {type ApiAnswer, type ApiRequest, callApi} from './api-call.ts';
 import {type Daemon, type Owner, startDaemon} from './daemon.ts';
 import type {Host} from './network.ts';
-import {initStore, isOwnStore} from './node-store.ts';
+import {initStore} from './node-store.ts';
 import {freePort} from './ports.ts';
 import type {PostgresServer} from './postgres-server.ts';
 import {copyPreparedNode} from './prepared-node.ts';
@@ -79,7 +79,7 @@ export const startNode = async (owner: Owner, options: NodeOptions = {}): Promis
   const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env};
   const {config, ...special} = options;
   const isUsual = Object.values(special).every(option => option === undefined);
-  const prepared = isUsual && isOwnStore ? await copyPreparedNode<NodeReport>(data, xdgConfigHome) : undefined;
+  const prepared = isUsual ? await copyPreparedNode<NodeReport>(owner, {data, xdgConfigHome}) : undefined;
   const report =
     prepared ??
     (await makeNode(['init', '--data', data, ...(await initStore(owner, options.postgres))], {env, program: options.program}));

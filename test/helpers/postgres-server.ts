@@ -30,24 +30,32 @@ interface PostgresDatabase {
   socketUrl: string;
 }
 
-export interface PostgresServer extends PostgresProcess {
-  host: string;
+/** How to reach a server. */
+export interface PostgresAddress {
   port: number;
   /** The folder with the Unix socket. */
   socketFolder: string;
+  /** Contains the password and a line feed, mode 0600. */
+  passwordFile: string;
+}
+
+/** What a server has, whoever started it. */
+export interface PostgresDatabases extends PostgresAddress {
+  host: string;
   /** The superuser. Its password has characters that URLs, SQL and shells treat specially. */
   user: string;
   password: string;
-  /** Contains the password and a line feed, mode 0600. */
-  passwordFile: string;
-  /** The authority of its certificate; undefined without TLS. */
-  caFile: string | undefined;
-  /** An empty one, with a random name by default. */
-  createDatabase(name?: string): Promise<PostgresDatabase>;
+  /** An empty one, or a copy of another that nobody is connected to; with a random name by default. */
+  createDatabase(name?: string, template?: string): Promise<PostgresDatabase>;
   /** A connection of the superuser, which the caller ends. */
   connect(database?: string): Promise<pg.Client>;
   /** Resolves with the rows; runs as the superuser, on a connection of its own. */
   query<Row extends pg.QueryResultRow>(sql: string, options?: {database?: string; values?: unknown[]}): Promise<Row[]>;
+}
+
+export interface PostgresServer extends PostgresDatabases, PostgresProcess {
+  /** The authority of its certificate; undefined without TLS. */
+  caFile: string | undefined;
   /** `attributes` are in SQL, such as `CREATEDB`. */
   createRole(name: string, password: string, attributes?: string): Promise<void>;
   log(): Promise<string>;
@@ -76,22 +84,6 @@ export const startPostgres = async (owner: Owner, options: PostgresOptions = {})
   const settings = {listen_addresses: host, port, unix_socket_directories: folder, ...usualSettings, ...tls, ...options.settings};
   await appendFile(join(dataFolder, 'postgresql.conf'), lines(settings));
 
-  const log = async () => readFile(logFile, 'utf8');
-  const connect: PostgresServer['connect'] = async (database = 'postgres') => {
-    const client = new pg.Client({host: folder, port, user, password, database, ssl: false, connectionTimeoutMillis: 30_000});
-    // What is under way on it rejects when the server ends; without a listener the event would end the process.
-    client.on('error', () => {});
-    await client.connect();
-    return client;
-  };
-  const query: PostgresServer['query'] = async (sql, {database, values = []} = {}) => {
-    const client = await connect(database);
-    try {
-      return (await client.query(sql, values)).rows;
-    } finally {
-      await client.end();
-    }
-  };
   const server = createPostgresProcess({folder, dataFolder, logFile});
   owner.teardown(async () => {
     await server.thaw();
@@ -99,30 +91,56 @@ export const startPostgres = async (owner: Owner, options: PostgresOptions = {})
   });
   await server.start();
 
+  const databases = databasesAt({port, socketFolder: folder, passwordFile});
   return {
+    ...databases,
+    caFile,
+    async createRole(name, rolePassword, attributes = '') {
+      const sql = `CREATE ROLE ${pg.escapeIdentifier(name)} LOGIN PASSWORD ${pg.escapeLiteral(rolePassword)} ${attributes}`;
+      await databases.query(sql);
+    },
+    ...server,
+    log: async () => readFile(logFile, 'utf8'),
+  };
+};
+
+export const databasesAt = (address: PostgresAddress): PostgresDatabases => {
+  const {port, socketFolder} = address;
+  const connect: PostgresDatabases['connect'] = async (database = 'postgres') => {
+    const client = new pg.Client({
+      ...{host: socketFolder, port, user, password, database},
+      ssl: false,
+      connectionTimeoutMillis: 30_000,
+    });
+    // What is under way on it rejects when the server ends; without a listener the event would end the process.
+    client.on('error', () => {});
+    await client.connect();
+    return client;
+  };
+  const query: PostgresDatabases['query'] = async (sql, {database, values = []} = {}) => {
+    const client = await connect(database);
+    try {
+      return (await client.query(sql, values)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  return {
+    ...address,
     host,
-    port,
-    socketFolder: folder,
     user,
     password,
-    passwordFile,
-    caFile,
-    async createDatabase(name = `test_${randomUUID().replaceAll('-', '')}`) {
-      await query(`CREATE DATABASE ${pg.escapeIdentifier(name)} TEMPLATE template0`);
+    async createDatabase(name = `test_${randomUUID().replaceAll('-', '')}`, template = 'template0') {
+      await query(`CREATE DATABASE ${pg.escapeIdentifier(name)} TEMPLATE ${pg.escapeIdentifier(template)}`);
       const path = encodeURIComponent(name);
       return {
         name,
         url: `postgres://${user}@${host}:${port}/${path}`,
-        socketUrl: `postgres:///${path}?host=${folder}&port=${port}&user=${user}`,
+        socketUrl: `postgres:///${path}?host=${socketFolder}&port=${port}&user=${user}`,
       };
     },
     connect,
     query,
-    async createRole(name, rolePassword, attributes = '') {
-      await query(`CREATE ROLE ${pg.escapeIdentifier(name)} LOGIN PASSWORD ${pg.escapeLiteral(rolePassword)} ${attributes}`);
-    },
-    ...server,
-    log,
   };
 };
 

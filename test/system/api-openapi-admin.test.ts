@@ -141,7 +141,8 @@ test('every status that is described for the operations that are not curated com
   }
   const full = await node().createDomain();
   const tooMany = Array.from({length: maxFilters + 1});
-  await inParallel(tooMany, 20, () => ask('POST', `domains/${full.id}/filters`, {body: filter}));
+  // Changes of one domain take turns; who waits too long for theirs is told to come again.
+  await inParallel(tooMany, 4, () => ask('POST', `domains/${full.id}/filters`, {body: filter}));
 
   await ask('GET', 'mail/quarantine/summary');
   const [released, discarded, many] = [held[0], held[1], held.slice(2)] as [(typeof held)[0], (typeof held)[0], typeof held];
