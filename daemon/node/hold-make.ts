@@ -10,7 +10,10 @@ import type {Job} from './jobs.ts';
 import type {followPeers} from './peer-clients.ts';
 
 /** Clients of the other nodes. */
-type Others = Pick<ReturnType<typeof followPeers>, 'queues' | 'ask' | 'isAway' | 'isSilent'>;
+type Others = Pick<ReturnType<typeof followPeers>, 'queues' | 'ask' | 'isAway' | 'isSilent'> & {
+  /** Nodes with held mail in their Postfix, where all nodes share a store. */
+  postfixNodes(): readonly string[];
+};
 
 /** What a hold queue of either make has. */
 export interface Hold {

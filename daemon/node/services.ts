@@ -54,7 +54,7 @@ export const createServices = (base: Base, cluster: Cluster) => {
     limits: createClusterRateLimits({limiter, sendHeartbeats: links.sendHeartbeats}),
     domains,
     domainParts: createDomainParts({store, configuration, domains}),
-    quarantine: mail.openQuarantine(others),
+    quarantine: mail.openQuarantine({...others, postfixNodes: () => presences?.postfixNodes() ?? []}),
     cluster: createCluster({
       config: cluster.config,
       ...(presences && {presences}),

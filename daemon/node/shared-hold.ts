@@ -40,6 +40,7 @@ export const openSharedHold = (
         heldQuery: store.heldQuery,
         find: queues.find,
         peerQueues: others.queues,
+        postfixNodes: others.postfixNodes,
         isAway: others.isAway,
         isSilent: others.isSilent,
         onUnexpected: error => log.error({err: error}, 'quarantine action failed'),

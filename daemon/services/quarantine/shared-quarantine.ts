@@ -17,11 +17,13 @@ export interface FoundQueue {
 interface Needs {
   /** This node. */
   nodeId: string;
-  heldQuery: SharedHeldQuery;
+  heldQuery: Omit<SharedHeldQuery, 'postfixNodes'>;
   /** Throws a Fault `unknown_node`. */
   find(mail: MailReference): Promise<FoundQueue>;
   /** The hold queues of the other nodes, asked over the network. */
   peerQueues(): HoldQueue[];
+  /** The nodes that have held mail in their Postfix. */
+  postfixNodes(): readonly string[];
   /** Whether a node has been away for long. */
   isAway(nodeId: string): boolean;
   /** Whether a node is away, or has not answered the last heartbeats of this one. */
@@ -32,7 +34,7 @@ interface Needs {
 }
 
 export const createSharedQuarantine = (needs: Needs): Quarantine => {
-  const {nodeId: ownId, heldQuery, find, peerQueues, isAway, isSilent, ...common} = needs;
+  const {nodeId: ownId, heldQuery, find, peerQueues, postfixNodes, isAway, isSilent, ...common} = needs;
   const peerOf = (nodeId: string): HoldQueue | undefined => peerQueues().find(queue => queue.nodeId === nodeId);
 
   const queueOf = async (mail: MailReference): Promise<HoldQueue> => {
@@ -50,20 +52,18 @@ export const createSharedQuarantine = (needs: Needs): Quarantine => {
   const detailsOf = async (mail: MailReference): Promise<HoldQueue> => (await find(mail)).queue;
 
   /** Nodes whose mail in Postfix is listed, but cannot be acted on. */
-  const unreachableOf = (postfixNodes: readonly string[], {node}: HoldFilter): string[] =>
-    postfixNodes.filter(id => id !== ownId && (node === undefined || id === node) && (isSilent(id) || !peerOf(id)));
+  const unreachableOf = ({node}: HoldFilter): string[] =>
+    postfixNodes().filter(id => id !== ownId && (node === undefined || id === node) && (isSilent(id) || !peerOf(id)));
 
   return {
     ...createRoutedActions({...common, routes: () => ({queueOf, detailsOf}), isAway: () => false}),
 
     async list({reach}, filter, page) {
-      const [result, postfixNodes] = await Promise.all([heldQuery.list(filter, reach, page), heldQuery.postfixNodes()]);
-      return {result, unreachable: unreachableOf(postfixNodes, filter)};
+      return {result: await heldQuery.list(filter, reach, page), unreachable: unreachableOf(filter)};
     },
 
     async summary({reach}, filter) {
-      const [groups, postfixNodes] = await Promise.all([heldQuery.groups(filter, reach), heldQuery.postfixNodes()]);
-      return {result: summaryOf(groups), unreachable: unreachableOf(postfixNodes, filter)};
+      return {result: summaryOf(await heldQuery.groups(filter, reach)), unreachable: unreachableOf(filter)};
     },
   };
 };

@@ -1,3 +1,4 @@
+import {createPresences} from '../../../../daemon/services/cluster/presences.ts';
 import {createSharedQuarantine} from '../../../../daemon/services/quarantine/shared-quarantine.ts';
 import type {HoldQueue} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {Fault} from '../../../../shared/fault.ts';
@@ -34,18 +35,21 @@ const startThree = async (t: Teardown) => {
       return beta.queues.own.act(action, queueId, actor);
     },
   };
+  const {postfixNodes, refresh} = createPresences({store: alpha.store, monotonic: () => performance.now()});
+  await refresh();
   const quarantine = createSharedQuarantine({
     nodeId: 'alpha',
     heldQuery: alpha.store.heldQuery,
     find: alpha.queues.find,
     peerQueues: () => [peer],
+    postfixNodes,
     isAway: nodeId => test.away.includes(nodeId),
     isSilent: nodeId => test.away.includes(nodeId),
     onUnexpected: error => {
       throw error;
     },
   });
-  return Object.assign(test, {quarantine});
+  return Object.assign(test, {quarantine, refresh});
 };
 
 const codeOf = async (work: Promise<unknown>) =>
@@ -57,8 +61,9 @@ const codeOf = async (work: Promise<unknown>) =>
 testWithPostgres(
   'one list has the mail of all nodes, removed ones too, and no node has to answer for its mail in the store',
   async t => {
-    const {quarantine, beta, away} = await startThree(t);
+    const {quarantine, beta, away, refresh} = await startThree(t);
     await beta.store.transaction(async tx => tx.hold.forget('Mail000003'));
+    await refresh();
     away.push('beta');
 
     const {result, unreachable} = await quarantine.list(operator, {}, page);
