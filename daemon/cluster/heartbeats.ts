@@ -13,8 +13,8 @@ interface Needs {
   intervalMs: number;
   /** A text that changes with everything that peers should receive within a second: counted requests, changed configuration. */
   news(): string;
-  /** Called with the last event of this node that the peer has applied, and with the heartbeat that was sent to it. */
-  onAnswer(appliedOfUs: number, reply: Heartbeat): void;
+  /** Called with the last event of this node that the peer has applied, with the heartbeat that was sent to it, and when. */
+  onAnswer(appliedOfUs: number, reply: Heartbeat, askedAtMs: number): void;
   onFailure(error: unknown): void;
   /** When the last heartbeat of the peer was received, by `performance.now()`. */
   heardAtMs(): number | undefined;
@@ -33,7 +33,8 @@ export const startHeartbeats = ({peer, exchange, intervalMs, news, onAnswer, onF
   let misses = 0;
 
   const send = async (): Promise<boolean> => {
-    sentAt = performance.now();
+    const askedAtMs = performance.now();
+    sentAt = askedAtMs;
     const current = news();
     try {
       const {heartbeat, usesUpTo} = await exchange.heartbeat(peer.nodeNo, usesSent);
@@ -47,7 +48,7 @@ export const startHeartbeats = ({peer, exchange, intervalMs, news, onAnswer, onF
       usesSent = usesUpTo;
       newsSent = current;
       await exchange.receiveHeartbeat(peer, reply);
-      if (!isStopped) onAnswer(reply.applied[nodeNo] ?? 0, heartbeat);
+      if (!isStopped) onAnswer(reply.applied[nodeNo] ?? 0, heartbeat, askedAtMs);
       return true;
     } catch (error) {
       misses += 1;

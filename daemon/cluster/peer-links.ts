@@ -98,9 +98,9 @@ const startLink = (needs: Needs, peer: Peer) => {
     news,
     nodeNo,
     heardAtMs: () => peerStates.heardAtMs(peer.nodeNo),
-    onAnswer(appliedOfUs, reply) {
+    onAnswer(appliedOfUs, reply, askedAtMs) {
       failures.worked();
-      peerStates.answered(peer.nodeNo);
+      peerStates.answered(peer.nodeNo, askedAtMs);
       limiter.answered(peer.nodeNo, reply.key_counts);
       work?.reportedApplied(appliedOfUs);
     },

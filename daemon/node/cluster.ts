@@ -41,8 +41,10 @@ export type OpenCluster = (base: ClusterBase, version: string, closers: Closers)
 
 /** How long a starting node waits for the others before it opens its listeners. */
 export const greetingMs = 3000;
-/** How long a stopping node waits for the others. */
+/** How long a stopping node waits for the others to take its last changes. */
 export const farewellMs = 500;
+/** How long it waits for them to hear that it stops, which should reach those under load as well. */
+export const goodbyeMs = 2000;
 
 /** What every cluster starts with. */
 export const openPeers = ({config, storage: {nodeNo}, records, trust, now}: ClusterBase, closers: Closers) => {

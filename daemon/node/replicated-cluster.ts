@@ -15,7 +15,16 @@ import type {RateLimiter} from '../services/access/rate-limit.ts';
 import {createRefusals} from '../services/cluster/refusals.ts';
 import type {NodeStore} from '../services/node-store.ts';
 import type {Closers} from './closers.ts';
-import {type Cluster, type ClusterBase, type ClusterLinks, createNews, farewellMs, greetingMs, openPeers} from './cluster.ts';
+import {
+  type Cluster,
+  type ClusterBase,
+  type ClusterLinks,
+  createNews,
+  farewellMs,
+  goodbyeMs,
+  greetingMs,
+  openPeers,
+} from './cluster.ts';
 import type {Job} from './jobs.ts';
 
 interface ReplicatedRecords {
@@ -89,7 +98,7 @@ const startLinks = (
   const leave = async (): Promise<void> => {
     // Changes acknowledged last should not wait for this node to return.
     await senders.settled(await replication.lastSeq(), farewellMs);
-    await links.sayGoodbye(farewellMs);
+    await links.sayGoodbye(goodbyeMs);
     senders.stop();
     lost.stop();
     links.stop();

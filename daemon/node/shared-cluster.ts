@@ -12,7 +12,7 @@ import type {ChangeFollower} from '../shared-store/change-follower.ts';
 import {createHashComparison} from '../shared-store/hash-comparison.ts';
 import type {SharedConfiguration} from '../shared-store/shared-configuration.ts';
 import type {Closers} from './closers.ts';
-import {type Cluster, type ClusterBase, createNews, farewellMs, greetingMs, openPeers} from './cluster.ts';
+import {type Cluster, type ClusterBase, createNews, goodbyeMs, greetingMs, openPeers} from './cluster.ts';
 import type {Job} from './jobs.ts';
 
 interface Shared {
@@ -50,7 +50,7 @@ export const openSharedCluster = (
 
   let stopped: Promise<void> | undefined;
   const leave = async (): Promise<void> => {
-    await links.sayGoodbye(farewellMs);
+    await links.sayGoodbye(goodbyeMs);
     links.stop();
     peers.close();
   };

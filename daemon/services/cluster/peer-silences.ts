@@ -5,7 +5,8 @@ export interface PeerSilences {
   /** When the first unanswered heartbeat was sent, in milliseconds of the monotonic clock; undefined while the node answers. */
   sinceMs(nodeNo: number): number | undefined;
   list(): number[];
-  answered(nodeNo: number): void;
+  /** `askedAtMs`: when the heartbeat that was answered was sent. */
+  answered(nodeNo: number, askedAtMs: number): void;
   unanswered(nodeNo: number): void;
   /** The node has announced that it stops. */
   stopped(nodeNo: number): void;
@@ -24,7 +25,11 @@ export const createPeerSilences = (monotonic: () => number): PeerSilences => {
     isSilent,
     sinceMs: no => (isSilent(no) ? silences.get(no)?.sinceMs : undefined),
     list: () => [...silences.keys()].filter(isSilent),
-    answered: no => void silences.delete(no),
+    answered(no, askedAtMs) {
+      const {sinceMs = askedAtMs} = silences.get(no) ?? {};
+      // An answer that the node gave before it announced its stop may be read after that.
+      if (askedAtMs >= sinceMs) silences.delete(no);
+    },
     unanswered(no) {
       const {misses, sinceMs} = silences.get(no) ?? {misses: 0, sinceMs: monotonic()};
       silences.set(no, {misses: misses + 1, sinceMs});

@@ -13,8 +13,8 @@ import type {Presences} from './presences.ts';
 export interface PeerStates {
   /** Records a received heartbeat or an answer to one. */
   received(heartbeat: Heartbeat): void;
-  /** Records that the node has answered a heartbeat of this node; `unanswered`, that it has not. */
-  answered(nodeNo: number): void;
+  /** Records an answer to the heartbeat that this node sent then, by the monotonic clock; `unanswered`, that there was none. */
+  answered(nodeNo: number, askedAtMs: number): void;
   unanswered(nodeNo: number): void;
   /** When the last heartbeat of the node was received, in milliseconds of the monotonic clock. */
   heardAtMs(nodeNo: number): number | undefined;

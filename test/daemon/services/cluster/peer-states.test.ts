@@ -120,7 +120,7 @@ test('a wall clock that jumps makes nobody stale', async t => {
 });
 
 test('two heartbeats without an answer are told with the time of the first, and an answer ends it', async t => {
-  const {states, beta, pass} = await arrange(t);
+  const {states, beta, pass, time} = await arrange(t);
   const told = async () => (await states.entryOf(beta)).unanswered_since;
   states.received(heartbeat());
 
@@ -132,7 +132,7 @@ test('two heartbeats without an answer are told with the time of the first, and 
   const afterTwo = await told();
   states.received(heartbeat());
   const whileHeard = await told();
-  states.answered(2);
+  states.answered(2, time.steady);
 
   t.deepEqual([afterOne, afterTwo, whileHeard], [null, '2026-06-01T12:00:00.000Z', '2026-06-01T12:00:00.000Z']);
   t.is(await told(), null);
@@ -147,6 +147,23 @@ test('a node that says it stops is without an answer at once, and online by its 
   pass(5);
 
   t.like(await states.entryOf(beta), {healthy: 'online', unanswered_since: '2026-06-01T12:00:05.000Z'});
+});
+
+test('an answer from before a node said that it stops is no sign of life, and a later one is', async t => {
+  const {states, beta, pass, time} = await arrange(t);
+  const told = async () => (await states.entryOf(beta)).unanswered_since;
+  states.received(heartbeat());
+  const askedAtMs = time.steady;
+  pass(1);
+  states.stopped(2);
+
+  states.answered(2, askedAtMs);
+  const afterEarlier = await told();
+  pass(5);
+  states.answered(2, time.steady);
+
+  t.is(afterEarlier, '2026-06-01T12:00:01.000Z');
+  t.is(await told(), null);
 });
 
 test('a node that does not answer is named with those that get no answer and say so', async t => {
@@ -166,7 +183,7 @@ test('a node that does not answer is named with those that get no answer and say
 });
 
 test('a configuration differs since it was heard to, and only between nodes in touch', async t => {
-  const {states, beta, pass} = await arrange(t);
+  const {states, beta, pass, time} = await arrange(t);
   const since = async () => (await states.entryOf(beta)).config_differs_since;
   const differ = () => {
     states.received(heartbeat());
@@ -185,7 +202,7 @@ test('a configuration differs since it was heard to, and only between nodes in t
   states.unanswered(2);
   t.is(await since(), null, 'it does not answer');
   differ();
-  states.answered(2);
+  states.answered(2, time.steady);
   t.is(await since(), '2026-06-01T12:01:20.000Z');
   states.compared(2, true);
   t.is(await since(), null);
