@@ -8,6 +8,10 @@ export const filterMatches = ['sender', 'sender_domain', 'subject', 'header'] as
 
 type FilterMatch = (typeof filterMatches)[number];
 
+/** Whether a filter lets mail in that would otherwise be kept out. */
+export const letsIn = ({action, score}: {action?: string | undefined; score?: number | null | undefined}): boolean =>
+  action === 'allow' || (action === 'score' && (score ?? 0) < 0);
+
 export const headerName = /^[!-9;-~]{1,76}$/;
 export const maxPatternChars = 255;
 export const maxCommentChars = 200;

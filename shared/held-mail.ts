@@ -1,6 +1,7 @@
 import {z} from 'zod';
 import {type ErrorValue, errorSchema} from './envelope.ts';
 import {nodeId, queueId, timestamp} from './fields.ts';
+import {mailAuthenticationSchema} from './mail-authentication.ts';
 import {reasons} from './reason.ts';
 
 export const heldMailSchema = z
@@ -30,6 +31,9 @@ export const heldMailDetailSchema = heldMailSchema
     symbol_scores: z.array(symbolSchema),
     client_ip: z.string(),
     helo: z.string(),
+    authentication: mailAuthenticationSchema.nullable().meta({
+      description: 'Null for mail that was not verified: of trusted clients, of users, and of earlier versions',
+    }),
   })
   .meta({id: 'QuarantinedMailDetail'});
 export type HeldMailDetail = z.infer<typeof heldMailDetailSchema>;

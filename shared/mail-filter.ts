@@ -5,6 +5,7 @@ import {
   filterActions,
   filterMatches,
   headerName,
+  letsIn,
   maxCommentChars,
   maxPatternChars,
   maxPoints,
@@ -35,8 +36,13 @@ const fields = {
   comment: label(maxCommentChars).nullable(),
 };
 
+const authenticated = z.boolean().meta({
+  description:
+    'With a filter that lets mail in (action `allow`, or a negative `score`): whether it matches only mail that really comes from the domain of its envelope sender, by SPF or DKIM',
+});
+
 export const mailFilterSchema = z
-  .strictObject({id, domain_id: id, ...fields, created_at: timestamp})
+  .strictObject({id, domain_id: id, ...fields, authenticated, created_at: timestamp})
   .meta({id: 'MailFilter', description: 'A rule for mail of one domain'});
 export type MailFilter = z.infer<typeof mailFilterSchema>;
 
@@ -46,6 +52,15 @@ export const createMailFilterSchema = z
     header: fields.header.default(null),
     score: fields.score.default(null),
     comment: fields.comment.default(null),
+    authenticated: authenticated.optional().meta({
+      description:
+        'Whether a filter that lets mail in matches authenticated mail only; without it: true. For other filters: false',
+    }),
+  })
+  .refine(({authenticated: isAuthenticated, ...filter}) => isAuthenticated !== true || letsIn(filter), {
+    path: ['authenticated'],
+    error: 'belongs to filters that let mail in only (action allow, or a negative score); remove it',
+    when: isObject,
   })
   .refine(({action, score}) => action !== 'score' || score !== null, {
     path: ['score'],
@@ -77,6 +92,10 @@ export const createMailFilterSchema = z
     error: ({input}) => patternCostFault(input as Partial<MailFilter>),
     when: isObject,
   })
-  .transform(filter => ({...filter, pattern: canonicalPattern(filter.match, filter.pattern)}))
+  .transform(filter => ({
+    ...filter,
+    pattern: canonicalPattern(filter.match, filter.pattern),
+    authenticated: filter.authenticated ?? letsIn(filter),
+  }))
   .meta({id: 'CreateMailFilter'});
-export type CreateMailFilter = z.infer<typeof createMailFilterSchema>;
+export type CreateMailFilter = z.input<typeof createMailFilterSchema>;

@@ -42,6 +42,7 @@ const mayImport: Record<string, string[]> = {
   'daemon/replication': ['shared', ...services],
   'daemon/shared-store': ['shared', ...services, 'daemon/replication'],
   'daemon/mail': ['shared', ...services],
+  'daemon/mail/authentication': ['shared', ...services, 'daemon/mail'],
   'daemon/mail/backend': ['shared', ...services, 'daemon/mail'],
   'daemon/mail/gateway': ['shared', ...services, 'daemon/mail', 'daemon/mail/backend'],
   'daemon/mail/milter': ['shared', ...services, 'daemon/mail'],
@@ -76,6 +77,7 @@ const mayImport: Record<string, string[]> = {
     'daemon/http/api',
     'daemon/http/peer',
     'daemon/mail',
+    'daemon/mail/authentication',
     'daemon/mail/backend',
     'daemon/mail/gateway',
     'daemon/mail/milter',
@@ -158,6 +160,7 @@ const keptIn: Record<string, string[]> = {
   'prom-client': ['daemon/http'],
   'smtp-server': ['daemon/mail'],
   nodemailer: ['daemon/mail'],
+  mailauth: ['daemon/mail/authentication', 'daemon/mail/sign'],
   '@peculiar/x509': ['daemon/cluster'],
   // Both programs parse their arguments with it.
   commander: ['daemon/main.ts', 'daemon/commands', 'cli', 'man'],

@@ -1,4 +1,6 @@
 // Changes that `domain apply` plans, for people and for programs.
+
+import {letsIn} from '../../shared/filter-rules.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import {paint, type Tone} from '../output/column.ts';
 import {type FilterRule, sortedRules} from './domain-entry.ts';
@@ -49,10 +51,12 @@ const valueText = (value: unknown): string => {
   return typeof value === 'string' && /^[a-z]+$/.test(value) ? value : JSON.stringify(value);
 };
 
-const ruleText = ({action, match, header, pattern, score, comment}: FilterRule): string => {
+const ruleText = (rule: FilterRule): string => {
+  const {action, match, header, pattern, score, comment} = rule;
   const doing = action === 'score' ? `score ${score}` : action;
   const what = match === 'header' ? `header ${header}:` : match;
-  return `filter: ${doing} ${what} ${pattern}${comment === null ? '' : ` (${comment})`}`;
+  const unless = letsIn(rule) && rule.authenticated === false ? ', not authenticated' : '';
+  return `filter: ${doing} ${what} ${pattern}${unless}${comment === null ? '' : ` (${comment})`}`;
 };
 
 /** For JSON: the names of the changes, with the values before and after. */

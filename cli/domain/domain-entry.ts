@@ -6,13 +6,14 @@ import {
   filterActions,
   filterMatches,
   headerName,
+  letsIn,
   maxCommentChars,
   maxFilters,
   maxPatternChars,
   maxPoints,
   patternFault,
 } from '../../shared/filter-rules.ts';
-import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
+import type {MailFilter} from '../../shared/mail-filter.ts';
 import {isMapping, labelFault, type Path, type ReportFault, reportUnknownMembers} from '../files/text-file.ts';
 
 /** In the order of the file. */
@@ -29,9 +30,19 @@ export const settingNames = [
 export type SettingName = (typeof settingNames)[number];
 export type Settings = Pick<Domain, SettingName>;
 
-const ruleNames = ['action', 'match', 'header', 'pattern', 'score', 'comment'] as const satisfies readonly (keyof MailFilter)[];
-/** A mail filter in the form that is stored. */
-export type FilterRule = Pick<CreateMailFilter, (typeof ruleNames)[number]>;
+const ruleNames = [
+  'action',
+  'match',
+  'header',
+  'pattern',
+  'score',
+  'comment',
+  'authenticated',
+] as const satisfies readonly (keyof MailFilter)[];
+/** A mail filter in the form that is stored. Without `authenticated` it is that of the filter that is there already. */
+export type FilterRule = Pick<MailFilter, Exclude<(typeof ruleNames)[number], 'authenticated'>> & {
+  authenticated?: boolean | undefined;
+};
 
 export interface DomainEntry {
   name: string;
@@ -44,11 +55,20 @@ export interface DomainEntry {
 export const settingsOf = (domain: Domain): Settings =>
   Object.fromEntries(settingNames.map(name => [name, domain[name]])) as unknown as Settings;
 
-const ruleOf = (filter: FilterRule): FilterRule =>
-  Object.fromEntries(ruleNames.map(name => [name, filter[name]])) as unknown as FilterRule;
+/** Filters that keep mail out need no authentication. */
+const ruleOf = (filter: FilterRule): FilterRule => {
+  const shown = ruleNames.filter(name => name !== 'authenticated' || (letsIn(filter) && filter.authenticated !== undefined));
+  return Object.fromEntries(shown.map(name => [name, filter[name]])) as unknown as FilterRule;
+};
 
 /** Equal exactly for filters with the same members; filters for the same thing stand together in its order. */
-export const ruleKey = ({match, header, pattern, action, score, comment}: FilterRule): string =>
+export const ruleKey = (rule: FilterRule): string => {
+  const {authenticated} = ruleOf(rule);
+  return `${kindKey(rule)}${authenticated === undefined ? '' : ` ${authenticated}`}`;
+};
+
+/** The same without `authenticated`. */
+export const kindKey = ({match, header, pattern, action, score, comment}: FilterRule): string =>
   JSON.stringify([match, header, pattern, action, score, comment]);
 
 /** In a stable order: it means nothing to the node, but must not change between two exports. */
@@ -103,13 +123,19 @@ const checks: Record<(typeof ruleNames)[number], (rule: Unchecked) => string | u
     return isRight ? undefined : `must be a number from ${-maxPoints} to ${maxPoints} with action score`;
   },
   comment: ({comment}) => (comment === null ? undefined : labelFault(comment, maxCommentChars)),
+  authenticated({authenticated, ...rule}) {
+    if (authenticated !== undefined && typeof authenticated !== 'boolean') return 'must be true or false';
+    if (authenticated !== true || letsIn(rule as FilterRule)) return undefined;
+    return 'belongs to filters that let mail in only (action allow, or a negative score); remove it';
+  },
 };
 
-const canonical = ({action, match, header, pattern, score, comment}: FilterRule): FilterRule => ({
+const canonical = ({action, match, header, pattern, score, comment, authenticated}: FilterRule): FilterRule => ({
   action,
   match,
   header,
   pattern: canonicalPattern(match, pattern.trim()),
   score: score === 0 ? 0 : score,
   comment: comment?.trim() ?? null,
+  ...(authenticated !== undefined && {authenticated}),
 });

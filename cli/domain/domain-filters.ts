@@ -1,4 +1,5 @@
 import {type Command, Option} from 'commander';
+import {letsIn} from '../../shared/filter-rules.ts';
 import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
 import {addWholeOption, decimal, wholeNumber} from '../command-line/option-values.ts';
 import {quoted} from '../command-line/typed-words.ts';
@@ -19,6 +20,7 @@ interface FilterFlags {
   subject?: string;
   header?: string;
   comment?: string;
+  authenticated: boolean;
 }
 
 const columns: Column<MailFilter>[] = [
@@ -27,12 +29,13 @@ const columns: Column<MailFilter>[] = [
   {title: 'SCORE', cell: filter => filter.score, align: 'right'},
   {title: 'MATCH', cell: filter => matchText(filter)},
   {title: 'PATTERN', cell: filter => filter.pattern, isFlexible: true},
+  {title: 'FROM', cell: filter => fromText(filter), dropRank: 2},
   {title: 'COMMENT', cell: filter => filter.comment, isFlexible: true},
   {title: 'CREATED', cell: filter => timeText(filter.created_at), brief: filter => dateText(filter.created_at), dropRank: 1},
 ];
 
 const mailFilters: Listed<MailFilter> & Shown<MailFilter> = {
-  fields: ['id', 'domain_id', 'action', 'match', 'header', 'pattern', 'score', 'comment', 'created_at'],
+  fields: ['id', 'domain_id', 'action', 'match', 'header', 'pattern', 'score', 'comment', 'authenticated', 'created_at'],
   nameOf: ({id}) => String(id),
   columns,
   details: filter => [
@@ -41,6 +44,7 @@ const mailFilters: Listed<MailFilter> & Shown<MailFilter> = {
     ['Score', filter.score],
     ['Match', matchText(filter)],
     ['Pattern', filter.pattern],
+    ['From', fromText(filter)],
     ['Comment', filter.comment],
     ['Created', timeText(filter.created_at)],
   ],
@@ -72,6 +76,7 @@ export const addFilterCommands = (domain: Command, session: Session): void => {
     .option('--sender-domain <domain>', 'from this domain or one below it')
     .option('--subject <pattern>', 'with such a subject; * is any text, ? one character')
     .option('--header <name: pattern>', 'with such a header')
+    .option('--no-authenticated', 'with --allow or a negative score: match mail whose sender is not verified by SPF or DKIM, too')
     .option('--comment <text>', 'why the filter is there')
     .addHelpText('after', addHelp)
     .action(async (nameOrId: string, flags: FilterFlags) => {
@@ -99,15 +104,18 @@ export const addFilterCommands = (domain: Command, session: Session): void => {
 };
 
 /** The options of `add` for this filter. */
-const addingCommand = (nameOrId: string, {action, match, header, pattern, score, comment}: MailFilter): string =>
-  [
+const addingCommand = (nameOrId: string, filter: MailFilter): string => {
+  const {action, match, header, pattern, score, comment, authenticated} = filter;
+  return [
     'mfctl domain filters add',
     quoted(nameOrId),
     action === 'score' ? `--score ${score}` : `--${action}`,
     `--${match.replace('_', '-')}`,
     quoted(match === 'header' ? `${header}: ${pattern}` : pattern),
+    ...(letsIn(filter) && !authenticated ? ['--no-authenticated'] : []),
     ...(comment === null ? [] : ['--comment', quoted(comment)]),
   ].join(' ');
+};
 
 const addHelp = `
 Examples:
@@ -124,7 +132,7 @@ const filterOf = (flags: FilterFlags): CreateMailFilter => {
       'name one thing to match: --sender, --sender-domain, --subject or --header',
       'mfctl domain filters add --help',
     );
-  return {...actionOf(flags), ...match, comment: flags.comment ?? null};
+  return {...actionOf(flags), ...match, comment: flags.comment ?? null, ...(!flags.authenticated && {authenticated: false})};
 };
 
 const actionOf = ({allow, block, score}: FilterFlags): Pick<CreateMailFilter, 'action' | 'score'> => {
@@ -149,6 +157,12 @@ const headerMatch = (text: string): Match => {
       "it looks like --header 'List-Id: *news.example*'",
     );
   return {match: 'header', header, pattern};
+};
+
+/** Whose mail a filter lets in. */
+const fromText = (filter: MailFilter): string | null => {
+  if (!letsIn(filter)) return null;
+  return filter.authenticated ? 'authenticated' : 'anybody';
 };
 
 const matchText = ({match, header}: MailFilter): string => (match === 'header' ? `header ${header}` : match.replace('_', ' '));

@@ -1,4 +1,5 @@
 // Plan of the changes that make the domains match a file. It reads, and changes nothing.
+import {groupBy} from '../../shared/collections.ts';
 import type {Domain} from '../../shared/domain.ts';
 import {areThresholdsInOrder, domainDefaults, hasBackend} from '../../shared/field-rules.ts';
 import {maxFilters, patternCostFault} from '../../shared/filter-rules.ts';
@@ -10,6 +11,7 @@ import type {LineFault} from '../files/bounded-yaml.ts';
 import {
   type DomainEntry,
   type FilterRule,
+  kindKey,
   ruleKey,
   type SettingName,
   type Settings,
@@ -131,15 +133,16 @@ const differences = (domain: Domain, {settings}: DomainEntry): SettingChange[] =
 /** Counts equal filters, as two of them add their score twice. */
 const planFilters = async (client: Client, id: number, wanted: readonly FilterRule[]): Promise<FilterChanges | undefined> => {
   const {data: seen} = await client.domains.filters(id);
-  const missing = new Map<string, number>();
-  for (const rule of wanted) missing.set(ruleKey(rule), (missing.get(ruleKey(rule)) ?? 0) + 1);
-  const take = (rule: FilterRule): boolean => {
-    const left = missing.get(ruleKey(rule)) ?? 0;
-    missing.set(ruleKey(rule), left - 1);
-    return left > 0;
+  const missing = groupBy(wanted, kindKey);
+  const isThere = (filter: MailFilter): boolean => {
+    const rules = missing.get(kindKey(filter)) ?? [];
+    const exact = rules.findIndex(rule => ruleKey(rule) === ruleKey(filter));
+    const at = exact >= 0 ? exact : rules.findIndex(({authenticated}) => authenticated === undefined);
+    if (at >= 0) rules.splice(at, 1);
+    return at >= 0;
   };
-  const remove = seen.filter(filter => !take(filter));
-  const add = sortedRules(wanted).filter(take);
+  const remove = seen.filter(filter => !isThere(filter));
+  const add = sortedRules([...missing.values()].flat());
   return remove.length + add.length > 0 ? {seen, add, remove} : undefined;
 };
 

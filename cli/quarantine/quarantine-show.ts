@@ -2,6 +2,7 @@ import type {Command} from 'commander';
 import type {HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';
 import type {Client} from '../client/client.ts';
+import {authenticationMeaning, authenticationText, notVerified} from '../output/authentication-text.ts';
 import {senderText, sizeText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
 import {fold, truncate} from '../output/display-width.ts';
@@ -31,7 +32,7 @@ type ShownMail = HeldMailDetail & Pick<MailContents, 'headers' | 'attachments'>;
 const heldMail: Shown<ShownMail> = {
   fields: [
     ...['node_id', 'queue_id', 'sender', 'recipients', 'subject', 'score', 'symbols', 'reason', 'size_bytes', 'arrived_at'],
-    ...['domain', 'direction', 'symbol_scores', 'client_ip', 'helo', 'headers', 'attachments'],
+    ...['domain', 'direction', 'symbol_scores', 'client_ip', 'helo', 'authentication', 'headers', 'attachments'],
   ],
   nameOf: mailId,
   details: mail => envelopeDetails(mail),
@@ -91,8 +92,12 @@ const envelopeDetails = (mail: HeldMailDetail): Detail[] => [
   ['Recipients', mail.recipients],
   ['Subject', mail.subject],
   ['Client', `${mail.client_ip} (${mail.helo})`],
+  ['Verified', verifiedText(mail.authentication)],
   ['Size', sizeText(mail.size_bytes)],
 ];
+
+const verifiedText = (authentication: HeldMailDetail['authentication']): string | string[] =>
+  authentication ? [authenticationText(authentication), authenticationMeaning(authentication)] : notVerified;
 
 /** Indented, so that no line of a mail looks like a line of mfctl. */
 const section = (title: string, text: string): string => (text === '' ? '' : `${title}:\n${text.replace(/^(?=.)/gm, '  ')}`);

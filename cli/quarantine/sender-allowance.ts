@@ -1,10 +1,12 @@
 // Allow filters for the senders of released mail: planning and adding them. Prints nothing.
+import {isSenderAuthentic} from '../../shared/authentic-sender.ts';
 import {canonicalPattern, maxPatternChars, patternFault} from '../../shared/filter-rules.ts';
 import type {BulkResult, HeldMail, HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
 import {scopesWith} from '../../shared/scopes.ts';
 import type {Client} from '../client/client.ts';
 import {inParallel} from '../client/in-parallel.ts';
+import {quoted} from '../command-line/typed-words.ts';
 import {findDomainId} from '../domain/find-domain.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {countText, plural} from '../output/cell-text.ts';
@@ -137,11 +139,14 @@ const detailOf = async (client: Client, group: readonly KnownMail[]): Promise<De
 
 const isBounce = 'a bounce has no sender that could be allowed';
 
-const whyNot = ({sender, domain, direction}: HeldMailDetail): string | undefined => {
+const whyNot = ({sender, domain, direction, authentication}: HeldMailDetail): string | undefined => {
   if (sender === '') return isBounce;
   if (direction === 'outbound') return `it is outbound mail of ${domain}, and only senders of inbound mail are allowed`;
   const fault = sender.length > maxPatternChars ? 'is too long for a filter' : patternFault({match: 'sender', pattern: sender});
-  return fault === undefined ? undefined : `its sender ${JSON.stringify(sender.slice(0, maxPatternChars))} ${fault}`;
+  if (fault !== undefined) return `its sender ${JSON.stringify(sender.slice(0, maxPatternChars))} ${fault}`;
+  // Null for mail that is believed without, and of nodes of earlier versions.
+  if (!authentication || isSenderAuthentic(sender, authentication)) return undefined;
+  return `neither SPF nor DKIM verifies that it comes from ${sender}, and anybody could write such mail; to allow it all the same: mfctl domain filters add ${quoted(domain)} --allow --sender ${quoted(sender)} --no-authenticated`;
 };
 
 const filtersOf = async (

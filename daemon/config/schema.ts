@@ -1,77 +1,25 @@
 import {z} from 'zod';
 import {licenseSchema} from '../../shared/cluster-status.ts';
-import {nodeIdPattern} from '../../shared/fields.ts';
-import {parseHostPort} from '../../shared/host-port.ts';
 import {reasons} from '../../shared/reason.ts';
-import {parseLocalAddress} from '../mail/local-listener.ts';
-import {createNetworkSet} from '../mail/networks.ts';
 import {checkDependentKeys} from './dependent-keys.ts';
-import {storeUrlFault} from './store-url.ts';
+import {
+  absolutePath,
+  count,
+  days,
+  dnsServer,
+  filePath,
+  listen,
+  localListen,
+  network,
+  route,
+  seconds,
+  section,
+  server,
+  size,
+  storeUrl,
+} from './values.ts';
 
 export const isHostName = (text: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/.test(text);
-
-const listen = (fallback: string) =>
-  z
-    .string()
-    .refine(
-      text => parseHostPort(text, {allowZero: true}) !== undefined,
-      'must be HOST:PORT, IPv6 in brackets, port 0 for any free one',
-    )
-    .default(fallback);
-
-const server = z.string().refine(text => parseHostPort(text) !== undefined, 'must be host:port, IPv6 in brackets');
-
-const route = z
-  .string()
-  .refine(
-    text => nodeIdPattern.test(text.split('=')[0] ?? '') && parseHostPort(text.slice(text.indexOf('=') + 1)) !== undefined,
-    'must be NODE=HOST:PORT, IPv6 in brackets',
-  );
-
-const absolutePath = z.string().regex(/^\/[^\0]*$/, 'must be an absolute path');
-const filePath = z.string().min(1, 'must name a file');
-
-/** Bytes: a plain number, or one with K, M or G (binary). */
-const size = (fallback: number, min: number) =>
-  z
-    .union([z.int(), z.string()], 'must be a size such as 52428800 or 50M')
-    .transform((value, context) => {
-      const match = /^(\d{1,15})([KMG]?)$/i.exec(String(value));
-      const bytes = match ? Number(match[1]) * 1024 ** ' KMG'.indexOf((match[2] || ' ').toUpperCase()) : Number.NaN;
-      if (bytes >= min) return bytes;
-      context.addIssue({code: 'custom', message: `must be a size of at least ${min} bytes, such as 50M`});
-      return z.NEVER;
-    })
-    .default(fallback);
-
-const count = (fallback: number, max = 1_000_000) =>
-  z.int('must be a whole number').min(1, 'must be at least 1').max(max, `must be at most ${max}`).default(fallback);
-const seconds = (fallback: number) => z.number('must be a number of seconds').min(0.1).max(86_400).default(fallback);
-const days = z.number('must be a number of days').gt(0, 'must be above 0').max(36_500);
-
-const network = z.string().refine(text => {
-  try {
-    createNetworkSet([text]);
-    return true;
-  } catch {
-    return false;
-  }
-}, 'must be an address or a network, such as 192.0.2.1 or 2001:db8::/32');
-
-/** A unix socket or a TCP address for a program of this host. */
-const localListen = z
-  .string()
-  .refine(
-    text => parseLocalAddress(text) !== undefined,
-    'must be unix:/PATH of at most 107 bytes, or HOST:PORT with IPv6 in brackets',
-  );
-
-const storeUrl = z.string().superRefine((text, context) => {
-  const message = storeUrlFault(text);
-  if (message !== undefined) context.addIssue({code: 'custom', message});
-});
-
-const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
 
 const keptDays = (reason: string): string => `Days that mail with the reason ${reason} is held; without it: retention.days`;
 
@@ -142,6 +90,22 @@ const everyKey = z.strictObject({
     smarthost_ca_file: filePath
       .optional()
       .meta({description: 'Authority (PEM) that signed the certificate of the smarthost, instead of those of the system'}),
+  }),
+  authentication: section({
+    verify: z.boolean('must be true or false').default(true).meta({
+      description:
+        'Verify inbound mail by SPF, DKIM, DMARC and ARC, apart from that of trusted networks and of users who have logged in',
+    }),
+    dns_servers: z.array(dnsServer).default([]).meta({
+      description:
+        'Name servers for that, each as ADDRESS or ADDRESS:PORT, IPv6 in brackets with a port; without them: those of the system',
+    }),
+    dns_timeout: z
+      .number('must be a number of seconds')
+      .min(0.1, 'must be at least 0.1')
+      .max(30, 'must be at most 30')
+      .default(3)
+      .meta({description: 'Seconds that all questions to DNS may take for one mail'}),
   }),
   scanner: section({
     type: z

@@ -7,7 +7,7 @@ import {type NewHeldMail, type StoredHeldMail, shownScore} from '../services/qua
 export const factsOf = (
   mail: ReceivedMail,
   {direction, domain}: Ownership,
-  {score, symbols, reason}: Judgement,
+  {score, symbols, reason, authentication}: Judgement,
 ): HeldMailFacts => ({
   queue_id: mail.queueId,
   arrived_at: mail.receivedAt.toISOString(),
@@ -24,11 +24,14 @@ export const factsOf = (
   reason,
   client_ip: mail.client.ip,
   helo: mail.client.helo,
+  authentication: authentication ?? null,
 });
 
 /** The row of a spooled mail. */
 export const spoolEntry = ({symbols, ...facts}: HeldMailFacts, sizeBytes: number, sha256: string): NewHeldMail => ({
   ...facts,
+  // A file of an earlier version has none.
+  authentication: facts.authentication ?? null,
   symbol_scores: symbols,
   size_bytes: sizeBytes,
   keeper: 'spool',
@@ -56,4 +59,5 @@ export const toDetail = (nodeId: string, mail: StoredHeldMail): HeldMailDetail =
   symbol_scores: mail.symbol_scores,
   client_ip: mail.client_ip,
   helo: mail.helo,
+  authentication: mail.authentication,
 });

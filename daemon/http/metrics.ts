@@ -30,6 +30,8 @@ export interface Metrics {
   delivery(kind: 'relay' | 'release', outcome: string): void;
   /** Counts a mail that could not be scored. */
   unscored(): void;
+  /** Whether the name servers do not answer, so that mail is not verified. */
+  dnsMute(isMute: boolean): void;
   expired(count: number): void;
   /** Records a successful poll of Postfix's hold queue, at this time in milliseconds. */
   postfixReconciled(at: number): void;
@@ -101,11 +103,18 @@ const createRequestMetrics = (registers: Registry[]): Pick<Metrics, 'httpRequest
   };
 };
 
-const createMailMetrics = (registers: Registry[]): Pick<Metrics, 'verdict' | 'delivery' | 'unscored' | 'expired' | 'trained'> => {
+const createMailMetrics = (
+  registers: Registry[],
+): Pick<Metrics, 'verdict' | 'delivery' | 'unscored' | 'dnsMute' | 'expired' | 'trained'> => {
   const verdicts = new Counter({
     name: 'mfd_intake_verdicts_total',
     help: 'Mails by outcome',
     labelNames: ['verdict'],
+    registers,
+  });
+  const mute = new Gauge({
+    name: 'mfd_authentication_dns_mute',
+    help: '1 while the name servers do not answer, and inbound mail is not verified',
     registers,
   });
   for (const verdict of ['relayed', 'held', 'rejected', 'refused', 'deferred']) verdicts.inc({verdict}, 0);
@@ -133,6 +142,7 @@ const createMailMetrics = (registers: Registry[]): Pick<Metrics, 'verdict' | 'de
 
   return {
     verdict: verdict => verdicts.inc({verdict}),
+    dnsMute: isMute => mute.set(Number(isMute)),
     delivery: (kind, outcome) => deliveries.inc({kind, outcome}),
     unscored: () => unscored.inc(),
     expired: count => expired.inc(count),

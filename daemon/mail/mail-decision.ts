@@ -3,7 +3,15 @@
 import type {Domain} from '../../shared/domain.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {Intake} from '../services/intake/intake.ts';
-import type {Judgement, MailContent, Ownership, ReceivedMail, RecipientResult, SmtpReply} from '../services/intake/mail.ts';
+import type {
+  HeaderField,
+  Judgement,
+  MailContent,
+  Ownership,
+  ReceivedMail,
+  RecipientResult,
+  SmtpReply,
+} from '../services/intake/mail.ts';
 import {replyToStorageError} from './message-intake.ts';
 import {isPermanent, replies} from './smtp-reply.ts';
 
@@ -106,8 +114,10 @@ export type Verdict = 'relayed' | 'held' | 'rejected' | 'refused' | 'deferred';
 
 /** `hold` rejects with the error of the disk or the database when it cannot store the mail. All addresses are canonical. */
 export interface IntakePort extends Pick<Intake, 'claim' | 'routing' | 'canTakeMail' | 'judge' | 'hold'> {
-  /** Header fields before the relayed content: the Received field, and for outbound mail a DKIM signature. */
-  relayPrefix(mail: ReceivedMail, ownership: Ownership): Promise<Buffer>;
+  /** Takes out of the content what claims to be written by this cluster. */
+  withoutClaims(content: MailContent, headers: readonly HeaderField[]): Promise<MailContent>;
+  /** Header fields before the relayed content: those of the arrival, and for outbound mail a DKIM signature. */
+  relayPrefix(mail: ReceivedMail, ownership: Ownership, judgement: Judgement): Promise<Buffer>;
   /** Called once for every mail that reached DATA. */
   recordVerdict(verdict: Verdict): void;
   /** Called with the outcome of every relay. */
@@ -116,6 +126,10 @@ export interface IntakePort extends Pick<Intake, 'claim' | 'routing' | 'canTakeM
 
 /** Port of the milter, whose mail Postfix keeps and delivers. */
 export interface MilterIntake extends Pick<Intake, 'claim' | 'canTakeMail' | 'judge' | 'hold'> {
+  /** Whether a field claims to be written by this cluster. */
+  isClaim(field: HeaderField): boolean;
+  /** The field with the results of the authentication, with its line end; empty for mail that is not verified. */
+  resultsField(mail: ReceivedMail, judgement: Judgement): Buffer;
   /** The DKIM-Signature fields for outbound mail, each with its line end; empty without a key. Rejects when signing fails. */
   sign(domain: Domain, content: MailContent): Promise<Buffer>;
   /** Called once for every complete mail of a domain of ours. */

@@ -10,9 +10,10 @@ import {clusterKeyword} from '../mail/smtp-reply.ts';
 import type {DomainDirectory} from '../services/domains/domain-directory.ts';
 import type {EventBus} from '../services/events/event-bus.ts';
 import {createIntake, routeFor} from '../services/intake/intake.ts';
-import type {Deliver, MailHolder, Route} from '../services/intake/mail.ts';
+import type {Deliver, MailHolder, MailVerifier, Route} from '../services/intake/mail.ts';
 import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createTrainer} from '../services/quarantine/trainer.ts';
+import {openVerifier} from './authentication.ts';
 import type {Base} from './base.ts';
 import type {Hold, HoldNeeds} from './hold-make.ts';
 import type {LiveSettings} from './live-settings.ts';
@@ -45,7 +46,8 @@ export const openHold = (base: Base, bus: EventBus) => {
   };
   const {engine} = storage;
   const hold = engine.kind === 'own' ? openOwnHold(base, engine, needs) : openSharedHold(base, engine, needs);
-  const intakeTo = (holder: MailHolder) => openIntake(base, hold, holder);
+  const verifier = openVerifier(base);
+  const intakeTo = (holder: MailHolder) => openIntake(base, {hold, verifier, holder});
   return {
     ...hold,
     intake: intakeTo(hold.holder),
@@ -98,12 +100,13 @@ const releaseRoute = (
 
 const openIntake = (
   {storage, settings, records, metrics, log}: Pick<Base, 'storage' | 'settings' | 'records' | 'metrics' | 'log'>,
-  {isStoreReachable}: Hold,
-  holder: MailHolder,
+  {hold: {isStoreReachable}, verifier, holder}: {hold: Hold; verifier: MailVerifier; holder: MailHolder},
 ) =>
   createIntake({
     domains: records.domainDirectory,
     scorer: {score: async mail => settings().scorer.score(mail)},
+    verifier: () => (settings().isMailVerified ? verifier : undefined),
+    weigh: authentication => settings().weigh(authentication),
     smarthost: () => settings().smarthost,
     hasSpace: storage.reserveFile.hasSpace,
     isStoreReachable,

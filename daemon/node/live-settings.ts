@@ -1,11 +1,14 @@
 // Settings that can change while the node runs. Listeners and sizes are fixed at start.
 
 import {hostname} from 'node:os';
+import type {SymbolScore} from '../../shared/held-mail.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
+import type {MailAuthentication} from '../../shared/mail-authentication.ts';
 import {type Reason, reasons} from '../../shared/reason.ts';
 import {ConfigError, type LoadedConfig} from '../config/load.ts';
 import type {Config} from '../config/schema.ts';
 import {createNetworkSet, type NetworkSet} from '../mail/networks.ts';
+import {scoreAuthentication} from '../mail/scan/authentication-score.ts';
 import {createBuiltinScorer} from '../mail/scan/builtin-scorer.ts';
 import {createRspamdClassifier} from '../mail/scan/rspamd-classifier.ts';
 import {createRspamdScorer} from '../mail/scan/rspamd-scorer.ts';
@@ -18,6 +21,9 @@ export interface LiveSettings {
   backendNetworks: NetworkSet | undefined;
   scorer: Scorer;
   closeScorer(): void;
+  isMailVerified: boolean;
+  /** See `Intake`. */
+  weigh(authentication: MailAuthentication): SymbolScore[];
   /** The classifier that is trained by releases and discards, if there is one. */
   classifier: Classifier | undefined;
   onScorerFailure: Config['scanner']['on_failure'];
@@ -65,6 +71,9 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
   trusted: networkSet('smtp.trusted_networks', config.smtp.trusted_networks),
   backendNetworks: config.smtp.backend_networks && networkSet('smtp.backend_networks', config.smtp.backend_networks),
   ...scorerFrom(config, loaded.rspamdPassword),
+  isMailVerified: config.authentication.verify,
+  // Rspamd has symbols of its own for that.
+  weigh: config.scanner.type === 'builtin' ? scoreAuthentication : () => [],
   classifier: classifierFrom(config, loaded.rspamdControllerPassword),
   onScorerFailure: config.scanner.on_failure,
   smarthost: smarthostFrom(config, smarthostPassword, smarthostCa),
@@ -88,6 +97,8 @@ export const fixedChanges = (started: Config, read: Config): string[] => {
     ['smtp.max_connections_per_client', config => config.smtp.max_connections_per_client],
     ['smtp.max_recipients', config => config.smtp.max_recipients],
     ['smtp.reverse_lookup', config => config.smtp.reverse_lookup],
+    ['authentication.dns_servers', config => config.authentication.dns_servers],
+    ['authentication.dns_timeout', config => config.authentication.dns_timeout],
     ['postfix', config => config.postfix],
     ['retention.sweep_interval', config => config.retention.sweep_interval],
     ['store', config => config.store],

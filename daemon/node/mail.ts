@@ -1,5 +1,7 @@
 // Listeners for mail of one node, wired to its services: the SMTP gateway, the milter and the routing tables.
 import {formatHostPort} from '../../shared/host-port.ts';
+import {arrivalFields, withoutClaims} from '../mail/authentication/arrival-fields.ts';
+import {claimsToBeFrom, resultsField} from '../mail/authentication/results-field.ts';
 import {createRecipientCheck} from '../mail/backend/recipient-check.ts';
 import {createClientNames} from '../mail/gateway/clients.ts';
 import {startSmtpGateway} from '../mail/gateway/smtp-gateway.ts';
@@ -8,7 +10,6 @@ import {startMilterServer} from '../mail/milter/milter-connection.ts';
 import {clusterKeyword} from '../mail/smtp-reply.ts';
 import {createRoutingTables} from '../mail/socketmap/routing-tables.ts';
 import {startSocketmapServer} from '../mail/socketmap/socketmap-server.ts';
-import {traceHeader} from '../mail/trace-header.ts';
 import {createQueueIds} from '../services/intake/mail.ts';
 import type {Base} from './base.ts';
 import type {Closers} from './closers.ts';
@@ -34,8 +35,8 @@ const openLocal = async (address: string | undefined, open: (listen: LocalAddres
   return listen ? open(listen) : {address: undefined, stop: async () => undefined};
 };
 
-const openGateway = async (base: Omit<Base, 'records'>, services: Services) => {
-  const {settings, storage, fqdn, trust, metrics, log, now} = base;
+const openGateway = async (base: Base, services: Services) => {
+  const {settings, storage, records, fqdn, trust, metrics, log, now} = base;
   const {smtp} = base.config;
   return startSmtpGateway({
     listen: listenOf(smtp.listen),
@@ -55,10 +56,11 @@ const openGateway = async (base: Omit<Base, 'records'>, services: Services) => {
     log,
     intake: {
       ...services.intake,
-      async relayPrefix(mail, {direction, domain}) {
-        const trace = traceHeader(mail, fqdn);
+      withoutClaims: async (content, headers) => withoutClaims(content, headers, hostsOf(records)),
+      async relayPrefix(mail, {direction, domain}, judgement) {
+        const fields = arrivalFields(mail, judgement, fqdn);
         const isSigned = direction === 'outbound' && domain.dkim_active;
-        return isSigned ? Buffer.concat([trace, await services.sign(domain, mail.content)]) : trace;
+        return isSigned ? Buffer.concat([fields, await services.sign(domain, mail.content)]) : fields;
       },
       recordVerdict: metrics.verdict,
       recordRelay: outcome => metrics.delivery('relay', outcome),
@@ -66,9 +68,21 @@ const openGateway = async (base: Omit<Base, 'records'>, services: Services) => {
   });
 };
 
+/** The names of all nodes, in lower case. */
+const hostsOf = ({nodeDirectory}: Base['records']): Set<string> =>
+  new Set(nodeDirectory.list().map(node => node.fqdn.toLowerCase()));
+
 const openMilter = async (
   listen: LocalAddress,
-  {config, settings, storage, metrics, log}: Pick<Base, 'config' | 'settings' | 'storage' | 'metrics' | 'log'>,
+  {
+    config,
+    settings,
+    storage,
+    records,
+    fqdn,
+    metrics,
+    log,
+  }: Pick<Base, 'config' | 'settings' | 'storage' | 'records' | 'fqdn' | 'metrics' | 'log'>,
   services: Services,
 ) => {
   const server = await startMilterServer({
@@ -79,7 +93,13 @@ const openMilter = async (
     drainMs: graceMs,
     isTrusted: ip => settings().trusted.contains(ip),
     log,
-    intake: {...services.milterIntake, sign: services.sign, recordVerdict: metrics.verdict},
+    intake: {
+      ...services.milterIntake,
+      sign: services.sign,
+      isClaim: field => claimsToBeFrom(field, hostsOf(records)),
+      resultsField: (mail, {authentication}) => (authentication ? resultsField(authentication, mail, fqdn) : Buffer.alloc(0)),
+      recordVerdict: metrics.verdict,
+    },
   });
   log.info({address: formatLocalAddress(server.address)}, 'milter open');
   return server;

@@ -1,7 +1,7 @@
 // Hold queue of a node with a database and a spool of its own.
 import {createHoldQueue} from '../hold/hold-queue.ts';
 import {createSpoolBackend, createSpoolHolder} from '../hold/spool/spool-backend.ts';
-import {traceHeader} from '../mail/trace-header.ts';
+import {arrivalFields} from '../mail/authentication/arrival-fields.ts';
 import {createQuarantine} from '../services/quarantine/quarantine.ts';
 import {createRetention} from '../services/quarantine/retention.ts';
 import type {Base} from './base.ts';
@@ -26,7 +26,13 @@ export const openOwnHold = (
   });
   return {
     queue,
-    holder: createSpoolHolder({nodeId, store, spool, traceHeader: mail => traceHeader(mail, fqdn), onHeld}),
+    holder: createSpoolHolder({
+      nodeId,
+      store,
+      spool,
+      arrivalFields: (mail, judgement) => arrivalFields(mail, judgement, fqdn),
+      onHeld,
+    }),
     retention: createRetention({
       store,
       retentionMs: () => settings().keepMs,

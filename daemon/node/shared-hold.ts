@@ -2,7 +2,7 @@
 import {createReleaseDelivery} from '../hold/release-delivery.ts';
 import {createNodeQueues, takeBackOwnClaims} from '../hold/store/node-queues.ts';
 import {createStoreHolder} from '../hold/store/store-holder.ts';
-import {traceHeader} from '../mail/trace-header.ts';
+import {arrivalFields} from '../mail/authentication/arrival-fields.ts';
 import {createSharedRetention} from '../services/quarantine/retention.ts';
 import {createSharedQuarantine} from '../services/quarantine/shared-quarantine.ts';
 import type {Base} from './base.ts';
@@ -25,7 +25,7 @@ export const openSharedHold = (
   });
   return {
     queue: queues.own,
-    holder: createStoreHolder({nodeId, store, traceHeader: mail => traceHeader(mail, fqdn), onHeld}),
+    holder: createStoreHolder({nodeId, store, arrivalFields: (mail, judgement) => arrivalFields(mail, judgement, fqdn), onHeld}),
     retention: createSharedRetention({
       nodeId,
       store,

@@ -157,6 +157,8 @@ const schemas = {
     ...mailFilterSchema.omit({id: true}).shape,
     // An address gets longer when its domain is written in ASCII.
     pattern: text(1000),
+    // Filters of earlier versions have none.
+    authenticated: mailFilterSchema.shape.authenticated.nullish(),
   }),
   dkim_key: z.object({
     ...dkimKeySchema.pick({domain_id: true, algorithm: true, created_at: true}).shape,

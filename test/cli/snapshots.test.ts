@@ -56,7 +56,29 @@ const nouns = {
     ],
     answers: {
       'GET /domains/7/filters': {
-        data: [filter, {...filter, id: 6, action: 'block', match: 'sender', header: null, score: null, pattern: 'a@b.example'}],
+        data: [
+          filter,
+          {
+            ...filter,
+            id: 6,
+            action: 'block',
+            match: 'sender',
+            header: null,
+            score: null,
+            pattern: 'a@b.example',
+            authenticated: false,
+          },
+          {
+            ...filter,
+            id: 7,
+            action: 'allow',
+            match: 'sender',
+            header: null,
+            score: null,
+            pattern: 'c@d.example',
+            authenticated: false,
+          },
+        ],
       },
       'POST /domains/7/filters': {status: 201, data: filter},
       'DELETE /domains/7/filters/5': {data: null},

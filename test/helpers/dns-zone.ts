@@ -3,8 +3,9 @@ import {createSocket} from 'node:dgram';
 import {isIPv4} from 'node:net';
 import type {Owner} from './daemon.ts';
 
-/** By name in lower case: names for PTR, addresses for A and AAAA. */
-export type Zone = Record<string, {PTR?: string[]; A?: string[]; AAAA?: string[]}>;
+/** By name in lower case: names for PTR, addresses for A and AAAA, `10 mx.test` for MX, and any text for TXT. */
+export type Zone = Record<string, Partial<Record<ZoneType, string[]>>>;
+type ZoneType = 'PTR' | 'A' | 'AAAA' | 'MX' | 'TXT';
 
 export interface DnsZone {
   /** `HOST:PORT`. */
@@ -13,17 +14,24 @@ export interface DnsZone {
   questions: string[];
 }
 
-const types: Record<number, 'A' | 'PTR' | 'AAAA'> = {1: 'A', 12: 'PTR', 28: 'AAAA'};
+const types: Record<number, ZoneType> = {1: 'A', 12: 'PTR', 15: 'MX', 16: 'TXT', 28: 'AAAA'};
 
-/** Serves `zone` over UDP on loopback until the test ends; without a zone the server is mute. */
-export const startDnsZone = async (t: Owner, zone?: Zone): Promise<DnsZone> => {
+/**
+ * Serves `zone` over UDP on loopback until the test ends; without a zone the server is mute. `isMute`: whether it ignores a question,
+ * such as `TXT example.test`, or `undefined .` for the root.
+ */
+export const startDnsZone = async (
+  t: Owner,
+  zone?: Zone,
+  isMute: (question: string) => boolean = () => false,
+): Promise<DnsZone> => {
   const socket = createSocket('udp4');
   const questions: string[] = [];
   socket.on('message', (query, from) => {
     const {name, end} = questionIn(query);
     const type = types[query.readUInt16BE(end - 4)];
     questions.push(`${type} ${name}`);
-    if (!zone) return;
+    if (!zone || isMute(`${type} ${name}`)) return;
     const data = (type && zone[name]?.[type]) ?? [];
     const answer = Buffer.from(query.subarray(0, end));
     // QR, RD, RA; and NXDOMAIN, or no error.
@@ -58,9 +66,16 @@ const recordOf = (type: number, data: Buffer): Buffer => {
 };
 
 const dataOf = (text: string, type: string | undefined): Buffer => {
-  if (type === 'PTR') return Buffer.concat([...text.split('.').map(labelOf), Buffer.from([0])]);
+  if (type === 'PTR') return nameOf(text);
+  if (type === 'TXT') return Buffer.concat((text.match(/.{1,255}/gs) ?? ['']).map(labelOf));
+  if (type === 'MX') {
+    const [preference = '0', exchange = ''] = text.split(' ');
+    return Buffer.concat([Buffer.from([0, Number(preference)]), nameOf(exchange)]);
+  }
   return isIPv4(text) ? Buffer.from(text.split('.').map(Number)) : bytesOfIpv6(text);
 };
+
+const nameOf = (name: string): Buffer => Buffer.concat([...name.split('.').map(labelOf), Buffer.from([0])]);
 
 const labelOf = (label: string): Buffer => Buffer.concat([Buffer.from([label.length]), Buffer.from(label, 'latin1')]);
 

@@ -97,7 +97,7 @@ export const openQueue = async (
     onLeftover: queueId => test.leftovers.push(queueId),
   });
   const onHeld = ({queue_id}: {queue_id: string}) => test.told.push(`held ${queue_id}`);
-  const queue = {...own, ...createSpoolHolder({nodeId, store, spool, traceHeader: () => trace, onHeld})};
+  const queue = {...own, ...createSpoolHolder({nodeId, store, spool, arrivalFields: () => trace, onHeld})};
   return Object.assign(test, {queue});
 };
 

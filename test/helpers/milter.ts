@@ -35,6 +35,8 @@ export const startTestMilter = async (owner: Owner, needs: Partial<MilterServerN
     },
     hold: async mail => void record.held.push(mail),
     sign: async () => Buffer.alloc(0),
+    isClaim: () => false,
+    resultsField: () => Buffer.alloc(0),
     recordVerdict: verdict => void record.verdicts.push(verdict),
   };
   const log = (fields: object, message: string) =>

@@ -94,7 +94,7 @@ export const startSharedNode = async (t: Teardown, settings: PostgresSettings, o
   const node: SharedNode = {
     store,
     queues: undefined as never,
-    holder: createStoreHolder({nodeId, store, traceHeader: () => trace, onHeld}),
+    holder: createStoreHolder({nodeId, store, arrivalFields: () => trace, onHeld}),
     deliveries: [],
     acted: [],
     told: [],

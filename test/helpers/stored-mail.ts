@@ -16,6 +16,7 @@ export const storedMail = (
   is_eight_bit: false,
   client_ip: '192.0.2.1',
   helo: 'x',
+  authentication: null,
   keeper: 'spool',
   queued_at: null,
   sha256: '',

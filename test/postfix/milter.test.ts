@@ -5,6 +5,7 @@ import {createServer, type ServerResponse} from 'node:http';
 import type {ExecutionContext} from 'ava';
 import {testString} from '../../daemon/mail/content-check.ts';
 import {formatLocalAddress} from '../../daemon/mail/local-listener.ts';
+import {startDnsZone} from '../helpers/dns-zone.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {programsMissing} from '../helpers/installed.ts';
 import {listening} from '../helpers/listening.ts';
@@ -50,6 +51,35 @@ ifPostfix('a mail comes through as it was, with its score and without what it sa
   );
   t.regex(node.log(), /"sender":"ada@example.net","recipients":1,"verdict":"relayed"/);
 });
+
+ifPostfix(
+  'results of authentication stand below the trace header, those that claim to be ours are gone, and a forged author is held',
+  async t => {
+    const {server} = await startDnsZone(t, {
+      'example.net': {TXT: ['v=spf1 ip4:127.0.0.1 -all']},
+      'bank.test': {TXT: ['v=spf1 -all']},
+      '_dmarc.bank.test': {TXT: ['v=DMARC1; p=reject']},
+    });
+    const authentication = {dns_servers: [server], dns_timeout: 1};
+    const node = await startMilterNode(t, {config: {fqdn: 'mx.example.org', authentication, smtp: {trusted_networks: []}}});
+    const others = 'Authentication-Results: mx.other.test; spf=fail\r\n';
+    const claim = 'Authentication-Results: mx.example.org; dmarc=pass\r\n';
+    const raw = mailOf('x', others + claim + others);
+
+    await node.mail(raw);
+    const forged = await node.mail(raw.replace('Ada <ada@example.net>', 'news@bank.test'));
+
+    const [mail] = await node.sunk(1);
+    const results =
+      'Authentication-Results: mx.example.org; spf=pass smtp.mailfrom=example.net;\r\n\tdkim=none; dmarc=none header.from=example.net\r\n';
+    t.is(
+      withoutTrace(mail?.content),
+      `${results}${raw.replace(claim, '').replace('\r\n\r\n', '\r\nX-Spam-Score: 0.00\r\n\r\n')}`,
+    );
+    t.is(forged.reply.code, 250);
+    t.like(await node.onlyHeld(), {reason: 'phishing', symbols: ['DMARC_REJECT']});
+  },
+);
 
 ifPostfix('the test mail is held by Postfix under the id by which the quarantine knows it', async t => {
   const node = await startMilterNode(t);

@@ -8,7 +8,7 @@ const faultsOf = (value: unknown): string[] => {
   return error ? fieldFaults(error).map(fault => fault.path) : [];
 };
 
-test('what may be left out is null', t => {
+test('what may be left out is null, and a filter that lets mail in needs authenticated mail', t => {
   t.deepEqual(createMailFilterSchema.parse({action: 'block', match: 'subject', pattern: '*win*'}), {
     action: 'block',
     match: 'subject',
@@ -16,7 +16,16 @@ test('what may be left out is null', t => {
     pattern: '*win*',
     score: null,
     comment: null,
+    authenticated: false,
   });
+  const authenticated = (given: object) => createMailFilterSchema.parse({match: 'subject', pattern: 'x', ...given}).authenticated;
+  t.deepEqual(
+    [{action: 'allow'}, {action: 'score', score: -1}, {action: 'score', score: 1}, {action: 'allow', authenticated: false}].map(
+      authenticated,
+    ),
+    [true, true, false, false],
+  );
+  t.deepEqual(faultsOf({action: 'block', match: 'subject', pattern: 'x', authenticated: true}), ['authenticated']);
 });
 
 test('addresses and domains are stored in the form they are compared in', t => {

@@ -121,6 +121,7 @@ export const createPostfixAdopt = ({nodeId, store, programs, domains, onHeld, on
     reason: 'spam',
     client_ip: found?.clientIp ?? '',
     helo: found?.helo ?? '',
+    authentication: null,
     size_bytes: mail.sizeBytes,
     keeper: 'postfix',
     queued_at: mail.queuedAt,

@@ -1,7 +1,7 @@
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import {createBatch} from '../../services/batch.ts';
 import {crashPoint} from '../../services/crash-point.ts';
-import type {MailHolder, ReceivedMail} from '../../services/intake/mail.ts';
+import type {Judgement, MailHolder, ReceivedMail} from '../../services/intake/mail.ts';
 import type {Store} from '../../services/ports.ts';
 import type {NewHeldMail} from '../../services/quarantine/stored-mail.ts';
 import {factsOf, spoolEntry, toListEntry} from '../held-facts.ts';
@@ -28,12 +28,13 @@ export interface SpoolHolderNeeds {
   nodeId: string;
   store: Store;
   spool: Spool;
-  traceHeader(mail: ReceivedMail): Buffer;
+  /** The header fields that this node puts before the mail. */
+  arrivalFields(mail: ReceivedMail, judgement: Judgement): Buffer;
   /** Called for every held mail once it is on stable storage. */
   onHeld(mail: HeldMail, domainId: number): void;
 }
 
-export const createSpoolHolder = ({nodeId, store, spool, traceHeader, onHeld}: SpoolHolderNeeds): MailHolder => {
+export const createSpoolHolder = ({nodeId, store, spool, arrivalFields, onHeld}: SpoolHolderNeeds): MailHolder => {
   /** Mails that arrive together share a sync of the folder and a commit. */
   const index = createBatch<NewHeldMail>(async mails => {
     await spool.sync();
@@ -45,7 +46,7 @@ export const createSpoolHolder = ({nodeId, store, spool, traceHeader, onHeld}: S
   return {
     async hold(mail, ownership, judgement) {
       const facts = factsOf(mail, ownership, judgement);
-      const {sizeBytes, sha256} = await spool.place(facts, traceHeader(mail), mail.content);
+      const {sizeBytes, sha256} = await spool.place(facts, arrivalFields(mail, judgement), mail.content);
       const entry = spoolEntry(facts, sizeBytes, sha256);
       try {
         await index(entry);

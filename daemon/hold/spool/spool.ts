@@ -30,7 +30,7 @@ export interface Spool {
    * Puts a mail in the spool. Resolves once its bytes are on stable storage; its name is after the next `sync`. Rejects and leaves
    * nothing behind when the disk is full (`ENOSPC`).
    */
-  place(facts: HeldMailFacts, traceHeader: Buffer, content: MailContent): Promise<{sizeBytes: number; sha256: string}>;
+  place(facts: HeldMailFacts, arrivalFields: Buffer, content: MailContent): Promise<{sizeBytes: number; sha256: string}>;
   /** Resolves once the names of all mails that were placed before are on stable storage. */
   sync(): Promise<void>;
   /** Reads the header block of a file. Throws a Fault `not_found` if there is no such file. Rejects if it is damaged. */
@@ -60,11 +60,11 @@ export const createSpool = async (root: string): Promise<Spool & {tmpDir: string
   return {
     tmpDir,
 
-    async place(facts, traceHeader, content) {
+    async place(facts, arrivalFields, content) {
       const path = join(held, fileName(facts.queue_id));
       const tmp = join(tmpDir, facts.queue_id);
       try {
-        const written = await writeSpoolFile(tmp, facts, traceHeader, content);
+        const written = await writeSpoolFile(tmp, facts, arrivalFields, content);
         crashPoint('spool-rename.before');
         await rename(tmp, path);
         crashPoint('spool-rename.after');
@@ -186,14 +186,14 @@ const close = fs.closeSync;
 const rename = promisify(fs.rename);
 
 /** Resolves once the bytes are on stable storage; the name needs a sync of the folder. */
-const writeSpoolFile = async (path: string, facts: HeldMailFacts, traceHeader: Buffer, content: MailContent) => {
+const writeSpoolFile = async (path: string, facts: HeldMailFacts, arrivalFields: Buffer, content: MailContent) => {
   const json = factsJson(facts);
-  const digest = createHash('sha256').update(traceHeader);
-  let sizeBytes = traceHeader.length;
+  const digest = createHash('sha256').update(arrivalFields);
+  let sizeBytes = arrivalFields.length;
   const file = await openFile(path, 'wx', 0o600);
   try {
     // Small mails are written at once, streams of large ones in their own chunks.
-    let pending = [headLine(json), json, Buffer.from('\n'), traceHeader];
+    let pending = [headLine(json), json, Buffer.from('\n'), arrivalFields];
     for await (const chunk of content.open()) {
       const bytes = chunk as Buffer;
       digest.update(bytes);

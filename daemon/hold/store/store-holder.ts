@@ -24,7 +24,7 @@ const togetherBytes = 256 * 1024;
 /** Leaves most connections to the store for everything else. */
 const largeAtOnce = 2;
 
-export const createStoreHolder = ({nodeId, store, traceHeader, onHeld}: Needs): MailHolder => {
+export const createStoreHolder = ({nodeId, store, arrivalFields, onHeld}: Needs): MailHolder => {
   const write = async (arrivals: readonly Arrival[]): Promise<void> => {
     crashPoint('held-row.before');
     await store.transaction(async tx => {
@@ -39,8 +39,8 @@ export const createStoreHolder = ({nodeId, store, traceHeader, onHeld}: Needs): 
   return {
     async hold(mail, ownership, judgement) {
       const facts = factsOf(mail, ownership, judgement);
-      const trace = traceHeader(mail);
-      const bytes = () => bytesOf(trace, mail);
+      const fields = arrivalFields(mail, judgement);
+      const bytes = () => bytesOf(fields, mail);
       const {sizeBytes, sha256} = await measure(bytes());
       const entry = spoolEntry(facts, sizeBytes, sha256);
       if (sizeBytes <= togetherBytes) await writeTogether({entry, bytes});
@@ -50,8 +50,8 @@ export const createStoreHolder = ({nodeId, store, traceHeader, onHeld}: Needs): 
   };
 };
 
-async function* bytesOf(trace: Buffer, {content}: ReceivedMail): AsyncGenerator<Buffer> {
-  yield trace;
+async function* bytesOf(fields: Buffer, {content}: ReceivedMail): AsyncGenerator<Buffer> {
+  yield fields;
   yield* content.open() as AsyncIterable<Buffer>;
 }
 

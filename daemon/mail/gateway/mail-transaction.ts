@@ -5,7 +5,7 @@
 
 import {crashPoint} from '../../services/crash-point.ts';
 import {isSameOwner} from '../../services/intake/intake.ts';
-import type {Client, Ownership, ReceivedMail, SmtpReply} from '../../services/intake/mail.ts';
+import type {Client, Judgement, Ownership, ReceivedMail, SmtpReply} from '../../services/intake/mail.ts';
 import type {EnvelopeStart} from '../backend/backend-connection.ts';
 import type {BackendPool} from '../backend/backend-pool.ts';
 import type {BackendTransaction} from '../backend/backend-transaction.ts';
@@ -66,20 +66,21 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
     if (!taken) return {verdict: 'deferred', reply: replies.clientGone};
     if (taken.kind === 'refused') return {verdict: verdictOf(taken.reply), reply: taken.reply, cause: taken.cause};
 
-    const {content, headers, hasTestString} = taken;
+    const {headers, hasTestString} = taken;
     const {sender, isUtf8, isEightBit} = start;
     const envelope = {sender, recipients: [...recipients], isUtf8, isEightBit};
-    const mail = {queueId, receivedAt: new Date(), client, envelope, headers, content, hasTestString};
     try {
+      const content = await needs.intake.withoutClaims(taken.content, headers);
+      const mail = {queueId, receivedAt: new Date(), client, envelope, headers, content, hasTestString};
       return await decide(needs.intake, mail, {
         ownership: from.ownership,
         isAbandoned: () => isOver,
-        relay: async () => relay(needs.intake, mail, from),
+        relay: async judgement => relay(needs.intake, mail, from, judgement),
       });
     } catch (cause) {
       return {verdict: 'deferred', reply: replies.internal, cause};
     } finally {
-      await content.discard();
+      await taken.content.discard();
     }
   };
 
@@ -111,8 +112,13 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
 
 const accepted: SmtpReply = {code: 250, text: '2.1.5 Ok'};
 
-const relay = async (intake: IntakePort, mail: ReceivedMail, {ownership, backend}: Delivery): Promise<Decision> => {
-  const prefix = await intake.relayPrefix(mail, ownership);
+const relay = async (
+  intake: IntakePort,
+  mail: ReceivedMail,
+  {ownership, backend}: Delivery,
+  judgement: Judgement,
+): Promise<Decision> => {
+  const prefix = await intake.relayPrefix(mail, ownership, judgement);
   crashPoint('relay.before');
   const reply = await backend.data(mail.content, prefix);
   crashPoint('relay.after');

@@ -120,14 +120,21 @@ export const startMilterContent = (messages: MessageIntake, name: string) => {
 
 const scoreField = 'X-Spam-Score';
 const symbolsField = 'X-Spam-Symbols';
+const ownFields = new Set([scoreField, symbolsField].map(name => name.toLowerCase()));
 
-/** Removes fields that only this node may set, such as a score. */
-export const removeClaims = (headers: readonly HeaderField[]): MilterReply[] =>
-  [scoreField, symbolsField].flatMap(name => {
-    const count = headers.filter(field => field.name.toLowerCase() === name.toLowerCase()).length;
-    // From the last to the first, as Postfix renumbers the fields after each removal.
-    return Array.from({length: count}, (_, n) => ({kind: 'change-header' as const, index: count - n, name, value: ''}));
+/** Removes fields that only this node may set, such as a score, and those that claim to be written by this cluster. */
+export const removeClaims = (headers: readonly HeaderField[], isClaim: (field: HeaderField) => boolean): MilterReply[] => {
+  const counts = new Map<string, number>();
+  const removals = headers.flatMap(field => {
+    const name = field.name.toLowerCase();
+    const index = (counts.get(name) ?? 0) + 1;
+    counts.set(name, index);
+    const isRemoved = ownFields.has(name) || isClaim(field);
+    return isRemoved ? [{kind: 'change-header' as const, index, name: field.name, value: ''}] : [];
   });
+  // From the last to the first, as Postfix renumbers the fields after each removal.
+  return removals.toReversed();
+};
 
 /** `X-Spam-Score: 8.50` and the names of the matching rules, strongest first, as many as fit. */
 export const addScore = ({score, symbols}: Judgement): MilterReply[] => {
@@ -154,11 +161,16 @@ const foldList = (names: readonly string[]): string => {
 };
 
 /** Inserts header fields, each with its line end, before all others. */
-export const insertInFront = (fields: Buffer): MilterReply[] => {
+export const insertInFront = (fields: Buffer): MilterReply[] => insertAt(0, fields);
+
+/** The same below the trace header of Postfix, which is the first field. */
+export const insertBelowTrace = (fields: Buffer): MilterReply[] => insertAt(1, fields);
+
+const insertAt = (index: number, fields: Buffer): MilterReply[] => {
   const reader = createHeaderReader();
   reader.push(fields);
   return reader
     .fields()
-    .map(({name, value}) => ({kind: 'insert-header' as const, index: 0, name, value: value.trim()}))
+    .map(({name, value}) => ({kind: 'insert-header' as const, index, name, value: value.trim()}))
     .toReversed();
 };

@@ -6,7 +6,7 @@ import {type Decision, decide, logDecision, type MailLog, type MilterIntake, que
 import type {Taken} from '../message-intake.ts';
 import {isPositive, replies} from '../smtp-reply.ts';
 import type {MilterReply} from './milter-codec.ts';
-import {addScore, insertInFront, type JudgedMail, removeClaims} from './milter-mail.ts';
+import {addScore, insertBelowTrace, insertInFront, type JudgedMail, removeClaims} from './milter-mail.ts';
 
 export interface VerdictNeeds {
   intake: MilterIntake;
@@ -63,12 +63,13 @@ const noQueueIdDetail = 'Postfix did not tell the queue id of a mail that is to 
 
 const editsFor = async (
   intake: MilterIntake,
-  {headers, content}: ReceivedMail,
+  mail: ReceivedMail,
   {ownership: {direction, domain}, judgement}: {ownership: Ownership; judgement: Judgement},
 ): Promise<MilterReply[]> => {
   const isSigned = direction === 'outbound' && domain.dkim_active;
-  const signatures = isSigned ? insertInFront(await intake.sign(domain, content)) : [];
-  return [...removeClaims(headers), ...addScore(judgement), ...signatures];
+  const signatures = isSigned ? insertInFront(await intake.sign(domain, mail.content)) : [];
+  const results = insertBelowTrace(intake.resultsField(mail, judgement));
+  return [...removeClaims(mail.headers, intake.isClaim), ...addScore(judgement), ...results, ...signatures];
 };
 
 const answerOf = ({verdict, reply, judgement}: Decision, edits: MilterReply[]): MilterReply[] => {

@@ -1,7 +1,7 @@
 import {Readable} from 'node:stream';
 import {Fault} from '../../../shared/fault.ts';
 import type {DkimAlgorithm} from '../../../shared/field-rules.ts';
-import {createHeaderReader} from '../../services/intake/header-block.ts';
+import {withHeaderEnd} from '../../services/intake/header-block.ts';
 import type {MailContent} from '../../services/intake/mail.ts';
 
 export interface SigningKey {
@@ -42,15 +42,3 @@ export const signMail = async (content: MailContent, keys: readonly SigningKey[]
   if (error) throw new Fault('unavailable', 'The mail could not be signed; look at the DKIM keys of its domain', {cause: error});
   return Buffer.from(signatures, 'latin1');
 };
-
-/** A mail that ends within its header block is signed as a header with an empty body. */
-async function* withHeaderEnd(content: MailContent): AsyncGenerator<Buffer> {
-  const header = createHeaderReader();
-  let isLineEnded = true;
-  for await (const chunk of content.open() as AsyncIterable<Buffer>) {
-    header.push(chunk);
-    if (chunk.length > 0) isLineEnded = chunk.at(-1) === 10;
-    yield chunk;
-  }
-  if (!header.isDone) yield Buffer.from(isLineEnded ? '\r\n' : '\r\n\r\n');
-}

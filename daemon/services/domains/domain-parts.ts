@@ -103,7 +103,7 @@ const requireDomain = async (tx: ConfigTransaction, id: number): Promise<void> =
 };
 
 /** Copies fields in the order of the API record, which may differ from the order of the columns. */
-const toFilter = ({id, domain_id, action, match, header, pattern, score, comment, created_at}: MailFilter): MailFilter => ({
+const toFilter = ({
   id,
   domain_id,
   action,
@@ -112,6 +112,19 @@ const toFilter = ({id, domain_id, action, match, header, pattern, score, comment
   pattern,
   score,
   comment,
+  authenticated,
+  created_at,
+}: MailFilter): MailFilter => ({
+  id,
+  domain_id,
+  action,
+  match,
+  header,
+  pattern,
+  score,
+  comment,
+  // Filters of earlier versions have none, and SQLite has no booleans.
+  authenticated: Boolean(authenticated),
   created_at,
 });
 

@@ -2,6 +2,7 @@
 import {addressParser} from 'postal-mime';
 import {groupBy} from '../../../shared/collections.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
+import {letsIn} from '../../../shared/filter-rules.ts';
 import {compileGlob, type GlobText, globText} from '../../../shared/glob.ts';
 import {comparableAddress} from '../../../shared/mail-address.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
@@ -15,7 +16,10 @@ interface Filtered {
   override?: 'relay' | 'block';
 }
 
-export type FilteredMail = Pick<ReceivedMail, 'envelope' | 'headers'>;
+export interface FilteredMail extends Pick<ReceivedMail, 'envelope' | 'headers'> {
+  /** Whether the mail really comes from the domain of its envelope sender, or from a client that is believed. */
+  isAuthentic: boolean;
+}
 
 /** The compiled mail filters of one domain. */
 export interface FilterSet {
@@ -24,8 +28,9 @@ export interface FilterSet {
    * Every matching `score` filter adds its score and a symbol. Among matching `allow` and `block` filters the most specific
    * decides: sender before sender_domain (longer before shorter) before header before subject; on a tie `block` wins.
    *
-   * Filters that let mail in (`allow`, a negative `score`) match only the envelope sender, which SPF can check. Filters that
-   * keep mail out also match the addresses in `From`, which the reader sees. The scorer's reason is unchanged.
+   * Filters that let mail in (`allow`, a negative `score`) match only the envelope sender, which SPF can check, and with
+   * `authenticated` only mail that really comes from its domain. Filters that keep mail out also match the addresses in `From`,
+   * which the reader sees. The scorer's reason is unchanged.
    */
   apply(mail: FilteredMail, score: Score): Promise<Filtered>;
 }
@@ -50,7 +55,7 @@ export const compileFilters = (filters: readonly MailFilter[], yieldNow: EventLo
           await yieldNow();
           sliceStart = performance.now();
         }
-        if (matches(view)) matching.push(filter);
+        if (matches(view) && (mail.isAuthentic || !needsAuthentication(filter))) matching.push(filter);
       }
       return decided(matching, score);
     },
@@ -157,7 +162,7 @@ const compile = (filter: MailFilter): ((view: MailView) => boolean) => {
   }
 };
 
-const letsIn = ({action, score}: MailFilter): boolean => action === 'allow' || (action === 'score' && (score ?? 0) < 0);
+const needsAuthentication = (filter: MailFilter): boolean => filter.authenticated && letsIn(filter);
 
 /**
  * The domain of an address and its parent domains. Uses all text after the last @, so that an unusual local part does not get an address

@@ -1,6 +1,6 @@
 // Header block of a mail: read while the bytes arrive, and decoded for users and filters. All input here may be hostile.
 import {decodeWords} from 'postal-mime';
-import type {HeaderField} from './mail.ts';
+import type {HeaderField, MailContent} from './mail.ts';
 
 const defaultMaxHeaderBytes = 256 * 1024;
 
@@ -13,6 +13,14 @@ export interface HeaderReader {
   readonly isTooLong: boolean;
   /** The fields read so far, in order. Lines that are not part of a field (RFC 5322 section 2.2) are skipped. */
   fields(): HeaderField[];
+  /** The same with their places. */
+  placedFields(): PlacedField[];
+}
+
+/** A field with the offsets of its first byte and of the byte after its line end. */
+export interface PlacedField extends HeaderField {
+  from: number;
+  to: number;
 }
 
 const blankLine = Buffer.from('\r\n\r\n');
@@ -47,6 +55,8 @@ export const createHeaderReader = ({maxBytes = defaultMaxHeaderBytes} = {}): Hea
     if (state === 'reading') state = 'complete';
   };
 
+  const placedFields = () => parseFields(Buffer.concat(chunks).toString('latin1'), state === 'too long');
+
   return {
     push,
     get isDone() {
@@ -55,28 +65,32 @@ export const createHeaderReader = ({maxBytes = defaultMaxHeaderBytes} = {}): Hea
     get isTooLong() {
       return state === 'too long';
     },
-    fields: () => parseFields(Buffer.concat(chunks).toString('latin1'), state === 'too long'),
+    fields: () => placedFields().map(({name, value}) => ({name, value})),
+    placedFields,
   };
 };
 
 const fieldStart = /^([!-9;-~]{1,998})[ \t]*:/;
 
-const parseFields = (block: string, isCut: boolean): HeaderField[] => {
-  const lines = block.split('\r\n');
-  const fields: {name: string; lines: string[]}[] = [];
-  let current: {name: string; lines: string[]} | undefined;
-  for (const line of lines) {
+const parseFields = (block: string, isCut: boolean): PlacedField[] => {
+  const fields: {name: string; lines: string[]; from: number; to: number}[] = [];
+  let current: (typeof fields)[number] | undefined;
+  let to = 0;
+  for (const line of block.split('\r\n')) {
+    const from = to;
+    to = Math.min(block.length, from + line.length + 2);
     if (line === '') continue;
     if (/^[ \t]/.test(line)) {
       current?.lines.push(line);
+      if (current) current.to = to;
       continue;
     }
     const start = fieldStart.exec(line);
-    current = start ? {name: start[1] ?? '', lines: [line.slice(start[0].length)]} : undefined;
+    current = start ? {name: start[1] ?? '', lines: [line.slice(start[0].length)], from, to} : undefined;
     if (current) fields.push(current);
   }
   if (isCut && current) fields.pop();
-  return fields.map(field => ({name: field.name, value: field.lines.join('\r\n')}));
+  return fields.map(({lines, ...field}) => ({...field, value: lines.join('\r\n')}));
 };
 
 /** The raw values of all fields of that name, ignoring case, from top to bottom. */
@@ -121,3 +135,15 @@ export const subjectOf = (fields: readonly HeaderField[]): string => {
   const [first] = headerValues(fields, 'subject');
   return first === undefined ? '' : decodeHeader(first, maxSubjectChars);
 };
+
+/** A mail that ends within its header block is read as a header with an empty body. */
+export async function* withHeaderEnd(content: MailContent): AsyncGenerator<Buffer> {
+  const header = createHeaderReader();
+  let isLineEnded = true;
+  for await (const chunk of content.open() as AsyncIterable<Buffer>) {
+    header.push(chunk);
+    if (chunk.length > 0) isLineEnded = chunk.at(-1) === 10;
+    yield chunk;
+  }
+  if (!header.isDone) yield Buffer.from(isLineEnded ? '\r\n' : '\r\n\r\n');
+}

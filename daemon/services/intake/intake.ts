@@ -1,10 +1,24 @@
 // Intake of mail, for all listeners: the owner, the score and the resulting action of each mail.
+import {isSenderAuthentic} from '../../../shared/authentic-sender.ts';
 import type {Domain} from '../../../shared/domain.ts';
 import {Fault} from '../../../shared/fault.ts';
+import type {SymbolScore} from '../../../shared/held-mail.ts';
 import {parseHostPort} from '../../../shared/host-port.ts';
 import {domainOf, hasInstruction, owningDomain, parseMailAddress, withoutBrackets} from '../../../shared/mail-address.ts';
+import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
-import type {Client, Judgement, MailHolder, Ownership, ReceivedMail, Route, Score, Scorer, SmtpReply} from './mail.ts';
+import type {
+  Client,
+  Judgement,
+  MailHolder,
+  MailVerifier,
+  Ownership,
+  ReceivedMail,
+  Route,
+  Score,
+  Scorer,
+  SmtpReply,
+} from './mail.ts';
 
 /** A mail has one owner, so recipients with different owners need separate mails. */
 export const isSameOwner = (one: Ownership, other: Ownership): boolean =>
@@ -30,6 +44,10 @@ export interface Intake {
 interface Needs {
   domains: DomainDirectory;
   scorer: Scorer;
+  /** Undefined when no mail is verified. */
+  verifier(): MailVerifier | undefined;
+  /** The symbols of the results; empty where the scorer judges them itself. */
+  weigh(authentication: MailAuthentication): SymbolScore[];
   holder: MailHolder;
   smarthost(): Omit<Route, 'signFor'> | undefined;
   hasSpace(): boolean;
@@ -82,10 +100,15 @@ export const createIntake = (needs: Needs): Intake => {
     },
 
     async judge(mail, ownership) {
+      const {isTrusted, user} = mail.client;
+      const isKnown = isTrusted || user !== null;
+      const [authentication, scored] = await Promise.all([isKnown ? undefined : needs.verifier()?.verify(mail), scoreOf(mail)]);
+      const weighed = authentication ? withSymbols(scored, needs.weigh(authentication)) : scored;
       // A client may take minutes to send its mail, so the domain is read again.
       const domain = domains.findById(ownership.domain.id) ?? ownership.domain;
-      const {score, override} = await domains.filtersOf(domain.id).apply(mail, await scoreOf(mail));
-      return {...score, action: override ?? actionFor(score, domain)};
+      const isAuthentic = isKnown || (authentication !== undefined && isSenderAuthentic(mail.envelope.sender, authentication));
+      const {score, override} = await domains.filtersOf(domain.id).apply({...mail, isAuthentic}, weighed);
+      return {...score, action: override ?? actionFor(score, domain), ...(authentication && {authentication})};
     },
   };
 };
@@ -95,6 +118,13 @@ export const routeFor = ({direction, domain}: Ownership, smarthost: Omit<Route, 
   if (direction === 'outbound') return smarthost && (domain.dkim_active ? {...smarthost, signFor: domain} : smarthost);
   const servers = domain.backend_servers.flatMap(text => parseHostPort(text) ?? []);
   return servers.length > 0 ? {servers} : undefined;
+};
+
+/** Mail of a sender that was forged is phishing, unless a scanner of its content says worse. */
+const withSymbols = (score: Score, symbols: readonly SymbolScore[]): Score => {
+  const sum = symbols.reduce((total, symbol) => total + symbol.score, 0);
+  const reason = sum > 0 && score.reason !== 'sandbox' ? 'phishing' : score.reason;
+  return {...score, score: score.score + sum, symbols: [...score.symbols, ...symbols], reason};
 };
 
 const actionFor = ({score, wantsRetry}: Score, domain: Domain): Judgement['action'] => {

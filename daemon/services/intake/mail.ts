@@ -6,6 +6,7 @@ import {toBase62} from '../../../shared/api-key-value.ts';
 import type {Domain} from '../../../shared/domain.ts';
 import type {SymbolScore} from '../../../shared/held-mail.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
+import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
 import type {Reason} from '../../../shared/reason.ts';
 import type {MailBody} from '../quarantine/stored-mail.ts';
 
@@ -76,6 +77,8 @@ export interface Ownership {
 }
 
 export interface Judgement extends Score {
+  /** Undefined for mail of trusted clients and of users, which is not verified. */
+  authentication?: MailAuthentication;
   /** `reject`: because of the score. `block`: because of a filter. `defer`: the scorer wants the mail to be sent again. */
   action: 'relay' | 'hold' | 'reject' | 'block' | 'defer';
 }
@@ -97,11 +100,17 @@ export interface HeldMailFacts {
   reason: Reason;
   client_ip: string;
   helo: string;
+  authentication: MailAuthentication | null;
 }
 
 /** Scores mail. Rejects with a Fault `unavailable` when it cannot. */
 export interface Scorer {
   score(mail: ReceivedMail): Promise<Score>;
+}
+
+/** Verifies who a mail comes from. Never rejects. */
+export interface MailVerifier {
+  verify(mail: ReceivedMail): Promise<MailAuthentication>;
 }
 
 export type TrainingClass = 'ham' | 'spam';

@@ -15,6 +15,7 @@ import {
   symbolSchema,
 } from '../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
+import {mailAuthenticationSchema} from '../../../shared/mail-authentication.ts';
 import {reasons} from '../../../shared/reason.ts';
 import {type AccessScope, scopes} from '../../../shared/scopes.ts';
 import type {Actor} from '../access/actor.ts';
@@ -98,7 +99,13 @@ export const holdAnswersOf = (owner: string) => {
     list: z.object({mails: z.array(z.object({...heldMailSchema.shape, ...own})), total: count}),
     marks: z.object({marks: z.array(holdCursorSchema.extend(own)), total: count}),
     summary: z.object({...summarySchema.shape, groups: z.array(z.object({...summaryGroupSchema.shape, ...own}))}),
-    mail: z.object({...heldMailDetailSchema.shape, symbol_scores: z.array(z.object(symbolSchema.shape)), ...own}),
+    mail: z.object({
+      ...heldMailDetailSchema.shape,
+      symbol_scores: z.array(z.object(symbolSchema.shape)),
+      // Nodes of earlier versions verify nothing.
+      authentication: mailAuthenticationSchema.nullable().default(null),
+      ...own,
+    }),
     outcome: z.object({...actionOutcomeSchema.shape, ...own}),
   };
 };

@@ -102,7 +102,13 @@ CREATE TABLE held_body (
 ALTER TABLE held_body ALTER COLUMN bytes SET STORAGE EXTERNAL;`;
 
 /** A released migration is never edited: add new ones below. */
-const all: readonly Migration[] = [{name: '0001_first', sql: configuration + readable + nodes + hold}];
+const all: readonly Migration[] = [
+  {name: '0001_first', sql: configuration + readable + nodes + hold},
+  {
+    name: '0002_authentication',
+    sql: `ALTER TABLE held_mail ADD COLUMN authentication ${text}; ALTER TABLE mail_filter ADD COLUMN authenticated boolean;`,
+  },
+];
 
 const table = 'schema_migration';
 

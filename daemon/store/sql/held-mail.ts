@@ -3,14 +3,16 @@ import {ascending} from '../../../shared/collections.ts';
 import type {HeldMail, SymbolScore} from '../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {comparableAddress, domainOf} from '../../../shared/mail-address.ts';
+import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
 import {type HeldCount, type NewHeldMail, type StoredHeldMail, shownScore} from '../../services/quarantine/stored-mail.ts';
 import {type Db, type Dialect, insertOwn, query} from './db.ts';
 
 /** `is_held` is true while the mail is in the queue; the `folded_…` columns are compared with filters. */
-export type HeldMailRow = Omit<StoredHeldMail, 'recipients' | 'symbol_scores' | 'is_utf8' | 'is_eight_bit'> & {
+export type HeldMailRow = Omit<StoredHeldMail, 'recipients' | 'symbol_scores' | 'is_utf8' | 'is_eight_bit' | 'authentication'> & {
   recipients: string;
   symbols: string;
+  authentication: string | null;
   is_held: boolean | number;
   is_utf8: boolean | number;
   is_eight_bit: boolean | number;
@@ -20,12 +22,13 @@ export type HeldMailRow = Omit<StoredHeldMail, 'recipients' | 'symbol_scores' | 
   folded_recipients?: string[];
 };
 
-export const toRow = ({recipients, symbol_scores, ...mail}: NewHeldMail): HeldMailRow => ({
+export const toRow = ({recipients, symbol_scores, authentication, ...mail}: NewHeldMail): HeldMailRow => ({
   ...mail,
   state: 'held',
   is_held: true,
   recipients: JSON.stringify(recipients),
   symbols: JSON.stringify(symbol_scores),
+  authentication: authentication && JSON.stringify(authentication),
   sender_domain: domainOf(mail.sender) ?? '',
   folded_sender: comparableAddress(mail.sender),
   folded_subject: foldSubject(mail.subject),
@@ -41,6 +44,7 @@ export const foldRecipients = (recipients: readonly string[]): string[] => [...n
 export const rowToHeldMail = ({
   recipients,
   symbols,
+  authentication,
   is_held,
   sender_domain,
   folded_sender,
@@ -51,6 +55,7 @@ export const rowToHeldMail = ({
   ...mail,
   recipients: JSON.parse(recipients) as string[],
   symbol_scores: JSON.parse(symbols) as SymbolScore[],
+  authentication: authentication === null ? null : (JSON.parse(authentication) as MailAuthentication),
   is_utf8: Boolean(mail.is_utf8),
   is_eight_bit: Boolean(mail.is_eight_bit),
 });

@@ -172,6 +172,7 @@ const columns = [
   'is_eight_bit',
   'client_ip',
   'helo',
+  'authentication',
   'keeper',
   'sha256',
 ] as const;

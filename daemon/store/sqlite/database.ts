@@ -4,7 +4,7 @@ import knex, {type Knex} from 'knex';
 import {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
 import {query} from '../sql/db.ts';
-import {migrate, OtherSchema} from './migrations.ts';
+import {migrate, OtherSchema} from './migrate.ts';
 import {asDb, releaseWriter, type SqliteConnection, type SqliteDb, setWriter} from './query.ts';
 
 // Value of `PRAGMA synchronous`: FULL, except in builds for fault tests, which weaken it to check that the tests notice a power

@@ -16,38 +16,13 @@ const all: Migration[] = [
   {name: '0006_issued_names', up: issuedNames},
   {name: '0007_smtp_listen', up: smtpListen},
   {name: '0008_trigrams', up: indexTrigrams},
+  {name: '0009_authentication', up: authentication},
 ];
 
 export const migrations: Knex.MigrationSource<Migration> = {
   getMigrations: async () => all,
   getMigrationName: ({name}) => name,
   getMigration: async ({up}) => ({up, down: async () => Promise.reject(new Error('migrations only go forward'))}),
-};
-
-const tableName = 'schema_migration';
-
-/** The tables differ from those that the migrations made. */
-export class OtherSchema extends Error {
-  override name = 'OtherSchema';
-}
-
-/** Creates the tables, or upgrades those of an earlier version. Throws when a newer version made them, and an OtherSchema. */
-export const migrate = async (db: Knex): Promise<void> => {
-  await requireKnown(db);
-  await db.migrate.latest({migrationSource: migrations, tableName});
-};
-
-const requireKnown = async (db: Knex): Promise<void> => {
-  if (!(await db.schema.hasTable(tableName))) return;
-  const applied: string[] = await db(tableName).pluck('name');
-  const known = all.map(({name}) => name);
-  const [unknown] = applied.filter(name => !known.includes(name));
-  if (unknown === undefined) return;
-  if (known.every(name => applied.includes(name)))
-    throw new Error(
-      `the database is that of a newer version of mfd (it has ${unknown}): start that version, or restore a backup`,
-    );
-  throw new OtherSchema(`no version of mfd has a migration ${unknown}`);
 };
 
 async function first(db: Knex): Promise<void> {
@@ -245,5 +220,15 @@ async function issuedNames(db: Knex): Promise<void> {
 async function smtpListen(db: Knex): Promise<void> {
   await db.schema.alterTable('node', table => {
     table.text('smtp_listen');
+  });
+}
+
+/** Results of SPF, DKIM and DMARC, and filters that need them. */
+async function authentication(db: Knex): Promise<void> {
+  await db.schema.alterTable('held_mail', table => {
+    table.text('authentication');
+  });
+  await db.schema.alterTable('mail_filter', table => {
+    table.boolean('authenticated');
   });
 }

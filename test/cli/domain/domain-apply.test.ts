@@ -16,6 +16,7 @@ const filter: MailFilter = {
   pattern: 'spam.example',
   score: null,
   comment: null,
+  authenticated: false,
   created_at: sample.created_at,
 };
 
@@ -108,6 +109,31 @@ test('with filters a domain has exactly those, counted; without them they are le
   t.is(code, 0);
   t.deepEqual(api.changes(), ['POST /domains/1/filters', 'DELETE /domains/1/filters/10', 'DELETE /domains/1/filters/11']);
   t.regex(stdout, /- filter: block sender_domain old\.example\n {4}\+ filter: block sender_domain new\.example\n$/);
+});
+
+test('a filter of the file without `authenticated` is the one that is there, and with it exactly that one', async t => {
+  const allow = {...filter, action: 'allow', match: 'sender', pattern: 'news@b.example'} as const;
+  const api = await arrange(t, {
+    'GET /domains/1/filters': {data: [allow]},
+    'POST /domains/1/filters': {status: 201, data: {...allow, authenticated: true}},
+    'DELETE /domains/1/filters/9': {data: null},
+  });
+  const apply = async (more: string) =>
+    api.apply(`domains: [{name: a.example, filters: [{action: allow, match: sender, pattern: news@b.example${more}}]}]`);
+
+  const without = await apply('');
+  const same = await apply(', authenticated: false');
+  const unchanged = api.changes();
+  const other = await apply(', authenticated: true');
+
+  t.deepEqual([without.code, same.code, unchanged], [0, 0, []]);
+  t.is(other.code, 0, other.stderr);
+  t.deepEqual(api.changes(), ['POST /domains/1/filters', 'DELETE /domains/1/filters/9']);
+  t.true(JSON.parse(api.requests.find(({method}) => method === 'POST')?.body ?? '').authenticated);
+  t.regex(
+    other.stdout,
+    /- filter: allow sender news@b\.example, not authenticated\n {4}\+ filter: allow sender news@b\.example\n$/,
+  );
 });
 
 test('what would fail for all others ends it, and says what was not tried', async t => {

@@ -104,6 +104,32 @@ test('all that matches: the senders are said before the question, and asked for 
   t.deepEqual([agreed.code, added().length], [0, 16]);
 });
 
+test('a sender that neither SPF nor DKIM verifies is not allowed, and the other way is named', async t => {
+  const verified = (result: 'pass' | 'fail'): HeldMailDetail['authentication'] => ({
+    spf: {result, domain: 'example.org'},
+    dkim: [],
+    dmarc: {result: 'none', policy: null, domain: 'example.org'},
+    arc: {result: 'none'},
+  });
+  const {release, added, acted} = await startScene(t, {
+    mails: [
+      {queue_id: 'aaaaaa', sender: 'forged@example.org', authentication: verified('fail')},
+      {queue_id: 'bbbbbb', authentication: verified('pass')},
+    ],
+  });
+
+  const {code, stderr} = await release(['mx1/aaaaaa', 'mx1/bbbbbb']);
+
+  t.is(acted().length, 1);
+  t.deepEqual(
+    added().map(({body}) => JSON.parse(body).pattern),
+    ['news@example.org'],
+  );
+  t.regex(stderr, /neither SPF nor DKIM verifies that it comes from forged@example\.org/);
+  t.regex(stderr, /mfctl domain filters add example\.com --allow --sender forged@example\.org --no-authenticated/);
+  t.is(code, 0, stderr);
+});
+
 test('what is allowed already is left as it is', async t => {
   const filters = [allowOf('news@example.org', {id: 77}), allowOf('other@example.org', {match: 'sender_domain'})];
   const {release, added} = await startScene(t, {mails: [{queue_id: 'aaaaaa'}], filters});

@@ -18,6 +18,7 @@ const filterFields = (domain_id: number): FieldsOf['mail_filter'] => ({
   pattern: 'a@bad.test',
   score: null,
   comment: null,
+  authenticated: false,
   created_at,
 });
 

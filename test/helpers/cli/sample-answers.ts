@@ -32,6 +32,7 @@ export const filter: MailFilter = {
   pattern: '*news.example*',
   score: -3,
   comment: '=our newsletter',
+  authenticated: true,
   created_at: at,
 };
 

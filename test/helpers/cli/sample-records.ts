@@ -54,6 +54,12 @@ export const detail: HeldMailDetail = {
   ],
   client_ip: '192.0.2.1',
   helo: hostile,
+  authentication: {
+    spf: {result: 'softfail', domain: 'example.net'},
+    dkim: [{result: 'pass', domain: 'example.org', selector: hostile}],
+    dmarc: {result: 'fail', policy: 'quarantine', domain: 'example.net'},
+    arc: {result: 'none'},
+  },
 };
 
 export const outcome = (queue_id: string): ActionOutcome => ({

@@ -1,6 +1,7 @@
 // Lines of a preview: reason, envelope, headers and text of a mail. Text of the mail is indented, so that none of its lines
 // looks like a line of the dashboard.
 import type {HeldMail, HeldMailDetail} from '../../../../shared/held-mail.ts';
+import {authenticationMeaning, authenticationText} from '../../../output/authentication-text.ts';
 import {plural, senderText, sizeText, timeText} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import type {MailContents} from '../../../quarantine/mail-reader.ts';
@@ -60,6 +61,7 @@ const envelopeLines = (mail: HeldMail | HeldMailDetail, {width, theme, threshold
       ? ([
           ['Domain', `${mail.domain} (${mail.direction})`],
           ['Client', `${mail.client_ip} (${mail.helo})`],
+          ...verifiedRows(mail.authentication, width - 10),
         ] satisfies [string, string][])
       : []),
     ['Size', sizeText(mail.size_bytes)],
@@ -68,6 +70,14 @@ const envelopeLines = (mail: HeldMail | HeldMailDetail, {width, theme, threshold
   const score = theme(fitText(String(mail.score), width - 10).trimEnd(), toneOfScore(mail, thresholds), 'bold');
   const lines = rows.map(([name, value]) => `${theme(fitText(name, 10), 'dim')}${fitText(value, width - 10).trimEnd()}`);
   return [`${theme(fitText('Score', 10), 'dim')}${score}`, ...lines];
+};
+
+const verifiedRows = (authentication: HeldMailDetail['authentication'], width: number): [string, string][] => {
+  if (!authentication) return [['Verified', 'no']];
+  const lines = [authenticationText(authentication), authenticationMeaning(authentication)].flatMap(text =>
+    wrapText(text, width),
+  );
+  return lines.map((line, at) => [at === 0 ? 'Verified' : '', line]);
 };
 
 const contentsLines = (mail: HeldMailDetail, contents: MailContents, {width, theme}: PreviewLayout): string[] => {

@@ -28,6 +28,7 @@ const facts: HeldMailFacts = {
   reason: 'rbl',
   client_ip: '192.0.2.5',
   helo: 'mx.example.net',
+  authentication: null,
 };
 
 const everything = async (root: string) => (await readdir(root, {recursive: true})).sort();

@@ -32,15 +32,30 @@ test('however many symbols matched, and whatever they are called, they are a fie
   t.true(lines.slice(1).every(line => line.startsWith('\t')));
 });
 
+const isNone = () => false;
+
 test('what a mail claims of itself is removed, from the last to the first', t => {
   const headers = headersOf('X-Spam-Score: 1\r\nX-SPAM-SCORE: 2\r\nX-Spam-Symbols: A\r\nX-Spam-Flag: NO\r\nSubject: x\r\n\r\n');
 
-  t.deepEqual(removeClaims(headers), [
-    {kind: 'change-header', index: 2, name: 'X-Spam-Score', value: ''},
-    {kind: 'change-header', index: 1, name: 'X-Spam-Score', value: ''},
+  t.deepEqual(removeClaims(headers, isNone), [
     {kind: 'change-header', index: 1, name: 'X-Spam-Symbols', value: ''},
+    {kind: 'change-header', index: 2, name: 'X-SPAM-SCORE', value: ''},
+    {kind: 'change-header', index: 1, name: 'X-Spam-Score', value: ''},
   ]);
-  t.deepEqual(removeClaims(headersOf('Subject: x\r\n\r\n')), []);
+  t.deepEqual(removeClaims(headersOf('Subject: x\r\n\r\n'), isNone), []);
+});
+
+test('of results of authentication only those are removed that claim to be ours', t => {
+  const headers = headersOf(
+    ['theirs', 'ours', 'theirs', 'ours'].map((who, n) => `Authentication-Results: ${who}; n=${n}\r\n`).join(''),
+  );
+
+  const removed = removeClaims(headers, ({value}) => value.includes('ours'));
+
+  t.deepEqual(
+    removed.map(reply => 'index' in reply && reply.index),
+    [4, 2],
+  );
 });
 
 test('signatures go in front in their order', t => {

@@ -49,8 +49,8 @@ test('a mail that nothing is wrong with is let pass with its score, and what it 
   });
 
   t.deepEqual(shown(answers), [
-    'm 1 X-Spam-Score=',
     'm 1 X-Spam-Symbols=',
+    'm 1 x-spam-score=',
     'h X-Spam-Score= 0.00',
     'h X-Spam-Symbols= SECRET_SYMBOL',
     'a',

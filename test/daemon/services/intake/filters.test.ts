@@ -18,6 +18,7 @@ const filter = (given: Partial<MailFilter> & Pick<MailFilter, 'action' | 'match'
 const mail = (sender: string, ...lines: string[]): FilteredMail => ({
   envelope: {sender, recipients: ['ben@example.com'], isUtf8: false, isEightBit: false},
   headers: headersOf(`${lines.join('\r\n')}\r\n\r\n`),
+  isAuthentic: true,
 });
 
 const scored: Score = {score: 5.9, symbols: [{name: 'BAYES_SPAM', score: 5.9}], reason: 'spam'};

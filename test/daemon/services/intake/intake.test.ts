@@ -5,6 +5,8 @@ const openIntake = (needs: Partial<Parameters<typeof createIntake>[0]>) =>
   createIntake({
     domains: {} as never,
     scorer: {} as never,
+    verifier: () => undefined,
+    weigh: () => [],
     holder: {} as never,
     smarthost: () => undefined,
     hasSpace: () => true,

@@ -55,6 +55,7 @@ const filter: MailFilter = {
   pattern: '*news*',
   score: 3,
   comment: null,
+  authenticated: false,
   created_at: domain.created_at,
 };
 

@@ -1,0 +1,83 @@
+// DMARC policy records (RFC 9989 sections 4.7 and 4.8).
+import {type DmarcPolicy, dmarcPolicies} from '../../../shared/mail-authentication.ts';
+
+export interface DmarcRecord {
+  p: DmarcPolicy;
+  /** For subdomains; undefined without a tag of its own. */
+  sp: DmarcPolicy | undefined;
+  /** For subdomains that do not exist. */
+  np: DmarcPolicy | undefined;
+  /** Whether the signing domain must equal the author domain. */
+  isDkimStrict: boolean;
+  isSpfStrict: boolean;
+  /** `y`: the domain is a public suffix. `n`: it is an organizational domain. `u`: unknown. */
+  psd: 'y' | 'n' | 'u';
+  /** Asks for the policy one level below. */
+  isTesting: boolean;
+  /** Addresses for aggregate reports, from `mailto:` URIs without parameters. */
+  reportTo: string[];
+  /** Options of failure reports as published; they are only repeated in aggregate reports. */
+  fo: string | undefined;
+}
+
+/**
+ * The record among the TXT records of one name: undefined when there is none, when there are several, or when its policy is invalid and
+ * it asks for no reports. Unknown tags are ignored, invalid values are replaced by the default.
+ */
+export const parseDmarcRecord = (texts: readonly string[]): DmarcRecord | undefined => {
+  const [text, another] = texts.filter(one => /^v[ \t]*=[ \t]*DMARC1[ \t]*(;|$)/.test(one));
+  return text === undefined || another !== undefined ? undefined : recordOf(tagsOf(text));
+};
+
+const recordOf = (tags: ReadonlyMap<string, string>): DmarcRecord | undefined => {
+  const reportTo = mailboxesOf(tags.get('rua'));
+  const policies = ['p', 'sp', 'np'].map(name => policyOf(tags.get(name)));
+  const isInvalid = policies.includes('invalid');
+  // RFC 9989 section 4.10.1: act as if `p=none` was published, or apply nothing.
+  if (isInvalid && reportTo.length === 0) return undefined;
+  const [p, sp, np] = policies.map(policy => (isInvalid || policy === 'invalid' ? undefined : policy));
+  const psd = tags.get('psd')?.toLowerCase();
+  return {
+    p: p ?? 'none',
+    sp,
+    np,
+    isDkimStrict: tags.get('adkim')?.toLowerCase() === 's',
+    isSpfStrict: tags.get('aspf')?.toLowerCase() === 's',
+    psd: psd === 'y' || psd === 'n' ? psd : 'u',
+    isTesting: tags.get('t')?.toLowerCase() === 'y',
+    reportTo,
+    fo: /^[01ds](:[01ds]){0,3}$/.exec(tags.get('fo') ?? '')?.[0],
+  };
+};
+
+/** A record is at most as long as a TXT record; of a repeated tag the first counts. */
+const tagsOf = (text: string): Map<string, string> => {
+  const tags = new Map<string, string>();
+  for (const part of text.split(';')) {
+    const at = part.indexOf('=');
+    const [name, value] = [part.slice(0, Math.max(0, at)).trim().toLowerCase(), part.slice(at + 1).trim()];
+    if (/^[a-z]+$/.test(name) && /^[ -~]*$/.test(value) && !tags.has(name)) tags.set(name, value);
+  }
+  return tags;
+};
+
+const policyOf = (value: string | undefined): DmarcPolicy | 'invalid' | undefined =>
+  value === undefined ? undefined : (dmarcPolicies.find(policy => policy === value.toLowerCase()) ?? 'invalid');
+
+const maxReportAddresses = 10;
+
+/** The obsolete maximal size after an exclamation mark is ignored. */
+const mailboxesOf = (uris: string | undefined): string[] =>
+  (uris ?? '')
+    .split(',')
+    .flatMap(uri => /^[ \t]*mailto:([^?!]{1,320}@[^?!]{1,255})(![0-9]+[kmgt]?)?[ \t]*$/i.exec(uri)?.[1] ?? [])
+    .flatMap(address => decoded(address) ?? [])
+    .slice(0, maxReportAddresses);
+
+const decoded = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text).trim();
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,84 @@
+// Authentication of one mail by SPF (RFC 7208), DKIM, ARC and DMARC.
+import {canonicalDomain} from '../../../shared/domain-name.ts';
+import {plainAddress} from '../../../shared/host-port.ts';
+import {domainOf} from '../../../shared/mail-address.ts';
+import {dmarcPolicies, type MailAuthentication, type SpfResult} from '../../../shared/mail-authentication.ts';
+import type {ReceivedMail} from '../../services/intake/mail.ts';
+import {authorsOf} from './author-domains.ts';
+import {verifySignatures} from './dkim-signatures.ts';
+import {type Discovery, type DmarcLookups, type DmarcOutcome, discoverPolicy, evaluateDmarc, type Identifier} from './dmarc.ts';
+import type {Lookup} from './dns-answers.ts';
+import {loadMailauth} from './mailauth.ts';
+
+export interface Verification {
+  results: MailAuthentication;
+  /** What the report for the policy domain needs besides. */
+  dmarc: DmarcOutcome;
+}
+
+/** Never rejects: what could not be found out is `temperror`. */
+export const verifyMail = async (mail: ReceivedMail, lookup: Lookup, fqdn: string): Promise<Verification> => {
+  const lookups = lookupsBy(lookup);
+  const authors = authorsOf(mail.headers);
+  // All begin at once: a sender whose name servers are slow must not use up the time for the policy of the author.
+  const [discoveries, spf, {dkim, arc}] = await Promise.all([
+    Promise.all(authors.domains.map(async domain => discoverPolicy(domain, lookups).catch(() => undefined))),
+    checkSender(mail, lookup, fqdn),
+    verifySignatures(mail, lookup),
+  ]);
+  const identifiers: Identifier[] = [
+    {mechanism: 'spf' as const, ...spf},
+    ...dkim.map(({result, domain}) => ({mechanism: 'dkim' as const, result, domain})),
+  ].flatMap(({mechanism, result, domain}) =>
+    result === 'pass' || result === 'temperror' ? [{mechanism, domain, isUnknown: result === 'temperror'}] : [],
+  );
+  const dmarc = await judgeAuthors(authors.isOne ? identifiers : undefined, discoveries, lookups);
+  const {result, policy = null} = dmarc;
+  return {results: {spf, dkim, dmarc: {result, policy, domain: authors.domains[0] ?? ''}, arc}, dmarc};
+};
+
+/** The envelope sender, or the greeting for a bounce. */
+const checkSender = async (
+  {client, envelope: {sender}}: ReceivedMail,
+  lookup: Lookup,
+  fqdn: string,
+): Promise<MailAuthentication['spf']> => {
+  const {spf} = await loadMailauth();
+  const {helo} = client;
+  const {status} = await spf({ip: plainAddress(client.ip), helo, sender, mta: fqdn, resolver: lookup as never});
+  const domain = sender === '' ? canonicalDomain(helo) : domainOf(sender);
+  return {result: status.result as SpfResult, domain: domain ?? ''};
+};
+
+/**
+ * `identifiers` are undefined when there is no author, or several: they cannot be authenticated, and the mail fails the strictest of
+ * their policies. A discovery is undefined when DNS gave no answer.
+ */
+const judgeAuthors = async (
+  identifiers: readonly Identifier[] | undefined,
+  discoveries: readonly (Discovery | undefined)[],
+  lookups: DmarcLookups,
+): Promise<DmarcOutcome> => {
+  const strictness = (discovery: Discovery | undefined) => dmarcPolicies.indexOf(discovery?.found?.policy ?? 'none');
+  const [strictest] = discoveries.toSorted((one, other) => strictness(other) - strictness(one));
+  if (strictest?.found || (strictest && identifiers)) return evaluateDmarc(strictest, identifiers ?? [], lookups);
+  return {result: discoveries.includes(undefined) ? 'temperror' : 'fail', aligned: []};
+};
+
+const lookupsBy = (lookup: Lookup): DmarcLookups => ({
+  async texts(name) {
+    const records = (await lookup(name, 'TXT').catch(noneIfMissing)) as string[][];
+    return records.map(parts => parts.join(''));
+  },
+  async exists(domain) {
+    for (const type of ['A', 'AAAA', 'MX'] as const)
+      if ((await lookup(domain, type).catch(noneIfMissing)).length > 0) return true;
+    return false;
+  },
+});
+
+const noneIfMissing = (error: unknown): [] => {
+  const {code} = error as NodeJS.ErrnoException;
+  if (code === 'ENOTFOUND' || code === 'ENODATA') return [];
+  throw error;
+};

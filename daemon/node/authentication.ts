@@ -1,0 +1,33 @@
+// Verification of inbound mail, wired to DNS, the log and the metrics.
+import {createDnsAnswers} from '../mail/authentication/dns-answers.ts';
+import {loadMailauth} from '../mail/authentication/mailauth.ts';
+import {verifyMail} from '../mail/authentication/verify-mail.ts';
+import type {MailVerifier} from '../services/intake/mail.ts';
+import type {Base} from './base.ts';
+
+export const openVerifier = ({
+  config: {authentication},
+  fqdn,
+  metrics,
+  log,
+}: Pick<Base, 'config' | 'fqdn' | 'metrics' | 'log'>): MailVerifier => {
+  const answers = createDnsAnswers({
+    servers: authentication.dns_servers,
+    timeoutMs: authentication.dns_timeout * 1000,
+    monotonic: () => performance.now(),
+    onMute() {
+      metrics.dnsMute(true);
+      log.warn('the name servers do not answer: mail is not verified until they do; see authentication.dns_servers');
+    },
+    onBack() {
+      metrics.dnsMute(false);
+      log.info('the name servers answer again');
+    },
+  });
+  return {
+    async verify(mail) {
+      await loadMailauth();
+      return (await verifyMail(mail, answers.forMail(), fqdn)).results;
+    },
+  };
+};
