@@ -1,4 +1,5 @@
 import {actions} from './actions.ts';
+import {authentication} from './authentication.ts';
 import type {Bench} from './bench.ts';
 import {changes} from './changes.ts';
 import {coldBench} from './cold.ts';
@@ -12,6 +13,7 @@ import {smtp} from './smtp.ts';
 export const benches: readonly Bench[] = [
   lists,
   smtp,
+  authentication,
   actions,
   changes,
   coldBench,

@@ -1,6 +1,7 @@
 // The process behind startSmtpLoad: bare sockets, precomputed commands, and replies parsed only as far as necessary.
 import {connect} from 'node:net';
 import type {LoadOrder, LoadResult} from './smtp-load.ts';
+import {mailTo} from './smtp-mail.ts';
 
 interface Step {
   bytes: Buffer;
@@ -10,28 +11,11 @@ interface Step {
 
 const hello: Step = {bytes: Buffer.from('EHLO client.test\r\n'), code: '250'};
 const quit: Step = {bytes: Buffer.from('QUIT\r\n'), code: '221'};
-const line = 'The quick brown fox jumps over the lazy dog, and goes home by the same road.\r\n';
-
-/** A mail of about `sizeBytes`, without a line that begins with a dot. */
-const mailTo = (to: string, sizeBytes: number): Buffer => {
-  const head = [
-    'From: Ada <ada@example.net>',
-    `To: ${to}`,
-    'Subject: What you asked for last week, and then some',
-    'Date: Tue, 04 Nov 2025 09:12:44 +0100',
-    'Message-ID: <bench.20251104091244@example.net>',
-    'MIME-Version: 1.0',
-    'Content-Type: text/plain; charset=us-ascii',
-    '\r\n',
-  ].join('\r\n');
-  return Buffer.from(head + line.repeat(Math.max(1, Math.round((sizeBytes - head.length) / line.length))));
-};
-
-const mailSteps = ({to, sizeBytes}: LoadOrder): Step[] => [
+const mailSteps = ({to, sizeBytes, signature = ''}: LoadOrder): Step[] => [
   {bytes: Buffer.from('MAIL FROM:<ada@example.net>\r\n'), code: '250'},
   {bytes: Buffer.from(`RCPT TO:<${to}>\r\n`), code: '250'},
   {bytes: Buffer.from('DATA\r\n'), code: '354'},
-  {bytes: Buffer.concat([mailTo(to, sizeBytes), Buffer.from('.\r\n')]), code: '250'},
+  {bytes: Buffer.concat([Buffer.from(signature, 'latin1'), mailTo(to, sizeBytes), Buffer.from('.\r\n')]), code: '250'},
 ];
 
 /** One connection, on which one reply at a time is awaited. */

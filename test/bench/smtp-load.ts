@@ -13,6 +13,8 @@ export interface LoadOrder {
   clients: number;
   to: string;
   sizeBytes: number;
+  /** Header fields before the mail, with their line ends. */
+  signature?: string;
 }
 
 export interface LoadResult {
