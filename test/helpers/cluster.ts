@@ -98,8 +98,6 @@ export const startCluster = async <Name extends string = ThreeNodes>(
       postgres: options.postgres,
     });
     await addToConfig(report.data, {
-      // No query reaches the name server of the machine.
-      authentication: {verify: false},
       ...config,
       cluster: {
         heartbeat_interval: 1,
