@@ -113,12 +113,20 @@ for (const batch of batches) {
     const files = texts
       .slice(0, 200)
       .map(text => `--b\r\nContent-Type: x/y; name="${text.replace(/[\r\n"]/g, '')}"\r\n\r\nx\r\n`);
+    const authentication = {
+      spf: {result: 'pass', domain: texts[3]},
+      dkim: texts.slice(4, 14).map(domain => ({result: 'pass', domain, selector: 's'})),
+      dmarc: {result: 'fail', policy: 'reject', domain: texts[14]},
+      arc: {result: 'none'},
+    };
     const raw = `${headers.join('')}Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\n${texts.slice(0, 40).join('\r\n')}\r\n${files.join('')}--b--\r\n`;
 
     const text = await outputOf(t, {
       argv: ['quarantine', 'show', 'mx1/aaaaaa'],
       answers: {
-        'GET /mail/quarantine/mx1/aaaaaa': {data: {...detail, subject, helo, sender, recipients, symbol_scores}},
+        'GET /mail/quarantine/mx1/aaaaaa': {
+          data: {...detail, subject, helo, sender, recipients, symbol_scores, authentication},
+        },
         'GET /mail/quarantine/mx1/aaaaaa/body': {raw},
       },
     });
@@ -129,8 +137,8 @@ for (const batch of batches) {
     t.deepEqual(
       labels.map(line => line.replace(/:.*/, '')),
       [
-        ...['ID', 'Arrived', 'Score', 'Reason', 'Domain', 'Sender', 'Recipients', 'Subject', 'Client', 'Size'],
-        ...['Headers', 'Symbols', 'Attachments', 'Text'],
+        ...['ID', 'Arrived', 'Score', 'Reason', 'Domain', 'Sender', 'Recipients', 'Subject', 'Client'],
+        ...['Verified', 'Size', 'Headers', 'Symbols', 'Attachments', 'Text'],
       ],
     );
     // A wider line would wrap.
