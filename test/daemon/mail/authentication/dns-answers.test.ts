@@ -48,11 +48,13 @@ test('an answer is kept for five minutes at most, one about an address for as lo
   dns.now += 240_000;
   await ask();
 
-  t.deepEqual(first, [
+  const [exchanger] = first[3] as {exchange: string; priority: number}[];
+  // Node 24 adds the type of the record.
+  t.like(exchanger, {exchange: 'mx.a.test', priority: 10});
+  t.deepEqual(first.toSpliced(3, 1), [
     [['v=spf1 -all'], ['x'.repeat(255), 'x'.repeat(255), 'x'.repeat(90)]],
     ['192.0.2.1'],
     ['2001:db8::1'],
-    [{exchange: 'mx.a.test', priority: 10}],
     'ENOTFOUND',
   ]);
   t.deepEqual(second, first);
