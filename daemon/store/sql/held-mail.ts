@@ -55,7 +55,8 @@ export const rowToHeldMail = ({
   ...mail,
   recipients: JSON.parse(recipients) as string[],
   symbol_scores: JSON.parse(symbols) as SymbolScore[],
-  authentication: authentication === null ? null : (JSON.parse(authentication) as MailAuthentication),
+  // A database of an earlier version, which is repaired, has no such column.
+  authentication: authentication ? (JSON.parse(authentication) as MailAuthentication) : null,
   is_utf8: Boolean(mail.is_utf8),
   is_eight_bit: Boolean(mail.is_eight_bit),
 });

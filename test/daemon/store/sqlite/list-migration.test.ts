@@ -7,6 +7,7 @@ import {type Database, openDatabase} from '../../../../daemon/store/sqlite/datab
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import {migrations} from '../../../../daemon/store/sqlite/migrations.ts';
 import {asDb, type SqliteDb} from '../../../../daemon/store/sqlite/query.ts';
+import {copyReadableRows} from '../../../../daemon/store/sqlite/readable-rows.ts';
 import type {HoldFilter} from '../../../../shared/hold-filter.ts';
 import {type Teardown, testFolder} from '../../../helpers/store.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
@@ -100,6 +101,15 @@ const madeBy05 = [
        SELECT 'delete', old.id, old.folded_subject FROM held_trigram_end WHERE old.id <= upto;
    END`,
 ];
+
+test('the repair of a database of an earlier version keeps its held mail', async t => {
+  const filename = await earlierDatabase(t, '0009', async db => insertHeldMails(db, [mail(1), mail(2)]));
+
+  const {rows, incomplete} = await copyReadableRows(filename, `${filename}.repaired`);
+
+  t.is(rows.held_mail, 2);
+  t.deepEqual(incomplete, []);
+});
 
 test('a database of 0.5 has its subjects in the new index, and what counts were moved by is gone', async t => {
   const filename = await earlierDatabase(t, '0008', async db => {
