@@ -1,7 +1,7 @@
 // Listeners for mail of one node, wired to its services: the SMTP gateway, the milter and the routing tables.
 import {formatHostPort} from '../../shared/host-port.ts';
 import {arrivalFields, withoutClaims} from '../mail/authentication/arrival-fields.ts';
-import {claimsToBeFrom, resultsField} from '../mail/authentication/results-field.ts';
+import {claimsToBeOurs, resultsField} from '../mail/authentication/results-field.ts';
 import {createRecipientCheck} from '../mail/backend/recipient-check.ts';
 import {createClientNames} from '../mail/gateway/clients.ts';
 import {startSmtpGateway} from '../mail/gateway/smtp-gateway.ts';
@@ -56,7 +56,7 @@ const openGateway = async (base: Base, services: Services) => {
     log,
     intake: {
       ...services.intake,
-      withoutClaims: async (content, headers) => withoutClaims(content, headers, hostsOf(records)),
+      withoutClaims: async (content, headers) => withoutClaims(content, headers, isNodeOf(records)),
       async relayPrefix(mail, {direction, domain}, judgement) {
         const fields = arrivalFields(mail, judgement, fqdn);
         const isSigned = direction === 'outbound' && domain.dkim_active;
@@ -68,9 +68,11 @@ const openGateway = async (base: Base, services: Services) => {
   });
 };
 
-/** The names of all nodes, in lower case. */
-const hostsOf = ({nodeDirectory}: Base['records']): Set<string> =>
-  new Set(nodeDirectory.list().map(node => node.fqdn.toLowerCase()));
+/** Says of a name in lower case whether it is that of a node. */
+const isNodeOf =
+  ({nodeDirectory}: Base['records']) =>
+  (host: string): boolean =>
+    nodeDirectory.list().some(({fqdn}) => fqdn.toLowerCase() === host);
 
 const openMilter = async (
   listen: LocalAddress,
@@ -96,7 +98,7 @@ const openMilter = async (
     intake: {
       ...services.milterIntake,
       sign: services.sign,
-      isClaim: field => claimsToBeFrom(field, hostsOf(records)),
+      isClaim: field => claimsToBeOurs(field, isNodeOf(records)),
       resultsField: (mail, {authentication}) => (authentication ? resultsField(authentication, mail, fqdn) : Buffer.alloc(0)),
       recordVerdict: metrics.verdict,
     },

@@ -2,16 +2,19 @@
 import type {HeaderField, Judgement, MailContent, ReceivedMail} from '../../services/intake/mail.ts';
 import {withoutFields} from '../field-removal.ts';
 import {traceHeader} from '../trace-header.ts';
-import {claimsToBeFrom, hasClaim, resultsField} from './results-field.ts';
+import {claimsToBeOurs, resultsField} from './results-field.ts';
 
 export const arrivalFields = (mail: ReceivedMail, {authentication}: Pick<Judgement, 'authentication'>, fqdn: string): Buffer => {
   const trace = traceHeader(mail, fqdn);
   return authentication ? Buffer.concat([trace, resultsField(authentication, mail, fqdn)]) : trace;
 };
 
-/** Takes out results that claim to be from one of these hosts, whose names are in lower case: readers believe those of this cluster. */
+/** Takes out results that claim to be from one of our hosts: readers believe those of this cluster. See `claimsToBeOurs`. */
 export const withoutClaims = async (
   content: MailContent,
   headers: readonly HeaderField[],
-  hosts: ReadonlySet<string>,
-): Promise<MailContent> => (hasClaim(headers, hosts) ? withoutFields(content, field => claimsToBeFrom(field, hosts)) : content);
+  isOurs: (host: string) => boolean,
+): Promise<MailContent> => {
+  const isClaim = (field: HeaderField) => claimsToBeOurs(field, isOurs);
+  return headers.some(isClaim) ? withoutFields(content, isClaim) : content;
+};

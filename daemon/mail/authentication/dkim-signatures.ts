@@ -29,15 +29,15 @@ export const verifySignatures = async (
     .map(({domain, selector}) => ({result: 'policy' as const, domain, selector}));
   const arcFields = headers.filter(isArc).length;
   const hasArc = arcFields > 0 && arcFields <= maxArcFields;
-  const wanted = signatures.filter(({isRefused}) => !isRefused).length;
+  const wanted = signatures.filter(({isRefused}) => !isRefused);
   const arcBefore = {result: arcFields > maxArcFields ? ('fail' as const) : ('none' as const)};
-  if (wanted === 0 && !hasArc) return {dkim: refused.slice(0, maxSignatures), arc: arcBefore};
+  if (wanted.length === 0 && !hasArc) return {dkim: refused.slice(0, maxSignatures), arc: arcBefore};
 
   // One after the other is verified. A key that nobody answers for must not use up the time for the keys of the others.
-  const keys = signatures.filter(({isRefused}) => !isRefused).slice(0, maxSignatures);
+  const keys = wanted.slice(0, maxSignatures);
   await Promise.allSettled(keys.map(async ({selector, domain}) => lookup(`${selector}._domainkey.${domain}`, 'TXT')));
   // Most mail has nothing to be left out.
-  const isWhole = refused.length === 0 && wanted <= maxSignatures && (hasArc || arcFields === 0);
+  const isWhole = refused.length === 0 && wanted.length <= maxSignatures && (hasArc || arcFields === 0);
   const verified = isWhole ? content : await withoutFields(content, leftOut(hasArc));
   const {dkimVerify} = await loadMailauth();
   const {results, arc: chain} = await dkimVerify(Readable.from(withHeaderEnd(verified)), {

@@ -1,6 +1,5 @@
 // The Authentication-Results header field (RFC 8601).
 import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
-import {headerValues} from '../../services/intake/header-block.ts';
 import type {HeaderField, ReceivedMail} from '../../services/intake/mail.ts';
 import {foldWords} from '../trace-header.ts';
 
@@ -35,12 +34,9 @@ export const resultsField = (
 /** Empty for a value that would need quotes: no domain and no selector of honest mail does. */
 const property = (name: string, value: string): string[] => (/^[a-z0-9._-]{1,253}$/i.test(value) ? [`${name}=${value}`] : []);
 
-/** Whether a field claims to be written by one of these hosts. Their names are in lower case. */
-export const claimsToBeFrom = ({name, value}: HeaderField, hosts: ReadonlySet<string>): boolean =>
-  name.toLowerCase() === fieldName.toLowerCase() && hosts.has(serverIn(value));
-
-export const hasClaim = (headers: readonly HeaderField[], hosts: ReadonlySet<string>): boolean =>
-  headerValues(headers, fieldName).some(value => hosts.has(serverIn(value)));
+/** Whether a field claims to be written by one of our hosts. `isOurs` is asked for names in lower case. */
+export const claimsToBeOurs = ({name, value}: HeaderField, isOurs: (host: string) => boolean): boolean =>
+  name.toLowerCase() === fieldName.toLowerCase() && isOurs(serverIn(value));
 
 /** The first word of the field, in lower case, without quotes and the comments before it (RFC 8601 section 2.2). */
 const serverIn = (value: string): string => {
