@@ -39,7 +39,7 @@ export const createHoldQueue = (needs: HoldQueueNeeds): OwnHoldQueue => {
     // No reader is attached yet, and the file may be gone before it is opened: an unhandled error event would end the process.
     body.stream.on('error', () => {});
     try {
-      await writes.write(async (_tx, recordAudit) => recordAudit(actor, {action: 'body', queueId: mail.queue_id}));
+      await writes.write(mail.queue_id, async (_tx, recordAudit) => recordAudit(actor, {action: 'body', queueId: mail.queue_id}));
     } catch (error) {
       body.stream.destroy();
       throw error;

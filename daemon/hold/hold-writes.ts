@@ -26,10 +26,10 @@ export interface HoldWrites {
   /** Ends a mail and writes its audit entry in one commit. Resolves with the time; undefined when the mail was not in `from`. */
   end(queueId: string, end: End): Promise<string | undefined>;
   /**
-   * For writes that fail only when the database does: an error thrown by `work` rolls back all writes that share the transaction,
+   * For writes about one mail that fail only when the database does: an error thrown by `work` rolls back all writes that share the transaction,
    * and all of them reject.
    */
-  write(work: (tx: StoreTransaction, recordAudit: RecordAudit) => Promise<void>): Promise<void>;
+  write(queueId: string, work: (tx: StoreTransaction, recordAudit: RecordAudit) => Promise<void>): Promise<void>;
 }
 
 interface End {
@@ -43,7 +43,7 @@ interface End {
 type PendingWrite =
   | {kind: 'claim'; queueId: string; claim: Claim; isDone: boolean}
   | {kind: 'end'; queueId: string; end: End; endedAt: string | undefined}
-  | {kind: 'work'; work(tx: StoreTransaction, recordAudit: RecordAudit): Promise<void>};
+  | {kind: 'work'; queueId: string; work(tx: StoreTransaction, recordAudit: RecordAudit): Promise<void>};
 
 interface Needs {
   nodeId: string;
@@ -62,6 +62,11 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
       result,
       detail: [...(relayedBy === undefined ? [] : [relayText(relayedBy)]), ...(detail ? [detail] : [])].join('; '),
     });
+
+  const lockAll = async (tx: StoreTransaction, pending: PendingWrite[]): Promise<void> => {
+    const ids = new Set(pending.map(({queueId}) => queueId));
+    if (ids.size > 1) await tx.hold.lock([...ids]);
+  };
 
   const claimTogether = async (tx: StoreTransaction, pending: PendingWrite[]): Promise<void> => {
     const claims = pending.flatMap(one => (one.kind === 'claim' ? [one] : []));
@@ -93,6 +98,7 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
       store.transaction(async tx => {
         const entries: NewAuditEntry[] = [];
         const recordAudit: RecordAudit = (actor, act) => void entries.push(entryOf(actor, act));
+        await lockAll(tx, pending);
         await claimTogether(tx, pending);
         await endTogether(tx, pending, recordAudit);
         for (const one of pending) if (one.kind === 'work') await one.work(tx, recordAudit);
@@ -112,7 +118,7 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
       await submit(pending);
       return pending.endedAt;
     },
-    write: async work => submit({kind: 'work', work}),
+    write: async (queueId, work) => submit({kind: 'work', queueId, work}),
   };
 };
 

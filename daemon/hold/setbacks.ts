@@ -28,7 +28,7 @@ export const createSetbacks = ({nodeId, writes, now}: Needs) => {
   const takeBack = async (queueId: string, describe: (recordAudit: RecordAudit) => void = () => {}): Promise<void> => {
     const recipients = served.get(queueId) ?? [];
     open.add(queueId);
-    await writes.write(async (tx, recordAudit) => {
+    await writes.write(queueId, async (tx, recordAudit) => {
       if (recipients.length > 0) await tx.hold.strikeRecipients(queueId, recipients);
       await tx.hold.unclaim([queueId]);
       describe(recordAudit);
@@ -40,7 +40,7 @@ export const createSetbacks = ({nodeId, writes, now}: Needs) => {
   /** The mail was taken out of the queue by hand: this node cannot know what happened to it. */
   const markGone = async (mail: StoredHeldMail, from: 'releasing' | 'discarding'): Promise<never> => {
     const at = new Date(now()).toISOString();
-    await writes.write(async (tx, recordAudit) => {
+    await writes.write(mail.queue_id, async (tx, recordAudit) => {
       await tx.hold.end([mail.queue_id], from, {state: 'gone', at, keyId: null});
       recordAudit(nodeActor, {action: 'gone', queueId: mail.queue_id, detail: leftByHand});
     });
@@ -49,7 +49,7 @@ export const createSetbacks = ({nodeId, writes, now}: Needs) => {
 
   /** The next poll of the queue finds the result; until then the claim stays and records who made it. */
   const leaveOpen = async (mail: StoredHeldMail, {action, actor}: RequestedAction, error: Fault): Promise<never> => {
-    await writes.write(async (_tx, recordAudit) =>
+    await writes.write(mail.queue_id, async (_tx, recordAudit) =>
       recordAudit(actor, {action, queueId: mail.queue_id, ...failureToAudit(error)}),
     );
     throw error;

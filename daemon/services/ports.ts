@@ -141,6 +141,11 @@ interface HoldReads {
 export interface HoldStore extends HoldReads {
   /** Adds mails to the queue. A mail that has a row already is not changed. */
   insert(mails: readonly NewHeldMail[]): Promise<void>;
+  /**
+   * Keeps these mails from changing by others until the transaction ends. For several writes in one transaction: two nodes whose writes
+   * lock the same mails one by one would each wait for the other.
+   */
+  lock(queueIds: readonly string[]): Promise<void>;
   /** Claims mails for an action; exactly one of several concurrent callers gets a mail. Returns the ids that this call has claimed. */
   claim(queueIds: readonly string[], claim: Claim): Promise<Set<string>>;
   /** Returns mails to the queue, after a failed action or when a restarted node finds its old claims. */

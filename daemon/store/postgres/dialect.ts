@@ -25,6 +25,7 @@ export const dialectOf = ({nodeId, claimant}: Scope): Dialect => ({
   lease: {
     taking: `, claimed_by = ${quoted(claimant)}, lease_until = now() + interval '${leaseSeconds} s'`,
     isOwn: ` AND claimed_by = ${quoted(claimant)}`,
+    locking: ' FOR UPDATE',
   },
 });
 

@@ -27,13 +27,17 @@ export const presenceOn = (db: PostgresDb, {nodeId, nodeNo}: NodeIdentity): Pick
 });
 
 const claimed = "is_held AND state <> 'held'";
+/** Locked in one order, as actions on several mails lock them. */
+const lockedWhere = (condition: string) =>
+  `(node_id, queue_id) IN (SELECT node_id, queue_id FROM held_mail WHERE ${condition} ORDER BY node_id, queue_id FOR UPDATE)`;
 const extension = `lease_until = now() + interval '${leaseSeconds} s'`;
 
 /** `monotonicMs`: a clock that goes on while the process is stopped. */
 export const leasesOn = (db: PostgresDb, monotonicMs = () => performance.now()): Leases => {
   const {own, lease} = db.dialect;
   return {
-    renew: async () => void (await db.run(`UPDATE held_mail SET ${extension} WHERE ${claimed}${lease.isOwn}`, [])),
+    renew: async () =>
+      void (await db.run(`UPDATE held_mail SET ${extension} WHERE ${lockedWhere(`${claimed}${lease.isOwn}`)}`, [])),
     async isOwn(queueId) {
       const isLive = `${own.condition}queue_id = ? AND ${claimed} AND lease_until > now()${lease.isOwn}`;
       const askedAt = monotonicMs();
@@ -43,7 +47,7 @@ export const leasesOn = (db: PostgresDb, monotonicMs = () => performance.now()):
     },
     async giveBack() {
       const sql = `UPDATE held_mail SET state = 'held', acted_by_key_id = NULL, claimed_by = NULL, lease_until = NULL
-        WHERE ${claimed} AND keeper = 'spool' AND lease_until < now() RETURNING queue_id`;
+        WHERE ${lockedWhere(`${claimed} AND keeper = 'spool' AND lease_until < now()`)} RETURNING queue_id`;
       return (await db.run(sql, [])).length;
     },
   };

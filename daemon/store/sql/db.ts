@@ -34,6 +34,8 @@ export interface Dialect {
     taking: string;
     /** A condition that this node has the claim, after AND. */
     isOwn: string;
+    /** Makes a query lock its rows until the transaction ends. */
+    locking: string;
   };
 }
 

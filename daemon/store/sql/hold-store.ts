@@ -53,6 +53,8 @@ export const holdStore = (db: Db): HoldStore => {
     },
     insert: async mails => insertHeldMails(db, mails),
 
+    lock: async queueIds => lockMails(db, queueIds),
+
     async claim(queueIds, {state, keyId}) {
       const sql = `UPDATE held_mail SET state = ?, acted_by_key_id = ?${lease.taking} WHERE ${among} AND state = 'held' RETURNING queue_id`;
       return new Set(idsIn(await query(db, sql, [state, keyId, json(queueIds)])));
@@ -105,6 +107,13 @@ export const holdStore = (db: Db): HoldStore => {
       return (await query(db, sql, [before, limit])).length;
     },
   };
+};
+
+const lockMails = async (db: Db, queueIds: readonly string[]): Promise<void> => {
+  const {json, lease} = db.dialect;
+  if (lease.locking === '') return;
+  const sql = `SELECT queue_id FROM held_mail WHERE ${amongOf(db.dialect)} ORDER BY queue_id${lease.locking}`;
+  await query(db, sql, [json(queueIds)]);
 };
 
 /** Leaves the recipients in the first value to the mail in the second. */

@@ -13,7 +13,7 @@ const dialect: Dialect = {
   json: values => JSON.stringify(values),
   own: {column: '', value: '', condition: ''},
   recipients: 'rows',
-  lease: {taking: '', isOwn: ''},
+  lease: {taking: '', isOwn: '', locking: ''},
 };
 
 export const asDb = (db: Knex): SqliteDb =>
