@@ -13,6 +13,7 @@ import {addCompletionCommands} from './completion/completion-commands.ts';
 import {addContextCommands} from './context/context.ts';
 import {addLoginCommand} from './context/login.ts';
 import {addDashboardCommand} from './dashboard/command.ts';
+import {addDmarcCommands} from './dmarc/dmarc.ts';
 import {addDomainCommands} from './domain/domain.ts';
 import {asCliError, CliError, ExitStatus, exitCodes} from './errors.ts';
 import {addEventsCommand} from './events/events.ts';
@@ -104,6 +105,7 @@ const addCommands = (program: Command, session: Session): void => {
   addDomainCommands(program, session);
   addQuarantineCommands(program, session);
   addClusterCommands(program, session);
+  addDmarcCommands(program, session);
   addAuditCommand(program, session);
   addEventsCommand(program, session);
   addMetricsCommand(program, session);

@@ -42,6 +42,12 @@ export const peerSchema = z
       description:
         'Whether that node has the key of the cluster’s authority (`tls/ca.key`), which lets nodes join and renews their certificates; null until that node has been heard',
     }),
+    dmarc_config: z.string().nullable().meta({
+      description: 'Digest of the settings for DMARC reports on that node; null until it has been heard',
+    }),
+    dmarc_unset: z.boolean().meta({
+      description: 'Whether a domain wants DMARC reports, and that node has no dmarc.report_from',
+    }),
   })
   .meta({id: 'ClusterPeer'});
 export type Peer = z.infer<typeof peerSchema>;

@@ -105,6 +105,12 @@ export const auditQuerySchema = z.strictObject({
 });
 export type AuditQuery = z.infer<typeof auditQuerySchema>;
 
+export const dmarcSummaryQuerySchema = z.strictObject({
+  domain: domain.meta({description: 'A domain of the cluster'}),
+  since: instant.optional().meta({description: 'Since the day of this time in UTC; without it: for 30 days'}),
+});
+export const pageQuerySchema = z.strictObject(pageShape);
+
 export const forceQuerySchema = z.strictObject({force: flag('Even if no full-admin key is left')});
 export const removeNodeQuerySchema = z.strictObject({
   force: flag('Even if no node is left that has the CA key'),

@@ -8,6 +8,7 @@ const dkimResults = ['none', 'pass', 'fail', 'policy', 'neutral', 'temperror', '
 export type DkimResult = (typeof dkimResults)[number];
 
 const dmarcResults = ['none', 'pass', 'fail', 'temperror'] as const;
+export type DmarcResult = (typeof dmarcResults)[number];
 
 export const dmarcPolicies = ['none', 'quarantine', 'reject'] as const;
 export type DmarcPolicy = (typeof dmarcPolicies)[number];

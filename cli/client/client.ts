@@ -5,6 +5,7 @@ import type {ClusterDrift} from '../../shared/cluster-drift.ts';
 import type {ClusterNode, RemovedNode} from '../../shared/cluster-node.ts';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import type {CreateDkimKey, DkimKey} from '../../shared/dkim-key.ts';
+import type {DmarcReport, DmarcSummary, ReportPreview} from '../../shared/dmarc-report.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {
   ActionOutcome,
@@ -55,6 +56,7 @@ export const clientOver = (transport: Transport) => ({
   domains: domainsOver(transport),
   quarantine: quarantineOver(transport),
   cluster: clusterOver(transport),
+  dmarc: dmarcOver(transport),
   audit: {list: (query: Query) => transport.send<AuditEntry[]>({path: 'audit', query})},
   events: transport.events,
   /** The description of the API in YAML; with `isAdmin` it contains every operation. */
@@ -108,6 +110,13 @@ const quarantineOver = ({send, download}: Transport) => ({
 });
 
 const mailPath = ({node_id, queue_id}: MailReference): string => `mail/quarantine/${node_id}/${queue_id}`;
+
+const dmarcOver = ({send}: Transport) => ({
+  summary: (query: Query) => send<DmarcSummary>({path: 'dmarc/summary', query}),
+  reports: (query: Query) => send<DmarcReport[]>({path: 'dmarc/reports', query}),
+  preview: (day: string, policyDomain: string) =>
+    send<ReportPreview>({path: `dmarc/reports/${day}/${encodeURIComponent(policyDomain)}`}),
+});
 
 const clusterOver = ({send}: Transport) => ({
   status: (options?: RequestOptions) => send<ClusterStatus>({path: 'cluster/status', ...options}),

@@ -42,6 +42,7 @@ export const judgeCluster = (status: ClusterStatus, limits: CheckLimits): Verdic
     ...backlogFindings(peers, limits),
     ...licenseFindings(peers),
     ...authorityFindings(peers),
+    ...dmarcFindings(peers),
   ].sort((a, b) => b.status - a.status);
   const worst = findings[0]?.status ?? checkStatuses.ok;
   const text = findings.length > 0 ? findings.map(finding => finding.text).join(', ') : wellText(status);
@@ -131,6 +132,17 @@ const authorityFindings = (peers: readonly Peer[]): Finding[] =>
         },
       ]
     : [];
+
+/** Nodes of an earlier version tell nothing of it. */
+const dmarcFindings = (peers: readonly Peer[]): Finding[] => {
+  const told = peers.filter(({dmarc_config}) => typeof dmarc_config === 'string');
+  const unset = told.filter(({dmarc_unset}) => dmarc_unset);
+  const kinds = new Set(told.map(({dmarc_config}) => dmarc_config));
+  return [
+    ...finding(warning, unset, 'cannot send the DMARC reports that domains want (set dmarc.report_from in mfd.yaml)'),
+    ...(kinds.size > 1 ? [{status: warning, text: `dmarc.* differs between ${namesOf(told)}`}] : []),
+  ];
+};
 
 const finding = (status: CheckStatus, peers: readonly Peer[], what: string): Finding[] =>
   peers.length === 0 ? [] : [{status, text: `${namesOf(peers)} ${what}`}];

@@ -21,7 +21,15 @@ const peerFields: Fields<Peer> = {
   fields: [
     ...['node_id', 'fqdn', 'api_url', 'last_seen', 'healthy', 'config_hash', 'config_hash_age_s'],
     ...['outbox_backlog_to_us', 'license', 'unanswered_since', 'unreachable_from'],
-    ...['config_differs_since', 'clock_skew_s', 'outbox_refused', 'cut_off_since', 'has_authority'],
+    ...[
+      'config_differs_since',
+      'clock_skew_s',
+      'outbox_refused',
+      'cut_off_since',
+      'has_authority',
+      'dmarc_config',
+      'dmarc_unset',
+    ],
   ],
   answerFields: ['local_node_id', 'local_hostname', 'peers', 'generated_at'],
   isShort: true,

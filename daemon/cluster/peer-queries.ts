@@ -7,6 +7,8 @@ import type {Page} from '../../shared/hold-filter.ts';
 import type {Actor} from '../services/access/actor.ts';
 import {changeSchema, digestsPageSchema} from '../services/cluster/peer-protocol.ts';
 import type {RemoteRecords} from '../services/cluster/replication-ports.ts';
+import type {DmarcNode} from '../services/dmarc/dmarc-view.ts';
+import {dmarcAnswersOf, withAllTags} from '../services/dmarc/peer-dmarc-protocol.ts';
 import type {AuditLog} from '../services/ports.ts';
 import type {Steps} from '../services/quarantine/merged-list.ts';
 import {actorToRelay, auditAnswersOf, holdAnswersOf, positionAnswer} from '../services/quarantine/peer-hold-protocol.ts';
@@ -55,6 +57,19 @@ export const createPeerAuditLog = (client: PeerClient): AuditLog => ({
   nodeId: client.nodeId,
   ...createPeerPart(client, 'audit', auditAnswersOf(client.nodeId)),
 });
+
+export const createPeerDmarc = ({nodeNo, client}: Peer): DmarcNode => {
+  const answers = dmarcAnswersOf(client.nodeId);
+  return {
+    nodeId: client.nodeId,
+    summary: async (choice, actor) => read(client, answers.summary, lookUp('dmarc/summary', {actor, ...choice})),
+    reports: async (limit, actor) => read(client, answers.reports, lookUp('dmarc/reports', {actor, limit})),
+    async counts(subject, actor) {
+      const counts = await read(client, answers.preview, lookUp('dmarc/preview', {actor, ...subject}));
+      return counts.map(count => ({...withAllTags(count), origin: nodeNo}));
+    },
+  };
+};
 
 /** Another node's part of a list that is merged from many, see `readMerged`. */
 const createPeerPart = <L extends z.ZodType, M extends z.ZodType>(

@@ -1,5 +1,6 @@
 import {z} from 'zod';
 import {licenseSchema} from '../../shared/cluster-status.ts';
+import {parseMailAddress} from '../../shared/mail-address.ts';
 import {reasons} from '../../shared/reason.ts';
 import {checkDependentKeys} from './dependent-keys.ts';
 import {
@@ -8,6 +9,7 @@ import {
   days,
   dnsServer,
   filePath,
+  label,
   listen,
   localListen,
   network,
@@ -148,6 +150,24 @@ const everyKey = z.strictObject({
       description: 'Socket of mfd-postfix.socket, which runs postsuper and postcat for this node; without it: sudo',
     }),
     reconcile_interval: seconds(10).meta({description: 'Seconds between two checks of Postfix’s hold queue'}),
+  }),
+  dmarc: section({
+    report_from: z
+      .string()
+      .refine(text => parseMailAddress(text) !== undefined, 'must be a mail address')
+      .optional()
+      .meta({description: 'Address that aggregate reports come from; without it none are sent'}),
+    organisation: label.optional().meta({description: 'Name in the reports; without it: the domain of dmarc.report_from'}),
+    contact: label.optional().meta({description: 'How to reach your people, in the reports: an address, or the URL of a page'}),
+    report_delay: z
+      .number('must be a number of seconds')
+      .min(0, 'must be at least 0')
+      .max(86_400, 'must be at most 86400')
+      .default(3600)
+      .meta({
+        description: 'Seconds after midnight UTC before the first reports about a day are sent; the last come 45 minutes later',
+      }),
+    keep_days: days.default(400).meta({description: 'Days that counts and reports are kept'}),
   }),
   retention: section({
     days: days

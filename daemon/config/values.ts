@@ -76,3 +76,6 @@ export const storeUrl = z.string().superRefine((text, context) => {
 });
 
 export const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
+
+/** A text of one line for readers of reports. */
+export const label = z.string().regex(/^[^\p{C}]{1,200}$/u, 'must be one line of at most 200 characters');

@@ -7,7 +7,7 @@ import {type NewHeldMail, type StoredHeldMail, shownScore} from '../services/qua
 export const factsOf = (
   mail: ReceivedMail,
   {direction, domain}: Ownership,
-  {score, symbols, reason, authentication}: Judgement,
+  {score, symbols, reason, verified}: Judgement,
 ): HeldMailFacts => ({
   queue_id: mail.queueId,
   arrived_at: mail.receivedAt.toISOString(),
@@ -24,7 +24,7 @@ export const factsOf = (
   reason,
   client_ip: mail.client.ip,
   helo: mail.client.helo,
-  authentication: authentication ?? null,
+  authentication: verified?.results ?? null,
 });
 
 /** The row of a spooled mail. */

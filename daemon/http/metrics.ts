@@ -3,6 +3,7 @@ import {Counter, collectDefaultMetrics, Gauge, Histogram, Registry} from 'prom-c
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import {healthStates} from '../../shared/health.ts';
 import {type Reason, reasons} from '../../shared/reason.ts';
+import {createMailMetrics, type MailMetrics} from './mail-metrics.ts';
 
 interface HeldTotal {
   reason: Reason;
@@ -22,22 +23,10 @@ export interface MetricsSource {
   certificates(): Record<string, string>;
 }
 
-export interface Metrics {
+export interface Metrics extends MailMetrics {
   /** The exposition text; reads values that are not counted as they happen from `source`. */
   expose(source: MetricsSource): Promise<{contentType: string; text: string}>;
   httpRequest(request: {method: string; route: string; status: number; seconds: number}): void;
-  verdict(verdict: string): void;
-  delivery(kind: 'relay' | 'release', outcome: string): void;
-  /** Counts a mail that could not be scored. */
-  unscored(): void;
-  /** Whether the name servers do not answer, so that mail is not verified. */
-  dnsMute(isMute: boolean): void;
-  expired(count: number): void;
-  /** Records a successful poll of Postfix's hold queue, at this time in milliseconds. */
-  postfixReconciled(at: number): void;
-  postfixFailed(): void;
-  /** Counts the outcome of a training sample for Rspamd. */
-  trained(sampleClass: 'ham' | 'spam', outcome: 'learned' | 'known' | 'failed'): void;
   /** Counts a change of the health of another node. */
   healthChanged(): void;
   /** Counts requests for a deprecated operation, named as in the description. */
@@ -67,7 +56,6 @@ export const createMetrics = (version: string): Metrics => {
     help: 'Changes of a node’s health seen here',
     registers,
   });
-  const postfix = createPostfixMetrics(registers);
   const source = createSourceGauges(registers);
 
   return {
@@ -77,7 +65,6 @@ export const createMetrics = (version: string): Metrics => {
     },
     ...requests,
     ...mails,
-    ...postfix,
     healthChanged: () => transitions.inc(),
   };
 };
@@ -100,77 +87,6 @@ const createRequestMetrics = (registers: Registry[]): Pick<Metrics, 'httpRequest
   return {
     httpRequest: ({seconds, ...labels}) => requests.observe(labels, seconds),
     deprecatedRequest: (operation, count = 1) => deprecated.inc({operation, part: 'operation'}, count),
-  };
-};
-
-const createMailMetrics = (
-  registers: Registry[],
-): Pick<Metrics, 'verdict' | 'delivery' | 'unscored' | 'dnsMute' | 'expired' | 'trained'> => {
-  const verdicts = new Counter({
-    name: 'mfd_intake_verdicts_total',
-    help: 'Mails by outcome',
-    labelNames: ['verdict'],
-    registers,
-  });
-  const mute = new Gauge({
-    name: 'mfd_authentication_dns_mute',
-    help: '1 while the name servers do not answer, and inbound mail is not verified',
-    registers,
-  });
-  for (const verdict of ['relayed', 'held', 'rejected', 'refused', 'deferred']) verdicts.inc({verdict}, 0);
-  const deliveries = new Counter({
-    name: 'mfd_deliveries_total',
-    help: 'Deliveries to backends: relayed mails, and recipients of released ones, by outcome',
-    labelNames: ['kind', 'outcome'],
-    registers,
-  });
-  for (const outcome of ['delivered', 'refused', 'deferred'])
-    for (const kind of ['relay', 'release']) deliveries.inc({kind, outcome}, 0);
-  const samples = new Counter({
-    name: 'mfd_rspamd_lessons_total',
-    help: 'Mails that Rspamd was to learn from, as ham when released and as spam when discarded, by outcome',
-    labelNames: ['lesson', 'outcome'],
-    registers,
-  });
-  for (const outcome of ['learned', 'known', 'failed']) for (const lesson of ['ham', 'spam']) samples.inc({lesson, outcome}, 0);
-  const unscored = new Counter({
-    name: 'mfd_scanner_failures_total',
-    help: 'Mails that the scanner gave no score',
-    registers,
-  });
-  const expired = new Counter({name: 'mfd_held_mails_expired_total', help: 'Mails removed by retention', registers});
-
-  return {
-    verdict: verdict => verdicts.inc({verdict}),
-    dnsMute: isMute => mute.set(Number(isMute)),
-    delivery: (kind, outcome) => deliveries.inc({kind, outcome}),
-    unscored: () => unscored.inc(),
-    expired: count => expired.inc(count),
-    trained: (sampleClass, outcome) => samples.inc({lesson: sampleClass, outcome}),
-  };
-};
-
-/** Created with the first poll: metrics without labels would otherwise appear as 0 on a node without Postfix. */
-const createPostfixMetrics = (registers: Registry[]): Pick<Metrics, 'postfixReconciled' | 'postfixFailed'> => {
-  let made: {failures: Counter; last: Gauge} | undefined;
-  const metrics = () => {
-    made ??= {
-      failures: new Counter({
-        name: 'mfd_postfix_reconcile_failures_total',
-        help: 'Failed polls of the hold queue of Postfix',
-        registers,
-      }),
-      last: new Gauge({
-        name: 'mfd_postfix_reconciled_timestamp_seconds',
-        help: 'Time of the last successful poll of the hold queue of Postfix, 0 for never',
-        registers,
-      }),
-    };
-    return made;
-  };
-  return {
-    postfixReconciled: at => metrics().last.set(at / 1000),
-    postfixFailed: () => metrics().failures.inc(),
   };
 };
 

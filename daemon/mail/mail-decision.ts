@@ -2,6 +2,7 @@
 
 import type {Domain} from '../../shared/domain.ts';
 import {Fault} from '../../shared/fault.ts';
+import type {Received} from '../services/dmarc/counted-mail.ts';
 import type {Intake} from '../services/intake/intake.ts';
 import type {
   HeaderField,
@@ -34,6 +35,18 @@ export interface DecisionContext {
 
 /** Judges a mail and rejects, holds or relays it. A positive reply means that it is held durably, or relayed. */
 export const decide = async (
+  intake: Pick<IntakePort, 'judge' | 'hold' | 'count'>,
+  mail: ReceivedMail,
+  context: DecisionContext,
+): Promise<Decision> => {
+  const decision = await decided(intake, mail, context);
+  const {verdict, judgement} = decision;
+  // Mail that is deferred comes again.
+  if (judgement && verdict !== 'deferred') intake.count({mail, ownership: context.ownership, judgement, outcome: verdict});
+  return decision;
+};
+
+const decided = async (
   intake: Pick<IntakePort, 'judge' | 'hold'>,
   mail: ReceivedMail,
   {ownership, isAbandoned, relay}: DecisionContext,
@@ -114,6 +127,8 @@ export type Verdict = 'relayed' | 'held' | 'rejected' | 'refused' | 'deferred';
 
 /** `hold` rejects with the error of the disk or the database when it cannot store the mail. All addresses are canonical. */
 export interface IntakePort extends Pick<Intake, 'claim' | 'routing' | 'canTakeMail' | 'judge' | 'hold'> {
+  /** Counts a mail that has been dealt with, for reports. */
+  count(received: Received): void;
   /** Takes out of the content what claims to be written by this cluster. */
   withoutClaims(content: MailContent, headers: readonly HeaderField[]): Promise<MailContent>;
   /** Header fields before the relayed content: those of the arrival, and for outbound mail a DKIM signature. */
@@ -126,6 +141,8 @@ export interface IntakePort extends Pick<Intake, 'claim' | 'routing' | 'canTakeM
 
 /** Port of the milter, whose mail Postfix keeps and delivers. */
 export interface MilterIntake extends Pick<Intake, 'claim' | 'canTakeMail' | 'judge' | 'hold'> {
+  /** Counts a mail that has been dealt with, for reports. */
+  count(received: Received): void;
   /** Whether a field claims to be written by this cluster. */
   isClaim(field: HeaderField): boolean;
   /** The field with the results of the authentication, with its line end; empty for mail that is not verified. */

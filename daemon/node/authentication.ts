@@ -1,4 +1,6 @@
 // Verification of inbound mail, wired to DNS, the log and the metrics.
+
+import type {Lookup} from '../mail/authentication/dns-answers.ts';
 import {createDnsAnswers} from '../mail/authentication/dns-answers.ts';
 import {loadMailauth} from '../mail/authentication/mailauth.ts';
 import {verifyMail} from '../mail/authentication/verify-mail.ts';
@@ -10,7 +12,7 @@ export const openVerifier = ({
   fqdn,
   metrics,
   log,
-}: Pick<Base, 'config' | 'fqdn' | 'metrics' | 'log'>): MailVerifier => {
+}: Pick<Base, 'config' | 'fqdn' | 'metrics' | 'log'>): MailVerifier & {newLookup(): Lookup} => {
   const answers = createDnsAnswers({
     servers: authentication.dns_servers,
     timeoutMs: authentication.dns_timeout * 1000,
@@ -25,9 +27,10 @@ export const openVerifier = ({
     },
   });
   return {
+    newLookup: answers.forMail,
     async verify(mail) {
       await loadMailauth();
-      return (await verifyMail(mail, answers.forMail(), fqdn)).results;
+      return verifyMail(mail, answers.forMail(), fqdn);
     },
   };
 };

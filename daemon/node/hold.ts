@@ -50,6 +50,8 @@ export const openHold = (base: Base, bus: EventBus) => {
   const intakeTo = (holder: MailHolder) => openIntake(base, {hold, verifier, holder});
   return {
     ...hold,
+    newLookup: verifier.newLookup,
+    deliver,
     intake: intakeTo(hold.holder),
     // Mail from the milter stays in Postfix.
     milterIntake: intakeTo(postfix?.holder ?? hold.holder),

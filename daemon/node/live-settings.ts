@@ -99,6 +99,7 @@ export const fixedChanges = (started: Config, read: Config): string[] => {
     ['smtp.reverse_lookup', config => config.smtp.reverse_lookup],
     ['authentication.dns_servers', config => config.authentication.dns_servers],
     ['authentication.dns_timeout', config => config.authentication.dns_timeout],
+    ['dmarc', config => config.dmarc],
     ['postfix', config => config.postfix],
     ['retention.sweep_interval', config => config.retention.sweep_interval],
     ['store', config => config.store],

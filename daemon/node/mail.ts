@@ -56,6 +56,7 @@ const openGateway = async (base: Base, services: Services) => {
     log,
     intake: {
       ...services.intake,
+      count: services.dmarc.count,
       withoutClaims: async (content, headers) => withoutClaims(content, headers, isNodeOf(records)),
       async relayPrefix(mail, {direction, domain}, judgement) {
         const fields = arrivalFields(mail, judgement, fqdn);
@@ -97,9 +98,10 @@ const openMilter = async (
     log,
     intake: {
       ...services.milterIntake,
+      count: services.dmarc.count,
       sign: services.sign,
       isClaim: field => claimsToBeOurs(field, isNodeOf(records)),
-      resultsField: (mail, {authentication}) => (authentication ? resultsField(authentication, mail, fqdn) : Buffer.alloc(0)),
+      resultsField: (mail, {verified}) => (verified ? resultsField(verified.results, mail, fqdn) : Buffer.alloc(0)),
       recordVerdict: metrics.verdict,
     },
   });

@@ -78,7 +78,7 @@ const open = async ({data, loaded, log, version, openShared}: Needs, closers: Cl
   const fqdn = config.fqdn ?? hostname();
   const base: Base = {config, settings, fqdn, storage, records, trust, metrics, log, now};
   const cluster = openCluster(base, version, closers);
-  const services = createServices(base, cluster);
+  const services = createServices(base, cluster, version);
   closers.add(async () => void (await engine.settled(services.close())));
   await services.takeBackOwnClaims();
   const listeners = await openListeners(base, {cluster, services, phase: () => phase, closers});

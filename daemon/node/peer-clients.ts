@@ -1,8 +1,9 @@
 // Clients for the other nodes: their hold queues, audit logs and events.
 
 import {createHoldEventListener} from '../cluster/hold-event-listener.ts';
-import {createPeerAuditLog, createPeerHoldQueue} from '../cluster/peer-queries.ts';
+import {createPeerAuditLog, createPeerDmarc, createPeerHoldQueue} from '../cluster/peer-queries.ts';
 import type {Peers} from '../cluster/peers.ts';
+import type {DmarcNode} from '../services/dmarc/dmarc-view.ts';
 import {createEventBus, publishConfigEvents} from '../services/events/event-bus.ts';
 import {createEvents} from '../services/events/events.ts';
 import type {AuditLog} from '../services/ports.ts';
@@ -14,12 +15,16 @@ import type {Base} from './base.ts';
 export const followPeers = ({records: {nodeDirectory, peerStates}, log}: Pick<Base, 'records' | 'log'>, peers: Peers) => {
   const queues = new Map<number, HoldQueue>();
   const logs = new Map<number, AuditLog>();
-  peers.follow(({nodeNo, client}) => {
+  const counters = new Map<number, DmarcNode>();
+  peers.follow(peer => {
+    const {nodeNo, client} = peer;
+    counters.set(nodeNo, createPeerDmarc(peer));
     queues.set(nodeNo, createPeerHoldQueue(client));
     logs.set(nodeNo, createPeerAuditLog(client));
     return () => {
       queues.delete(nodeNo);
       logs.delete(nodeNo);
+      counters.delete(nodeNo);
     };
   });
   const nodeOf = (nodeId: string) => {
@@ -33,6 +38,7 @@ export const followPeers = ({records: {nodeDirectory, peerStates}, log}: Pick<Ba
   return {
     queues: () => [...queues.values()],
     auditLogs: () => [...logs.values()],
+    dmarcNodes: () => [...counters.values()],
     isAway,
     isSilent: (nodeId: string) => isAway(nodeId) || peerStates.unreached().includes(nodeOf(nodeId)?.id ?? 0),
     ask: createAskAll({

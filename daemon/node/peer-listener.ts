@@ -4,6 +4,7 @@ import {hostsIn, identityIn} from '../cluster/peer-identity.ts';
 import {createMetricsApp} from '../http/metrics-app.ts';
 import {createPeerApi} from '../http/peer/peer-app.ts';
 import {routePeerAdmission, routePeerEvents, routePeerTrust} from '../http/peer/routes-peer-cluster.ts';
+import {routePeerDmarc} from '../http/peer/routes-peer-dmarc.ts';
 import {routePeerHold} from '../http/peer/routes-peer-hold.ts';
 import type {NodeIdentity} from '../services/access/actor.ts';
 import {validityOf} from '../services/cluster/certificate-names.ts';
@@ -37,6 +38,7 @@ export const openPeerListener = async (
       routePeerTrust({...services, hostsIn}),
       routePeerHold(services.forPeers),
       routePeerEvents(services.forPeers),
+      routePeerDmarc(services.forPeers),
     ],
     openRoutes: [routePeerAdmission({...services, tokenIdIn: joinTokenIdIn})],
     log,

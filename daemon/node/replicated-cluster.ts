@@ -25,6 +25,7 @@ import {
   greetingMs,
   openPeers,
 } from './cluster.ts';
+import {createDmarcState} from './dmarc-state.ts';
 import type {Job} from './jobs.ts';
 
 interface ReplicatedRecords {
@@ -198,6 +199,7 @@ const openReplication = (
     version,
     license: () => settings().license,
     hasAuthority: trust.hasAuthority,
+    dmarc: createDmarcState({config, records}),
     now,
   });
   return {replication, drift, lateChanges, exchange, refusals};

@@ -17,6 +17,8 @@ import {createDomainParts} from '../services/domains/domain-parts.ts';
 import {createBackendRules, createDomains} from '../services/domains/domains.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
+import {openDmarc} from './dmarc.ts';
+import {createDmarcState} from './dmarc-state.ts';
 import {apiUrl, listenOf} from './free-addresses.ts';
 import {openHold} from './hold.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
@@ -29,7 +31,7 @@ const idleWaitMs = 500;
 
 export type Services = ReturnType<typeof createServices>;
 
-export const createServices = (base: Base, cluster: Cluster) => {
+export const createServices = (base: Base, cluster: Cluster, version: string) => {
   const {config, settings, fqdn, records, trust, now} = base;
   const {store, engine, nodeId, nodeNo} = base.storage;
   const {configuration, keyDirectory, domainDirectory, nodeDirectory, peerStates, membership} = records;
@@ -40,6 +42,7 @@ export const createServices = (base: Base, cluster: Cluster) => {
     configuration,
     directory: domainDirectory,
     backendFaults: createBackendRules({nodes: nodeDirectory, nodeNo, networks: () => settings().backendNetworks}),
+    canReport: config.dmarc.report_from !== undefined,
   });
   const {actors, ...access} = createAccess(base, cluster);
   const others = followPeers(base, peers);
@@ -49,6 +52,7 @@ export const createServices = (base: Base, cluster: Cluster) => {
 
   const mail = openHold(base, bus);
   const {queue} = mail;
+  const dmarc = openDmarc(base, cluster, {deliver: mail.deliver.deliver, newLookup: mail.newLookup, version, others});
   return {
     ...access,
     limits: createClusterRateLimits({limiter, sendHeartbeats: links.sendHeartbeats}),
@@ -68,6 +72,7 @@ export const createServices = (base: Base, cluster: Cluster) => {
       license: () => settings().license,
       cutOffSince: trust.cutOff.since,
       hasAuthority: trust.hasAuthority,
+      dmarc: createDmarcState(base),
       now,
     }),
     audit:
@@ -75,12 +80,15 @@ export const createServices = (base: Base, cluster: Cluster) => {
         ? createAudit({logs: () => [auditLog, ...others.auditLogs()], ask: others.ask})
         : createSharedAudit(auditLog),
     events,
-    forPeers: {queue, auditLog, actors, bus},
+    forPeers: {queue, auditLog, actors, bus, dmarc},
     ...mail,
+    dmarc,
+    jobs: [...mail.jobs, ...dmarc.jobs],
     flushKeyUses: keyDirectory.flush,
     async close() {
       access.keyFailures.report(true);
       await Promise.race([mail.idle().then(mail.pool.close), delay(idleWaitMs)]);
+      await dmarc.flush();
       await keyDirectory.flush();
       await peerStates.flush();
     },

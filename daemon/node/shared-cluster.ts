@@ -13,6 +13,7 @@ import {createHashComparison} from '../shared-store/hash-comparison.ts';
 import type {SharedConfiguration} from '../shared-store/shared-configuration.ts';
 import type {Closers} from './closers.ts';
 import {type Cluster, type ClusterBase, createNews, goodbyeMs, greetingMs, openPeers} from './cluster.ts';
+import {createDmarcState} from './dmarc-state.ts';
 import type {Job} from './jobs.ts';
 
 interface Shared {
@@ -109,6 +110,7 @@ const openExchange = (
     ...{peerStates, limiter, keyDirectory, nodeId, nodeNo, version, now},
     license: () => settings().license,
     hasAuthority: trust.hasAuthority,
+    dmarc: createDmarcState({config, records}),
     async report() {
       const {config_hash, changed_at_ms} = follower.position();
       return {config_hash, changed_at_ms, last_seq: 0, applied: {}};

@@ -7,7 +7,7 @@ import type {KeyDirectory} from '../services/access/key-directory.ts';
 import type {RateLimiter} from '../services/access/rate-limit.ts';
 import {licenseAt} from '../services/cluster/cluster.ts';
 import type {NodeDirectory} from '../services/cluster/membership.ts';
-import {type Heartbeat, vectorOf} from '../services/cluster/peer-protocol.ts';
+import {type DmarcState, type Heartbeat, vectorOf} from '../services/cluster/peer-protocol.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {Refusals} from '../services/cluster/refusals.ts';
 import type {HeartbeatExchange, Replication, ReplicationExchange} from '../services/cluster/replication-ports.ts';
@@ -25,6 +25,7 @@ interface CommonNeeds {
   version: string;
   license(): License;
   hasAuthority: boolean;
+  dmarc(): DmarcState;
   now: () => number;
 }
 
@@ -55,6 +56,7 @@ export const createHeartbeats = (needs: HeartbeatNeeds): HeartbeatExchange => {
         config_hash_age_s: Math.max(0, Math.floor((now() - changed_at_ms) / 1000)),
         license: licenseAt(needs.license(), now()),
         has_authority: needs.hasAuthority,
+        dmarc: needs.dmarc(),
         key_counts: limiter.counts(),
         key_uses: uses,
         unreached: peerStates.unreached().slice(0, 1000),

@@ -9,6 +9,7 @@ import type {AccessScope} from '../../shared/scopes.ts';
 import type {Actor} from './access/actor.ts';
 import type {NewAuditEntry, StoredAuditEntry} from './audit/stored-entry.ts';
 import type {IssuedName, PeerReport, StoredJoinToken} from './cluster/stored-trust.ts';
+import type {DmarcReads, DmarcStore} from './dmarc/dmarc-store.ts';
 import type {Samples, Steps} from './quarantine/merged-list.ts';
 import type {
   Claim,
@@ -227,6 +228,7 @@ interface StoreReads {
   trust: TrustReads;
   keyUses: KeyUseReads;
   state: StateReads;
+  dmarc: DmarcReads;
 }
 
 export interface StoreTransaction extends Omit<StoreReads, 'audit'> {
@@ -236,6 +238,7 @@ export interface StoreTransaction extends Omit<StoreReads, 'audit'> {
   trust: TrustStore;
   keyUses: KeyUseStore;
   state: StateStore;
+  dmarc: DmarcStore;
 }
 
 /** Committed data, and transactions to change it. A transaction commits as a whole and is on stable storage when it resolves. */

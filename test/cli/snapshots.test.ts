@@ -3,7 +3,19 @@ import test, {type ExecutionContext} from 'ava';
 import {outputFormats} from '../../cli/output/output-format.ts';
 import {allCommands, mfctlCommands, wordsOf} from '../helpers/cli/command-tree.ts';
 import {type FakeTerminalOptions, runCli} from '../helpers/cli/fake-terminal.ts';
-import {auditEntry, createdKey, dkimKey, drift, filter, me, status, summary, token} from '../helpers/cli/sample-answers.ts';
+import {
+  auditEntry,
+  createdKey,
+  dkimKey,
+  dmarcReport,
+  dmarcSummary,
+  drift,
+  filter,
+  me,
+  status,
+  summary,
+  token,
+} from '../helpers/cli/sample-answers.ts';
 import {detail, domain, key, mail, outcome} from '../helpers/cli/sample-records.ts';
 import {type Reply, startApi} from '../helpers/cli/scripted-api.ts';
 import {asSession, matchSnapshot, snapshotFolder} from '../helpers/cli/snapshot.ts';
@@ -46,6 +58,18 @@ const nouns = {
       'GET /domains/7': {data: domain},
       'POST /domains': {status: 201, data: domain},
       [`DELETE /domains/${domain.id}`]: {data: null},
+    },
+  },
+  dmarc: {
+    commands: [
+      ['dmarc', 'summary', 'example.com'],
+      ['dmarc', 'reports'],
+    ],
+    answers: {
+      'GET /dmarc/summary': {data: dmarcSummary},
+      'GET /dmarc/reports': {
+        data: [dmarcReport, {...dmarcReport, state: 'waiting', next_at: dmarcReport.created_at, ended_at: null}],
+      },
     },
   },
   'domain-filters': {

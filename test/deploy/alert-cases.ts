@@ -177,6 +177,16 @@ export const alertCases: Record<string, AlertCase> = {
     labels: ofInstance,
     summary: 'the scanner of mx1:9090 gives no scores',
   },
+  MfdDmarcReportsGivenUp: {
+    at: '5h',
+    fires: {[`mfd_dmarc_reports_total{${mx1},outcome="given up"}`]: '0x100 2x300'},
+    silent: {
+      [`mfd_dmarc_reports_total{${mx1},outcome="given up"}`]: '2x400',
+      [`mfd_dmarc_reports_total{${mx1},outcome="sent"}`]: '0+1x400',
+    },
+    labels: ofInstance,
+    summary: 'mx1:9090 could not deliver 2 DMARC reports within 24 hours',
+  },
   MfdDeliveriesFailing: {
     at: '30m',
     fires: deliveries('relay', '0+60x60', '0+20x60'),

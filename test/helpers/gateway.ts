@@ -98,6 +98,7 @@ const createFakeIntake = (
   hold: async mail => {
     held.push({mail, content: (await buffer(mail.content.open())).toString('latin1')});
   },
+  count: () => {},
   withoutClaims: async content => content,
   relayPrefix: async mail => Buffer.from(`Received: by gate.test id ${mail.queueId}\r\n`),
   recordVerdict: verdict => void verdicts.push(verdict),

@@ -35,6 +35,7 @@ export const startTestMilter = async (owner: Owner, needs: Partial<MilterServerN
     },
     hold: async mail => void record.held.push(mail),
     sign: async () => Buffer.alloc(0),
+    count: () => {},
     isClaim: () => false,
     resultsField: () => Buffer.alloc(0),
     recordVerdict: verdict => void record.verdicts.push(verdict),

@@ -3,6 +3,7 @@
 // all where there is no PostgreSQL; tests that give a server of their own are made with testWithPostgres.
 import {readdir, readFile} from 'node:fs/promises';
 import {join} from 'node:path';
+import knex from 'knex';
 import pg from 'pg';
 import {parse} from 'yaml';
 import type {Owner} from './daemon.ts';
@@ -80,6 +81,26 @@ export const keptMails = async (data: string): Promise<string[]> => {
   const sql = 'SELECT DISTINCT queue_id FROM held_body ORDER BY queue_id';
   const rows = await queryStore<{queue_id: string}>(data, sql);
   return rows ? rows.map(({queue_id}) => queue_id) : readdir(join(data, 'spool', 'held'));
+};
+
+/**
+ * Runs statements in the store of the node in this folder, which is not running unless it shares the store; resolves with the rows of
+ * the last one.
+ */
+export const runInStore = async (data: string, ...statements: string[]): Promise<Record<string, unknown>[]> => {
+  if (await storeOf(data)) {
+    let rows: Record<string, unknown>[] = [];
+    for (const sql of statements) rows = (await queryStore<Record<string, unknown>>(data, sql)) ?? [];
+    return rows;
+  }
+  const db = knex({client: 'sqlite3', connection: {filename: join(data, 'mfd.db')}, useNullAsDefault: true});
+  try {
+    let rows: Record<string, unknown>[] = [];
+    for (const sql of statements) rows = (await db.raw(sql)) as Record<string, unknown>[];
+    return rows;
+  } finally {
+    await db.destroy();
+  }
 };
 
 /** The hash of the configuration in the store that the node in this folder shares with others; undefined for any other node. */

@@ -11,7 +11,8 @@ const audited = async (node: TestNode): Promise<number> =>
   JSON.parse((await node.mfctl(['audit', '--limit', '1000', '-o', 'json'])).stdout).length;
 
 test.serial('what one cluster exports makes another one the same, and applying it again changes nothing', async t => {
-  const [from, to] = await Promise.all([startNode(t), startNode(t)]);
+  const config = {dmarc: {report_from: 'dmarc@example.org'}};
+  const [from, to] = await Promise.all([startNode(t), startNode(t, {config})]);
   await change(from, 'create', 'a.example', '--backend', '[::1]:25', '--tenant-id', 'no', '--reject-threshold', '12.5');
   await change(from, 'create', 'bücher.example', '--direction', 'outbound', '--dkim', '--inactive', '--tenant-id', '7');
   await change(

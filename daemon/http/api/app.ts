@@ -12,6 +12,7 @@ import type {Cluster} from '../../services/cluster/cluster.ts';
 import type {JoinTokens} from '../../services/cluster/join-tokens.ts';
 import type {Membership} from '../../services/cluster/membership.ts';
 import type {Removal} from '../../services/cluster/removal.ts';
+import type {DmarcView} from '../../services/dmarc/dmarc-view.ts';
 import type {DomainParts} from '../../services/domains/domain-parts.ts';
 import type {Domains} from '../../services/domains/domains.ts';
 import type {Events} from '../../services/events/events.ts';
@@ -24,6 +25,7 @@ import {announceDeprecations, type DeprecatedOperation} from './announce-depreca
 import {authenticate, countKeyFailures} from './guard.ts';
 import {adminText, curatedText} from './openapi-text.ts';
 import {routeCluster, routeClusterNodes} from './routes-cluster.ts';
+import {routeDmarc} from './routes-dmarc.ts';
 import {routeDomains} from './routes-domains.ts';
 import {routeEvents} from './routes-events.ts';
 import {routeKeys} from './routes-keys.ts';
@@ -38,6 +40,7 @@ export interface ApiNeeds {
   quarantine: Quarantine;
   cluster: Cluster;
   audit: Audit;
+  dmarc: {view: DmarcView};
   events: Events;
   /** Throws on a node that was removed from the cluster. */
   membership: Pick<Membership, 'requireMember'>;
@@ -63,6 +66,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   routeQuarantine(router, needs.quarantine);
   routeCluster(router, needs);
   routeClusterNodes(router, needs.joinTokens, needs.removal);
+  routeDmarc(router, needs.dmarc.view);
   routeEvents(router, needs.events);
 
   const app = new Koa<RequestState>();

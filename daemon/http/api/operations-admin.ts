@@ -4,6 +4,7 @@ import {auditEntrySchema} from '../../../shared/audit-entry.ts';
 import {clusterDriftSchema} from '../../../shared/cluster-drift.ts';
 import {eventsQuerySchema} from '../../../shared/cluster-event.ts';
 import {clusterNodeSchema, removedNodeSchema} from '../../../shared/cluster-node.ts';
+import {dmarcReportSchema, dmarcSummarySchema, reportPreviewSchema} from '../../../shared/dmarc-report.ts';
 import {
   actionOutcomeSchema,
   bulkFailureSchema,
@@ -12,8 +13,15 @@ import {
   heldMailDetailSchema,
   summarySchema,
 } from '../../../shared/held-mail.ts';
-import {auditQuerySchema, holdSummaryQuerySchema, removeNodeQuerySchema} from '../../../shared/hold-filter.ts';
+import {
+  auditQuerySchema,
+  dmarcSummaryQuerySchema,
+  holdSummaryQuerySchema,
+  pageQuerySchema,
+  removeNodeQuerySchema,
+} from '../../../shared/hold-filter.ts';
 import {createdTokenSchema, tokenOrderSchema} from '../../services/cluster/join-protocol.ts';
+import {reportSubjectSchema} from '../../services/dmarc/peer-dmarc-protocol.ts';
 import {
   body,
   bodyFailures,
@@ -30,6 +38,7 @@ import {domainPartOperations} from './operations-domain-parts.ts';
 export const adminTags = [
   {name: 'Mail filters', description: 'Rules for the mail of one domain'},
   {name: 'DKIM keys', description: 'Keys that sign the mail of one domain'},
+  {name: 'DMARC', description: 'Counts of received mail, and aggregate reports'},
   {name: 'Audit', description: 'Log of all actions, with the key of each'},
   {name: 'Events', description: 'What happens in the cluster, as it happens'},
 ];
@@ -150,6 +159,51 @@ const eventStream = {
   contentSchema: {$ref: '#/components/schemas/ClusterEvent'},
 };
 
+const dmarcOperations: Operation[] = [
+  {
+    method: 'get',
+    path: '/dmarc/summary',
+    operationId: 'getDmarcSummary',
+    tag: 'DMARC',
+    summary: 'What was received for one domain, by source address',
+    request: {query: dmarcSummaryQuerySchema},
+    success: ok(dmarcSummarySchema, {
+      messages: ['OK', 'Partial'],
+      headers: unreachableNodes('Nodes whose counts are missing here'),
+    }),
+    failures: [404],
+  },
+  {
+    method: 'get',
+    path: '/dmarc/reports',
+    operationId: 'listDmarcReports',
+    tag: 'DMARC',
+    summary: 'Aggregate reports to the owners of other domains, newest first',
+    request: {query: pageQuerySchema},
+    success: ok(z.array(dmarcReportSchema), {
+      messages: ['OK', 'Partial'],
+      headers: {
+        'X-Total-Count': header('All reports', 'integer'),
+        ...unreachableNodes('Nodes whose reports are missing here'),
+        Link: header('first, prev and next (RFC 8288)'),
+      },
+    }),
+  },
+  {
+    method: 'get',
+    path: '/dmarc/reports/{day}/{policy_domain}',
+    operationId: 'previewDmarcReport',
+    tag: 'DMARC',
+    summary: 'The report about one policy domain and UTC day as it would be now; nothing is sent',
+    request: {params: reportSubjectSchema},
+    success: ok(reportPreviewSchema, {
+      messages: ['OK', 'Partial'],
+      headers: unreachableNodes('Nodes whose counts are missing here'),
+    }),
+    failures: [404, 409],
+  },
+];
+
 const otherOperations: Operation[] = [
   {
     method: 'get',
@@ -191,5 +245,6 @@ export const adminOperations: Operation[] = [
   ...domainPartOperations,
   ...quarantineOperations,
   ...clusterOperations,
+  ...dmarcOperations,
   ...otherOperations,
 ];

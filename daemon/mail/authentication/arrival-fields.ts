@@ -4,9 +4,9 @@ import {withoutFields} from '../field-removal.ts';
 import {traceHeader} from '../trace-header.ts';
 import {claimsToBeOurs, resultsField} from './results-field.ts';
 
-export const arrivalFields = (mail: ReceivedMail, {authentication}: Pick<Judgement, 'authentication'>, fqdn: string): Buffer => {
+export const arrivalFields = (mail: ReceivedMail, {verified}: Pick<Judgement, 'verified'>, fqdn: string): Buffer => {
   const trace = traceHeader(mail, fqdn);
-  return authentication ? Buffer.concat([trace, resultsField(authentication, mail, fqdn)]) : trace;
+  return verified ? Buffer.concat([trace, resultsField(verified.results, mail, fqdn)]) : trace;
 };
 
 /** Takes out results that claim to be from one of our hosts: readers believe those of this cluster. See `claimsToBeOurs`. */

@@ -1,24 +1,6 @@
 // DMARC policy records (RFC 9989 sections 4.7 and 4.8).
 import {type DmarcPolicy, dmarcPolicies} from '../../../shared/mail-authentication.ts';
-
-export interface DmarcRecord {
-  p: DmarcPolicy;
-  /** For subdomains; undefined without a tag of its own. */
-  sp: DmarcPolicy | undefined;
-  /** For subdomains that do not exist. */
-  np: DmarcPolicy | undefined;
-  /** Whether the signing domain must equal the author domain. */
-  isDkimStrict: boolean;
-  isSpfStrict: boolean;
-  /** `y`: the domain is a public suffix. `n`: it is an organizational domain. `u`: unknown. */
-  psd: 'y' | 'n' | 'u';
-  /** Asks for the policy one level below. */
-  isTesting: boolean;
-  /** Addresses for aggregate reports, from `mailto:` URIs without parameters. */
-  reportTo: string[];
-  /** Options of failure reports as published; they are only repeated in aggregate reports. */
-  fo: string | undefined;
-}
+import type {DmarcRecord} from '../../services/dmarc/dmarc-outcome.ts';
 
 /**
  * The record among the TXT records of one name: undefined when there is none, when there are several, or when its policy is invalid and

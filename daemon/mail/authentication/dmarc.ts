@@ -1,6 +1,7 @@
 // DMARC (RFC 9989): the policy for the author domain of a mail, and whether one of its authenticated identifiers aligns with it.
 import type {DmarcPolicy} from '../../../shared/mail-authentication.ts';
-import {type DmarcRecord, parseDmarcRecord} from './dmarc-record.ts';
+import type {DmarcOutcome, DmarcRecord, Mechanism, PublishedPolicy} from '../../services/dmarc/dmarc-outcome.ts';
+import {parseDmarcRecord} from './dmarc-record.ts';
 
 /** What DNS is asked for. Both reject when DNS gives no answer. */
 export interface DmarcLookups {
@@ -12,19 +13,9 @@ export interface DmarcLookups {
 
 /** `isUnknown`: whether the domain is authenticated could not be found out. */
 export interface Identifier {
-  mechanism: 'spf' | 'dkim';
+  mechanism: Mechanism;
   domain: string;
   isUnknown: boolean;
-}
-
-export interface DmarcOutcome {
-  result: 'pass' | 'fail' | 'none' | 'temperror';
-  /** The policy for mail that fails; undefined when the domain has none, or when it is unknown. */
-  policy?: DmarcPolicy;
-  /** Where the policy was found. */
-  published?: Found;
-  /** Which mechanisms have an aligned identifier that is authenticated. */
-  aligned: readonly Identifier['mechanism'][];
 }
 
 /** What DNS says of an author domain. */
@@ -32,7 +23,7 @@ export interface Discovery {
   author: string;
   organization: string;
   /** Undefined when DMARC does not apply. */
-  found?: {published: Found; policy: DmarcPolicy};
+  found?: {published: PublishedPolicy; policy: DmarcPolicy};
 }
 
 /** Policy discovery (RFC 9989 section 4.10.1). Domains are in lower case, with A-labels. Rejects when DNS gives no answer. */
@@ -55,14 +46,9 @@ export const evaluateDmarc = async (
   return {...found, result: aligned.length > 0 ? 'pass' : isUnknown ? 'temperror' : 'fail', aligned};
 };
 
-interface Found {
-  domain: string;
-  record: DmarcRecord;
-}
-
 /** The records from the domain upwards, longest first (RFC 9989 section 4.10): at most eight questions. */
-const walkTree = async (start: string, {texts}: DmarcLookups): Promise<Found[]> => {
-  const found: Found[] = [];
+const walkTree = async (start: string, {texts}: DmarcLookups): Promise<PublishedPolicy[]> => {
+  const found: PublishedPolicy[] = [];
   for (const domain of namesAbove(start)) {
     const record = parseDmarcRecord(await texts(`_dmarc.${domain}`));
     if (record) found.push({domain, record});
@@ -80,7 +66,7 @@ const namesAbove = (domain: string): string[] => {
 };
 
 /** RFC 9989 section 4.10.2. */
-const organizationalDomain = (start: string, walk: readonly Found[]): string => {
+const organizationalDomain = (start: string, walk: readonly PublishedPolicy[]): string => {
   for (const {domain, record} of walk) {
     if (record.psd === 'n') return domain;
     if (record.psd === 'y' && domain !== start) return oneBelow(domain, start);
@@ -96,7 +82,7 @@ const oneBelow = (suffix: string, domain: string): string =>
     .join('.');
 
 /** The author domain, its organizational domain, or its public suffix (RFC 9989 section 4.10.1). */
-const policyRecord = (author: string, walk: readonly Found[]): Found | undefined => {
+const policyRecord = (author: string, walk: readonly PublishedPolicy[]): PublishedPolicy | undefined => {
   const organization = organizationalDomain(author, walk);
   return (
     walk.find(({domain}) => domain === author) ??
@@ -105,7 +91,7 @@ const policyRecord = (author: string, walk: readonly Found[]): Found | undefined
   );
 };
 
-const policyFor = async (author: string, {domain, record}: Found, {exists}: DmarcLookups): Promise<DmarcPolicy> => {
+const policyFor = async (author: string, {domain, record}: PublishedPolicy, {exists}: DmarcLookups): Promise<DmarcPolicy> => {
   const {p, sp, np, isTesting} = record;
   const forSubdomains = sp ?? p;
   const isMissing = domain !== author && np !== undefined && !(await exists(author));
@@ -124,7 +110,7 @@ interface AlignNeeds {
 }
 
 const align = async ({author, organization, identifiers, lookups, record}: AlignNeeds) => {
-  const aligned = new Set<Identifier['mechanism']>();
+  const aligned = new Set<Mechanism>();
   let isUnknown = false;
   for (const {mechanism, domain, isUnknown: isOpen} of identifiers) {
     const isStrict = mechanism === 'spf' ? record.isSpfStrict : record.isDkimStrict;
@@ -143,7 +129,7 @@ const isRelated = (domain: string, organization: string): boolean =>
   domain === organization || domain.endsWith(`.${organization}`);
 
 /** Undefined when DNS gives no answer. */
-const organizationOf = async (domain: string, lookups: DmarcLookups): Promise<string | undefined> =>
+export const organizationOf = async (domain: string, lookups: DmarcLookups): Promise<string | undefined> =>
   walkTree(domain, lookups).then(
     walk => organizationalDomain(domain, walk),
     () => undefined,

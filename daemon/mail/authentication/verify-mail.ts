@@ -3,22 +3,18 @@ import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {plainAddress} from '../../../shared/host-port.ts';
 import {domainOf} from '../../../shared/mail-address.ts';
 import {dmarcPolicies, type MailAuthentication, type SpfResult} from '../../../shared/mail-authentication.ts';
-import type {ReceivedMail} from '../../services/intake/mail.ts';
+import type {DmarcOutcome} from '../../services/dmarc/dmarc-outcome.ts';
+import type {ReceivedMail, Verified} from '../../services/intake/mail.ts';
 import {authorsOf} from './author-domains.ts';
 import {verifySignatures} from './dkim-signatures.ts';
-import {type Discovery, type DmarcLookups, type DmarcOutcome, discoverPolicy, evaluateDmarc, type Identifier} from './dmarc.ts';
+import {type Discovery, type DmarcLookups, discoverPolicy, evaluateDmarc, type Identifier} from './dmarc.ts';
+import {dmarcLookups} from './dmarc-lookups.ts';
 import type {Lookup} from './dns-answers.ts';
 import {loadMailauth} from './mailauth.ts';
 
-export interface Verification {
-  results: MailAuthentication;
-  /** What the report for the policy domain needs besides. */
-  dmarc: DmarcOutcome;
-}
-
 /** Never rejects: what could not be found out is `temperror`. */
-export const verifyMail = async (mail: ReceivedMail, lookup: Lookup, fqdn: string): Promise<Verification> => {
-  const lookups = lookupsBy(lookup);
+export const verifyMail = async (mail: ReceivedMail, lookup: Lookup, fqdn: string): Promise<Verified> => {
+  const lookups = dmarcLookups(lookup);
   const authors = authorsOf(mail.headers);
   // All begin at once: a sender whose name servers are slow must not use up the time for the policy of the author.
   const [discoveries, spf, {dkim, arc}] = await Promise.all([
@@ -32,9 +28,13 @@ export const verifyMail = async (mail: ReceivedMail, lookup: Lookup, fqdn: strin
   ].flatMap(({mechanism, result, domain}) =>
     result === 'pass' || result === 'temperror' ? [{mechanism, domain, isUnknown: result === 'temperror'}] : [],
   );
+  const [first = ''] = authors.domains;
   const dmarc = await judgeAuthors(authors.isOne ? identifiers : undefined, discoveries, lookups);
   const {result, policy = null} = dmarc;
-  return {results: {spf, dkim, dmarc: {result, policy, domain: authors.domains[0] ?? ''}, arc}, dmarc};
+  return {
+    results: {spf, dkim, dmarc: {result, policy, domain: first}, arc},
+    dmarc: {...dmarc, author: authors.isOne ? first : undefined},
+  };
 };
 
 /** The envelope sender, or the greeting for a bounce. */
@@ -63,22 +63,4 @@ const judgeAuthors = async (
   const [strictest] = discoveries.toSorted((one, other) => strictness(other) - strictness(one));
   if (strictest?.found || (strictest && identifiers)) return evaluateDmarc(strictest, identifiers ?? [], lookups);
   return {result: discoveries.includes(undefined) ? 'temperror' : 'fail', aligned: []};
-};
-
-const lookupsBy = (lookup: Lookup): DmarcLookups => ({
-  async texts(name) {
-    const records = (await lookup(name, 'TXT').catch(noneIfMissing)) as string[][];
-    return records.map(parts => parts.join(''));
-  },
-  async exists(domain) {
-    for (const type of ['A', 'AAAA', 'MX'] as const)
-      if ((await lookup(domain, type).catch(noneIfMissing)).length > 0) return true;
-    return false;
-  },
-});
-
-const noneIfMissing = (error: unknown): [] => {
-  const {code} = error as NodeJS.ErrnoException;
-  if (code === 'ENOTFOUND' || code === 'ENODATA') return [];
-  throw error;
 };

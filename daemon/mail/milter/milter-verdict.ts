@@ -45,7 +45,7 @@ export const answerMail = async (
       return {verdict: 'relayed', reply: queuedAs(mail.queueId)};
     };
     try {
-      return await decide({judge: intake.judge, hold}, mail, {ownership, isAbandoned, relay});
+      return await decide({judge: intake.judge, hold, count: intake.count}, mail, {ownership, isAbandoned, relay});
     } catch (cause) {
       return {verdict: 'deferred', reply: replies.internal, cause};
     }

@@ -4,6 +4,7 @@ import {healthOf} from '../../../shared/health.ts';
 import type {ConfigReads} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 import type {NodeDirectory} from './membership.ts';
+import {type DmarcState, shownDmarc} from './peer-protocol.ts';
 import type {PeerStates} from './peer-states.ts';
 import type {Presences} from './presences.ts';
 import type {Refusals} from './refusals.ts';
@@ -26,6 +27,7 @@ interface Needs {
   apiUrl(): string;
   license(): License;
   hasAuthority: boolean;
+  dmarc(): DmarcState;
   /** Since when this node is cut off from all other nodes, ISO 8601; undefined while it is not. */
   cutOffSince(): string | undefined;
   now: () => number;
@@ -56,6 +58,7 @@ export const createCluster = (needs: Needs): Cluster => {
       outbox_refused: refusals.peersThatRefuse().some(no => directory.findByNo(no)),
       cut_off_since: needs.cutOffSince() ?? null,
       has_authority: needs.hasAuthority,
+      ...shownDmarc(needs.dmarc()),
     };
   };
 

@@ -93,6 +93,14 @@ const minuteCountsSchema = z.object({
 const keyCountsSchema = minuteCountsSchema.extend({before: minuteCountsSchema.optional()});
 export type KeyCounts = z.infer<typeof keyCountsSchema>;
 
+const dmarcStateSchema = z.object({
+  /** A digest of `dmarc.*` in its configuration. */
+  config: z.string().max(64),
+  /** Whether a domain wants reports, and the node has no address to send them from. */
+  is_unset: z.boolean(),
+});
+export type DmarcState = z.infer<typeof dmarcStateSchema>;
+
 /** POST /heartbeat, and its answer: the state of the sender. */
 export const heartbeatSchema = z.object({
   node_id: nodeId,
@@ -121,7 +129,12 @@ export const heartbeatSchema = z.object({
   refuses_yours: z.string().max(1000).optional(),
   /** The numbers of the nodes that do not answer the sender. */
   unreached: z.array(nodeNo).max(1000).optional(),
+  // Since 0.8:
+  dmarc: dmarcStateSchema.optional(),
 });
 export type Heartbeat = z.infer<typeof heartbeatSchema>;
+
+/** In a status entry; without a state, of a node that has not been heard or is of an earlier version. */
+export const shownDmarc = (state?: DmarcState) => ({dmarc_config: state?.config ?? null, dmarc_unset: state?.is_unset ?? false});
 
 export const vectorOf = (applied: ReadonlyMap<number, number>): Record<string, number> => Object.fromEntries(applied);

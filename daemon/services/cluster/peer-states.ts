@@ -6,7 +6,7 @@ import type {Store} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 import {parseSafely} from '../validate.ts';
 import type {NodeDirectory} from './membership.ts';
-import {type Heartbeat, heartbeatSchema} from './peer-protocol.ts';
+import {type Heartbeat, heartbeatSchema, shownDmarc} from './peer-protocol.ts';
 import {createPeerSilences} from './peer-silences.ts';
 import type {Presences} from './presences.ts';
 
@@ -226,6 +226,7 @@ const entryOf = (node: StoredNode, {state, applied, ageMs, now}: Observation) =>
     outbox_backlog_to_us: Math.max(0, (heartbeat?.last_seq ?? 0) - applied),
     license: heartbeat?.license ?? unknownLicense,
     has_authority: heartbeat?.has_authority ?? null,
+    ...shownDmarc(heartbeat?.dmarc),
     clock_skew_s: state?.skewSeconds === undefined ? null : Math.round(state.skewSeconds * 10) / 10,
   };
 };

@@ -33,9 +33,14 @@ interface Needs {
   configuration: ConfigStore;
   directory: DomainDirectory;
   backendFaults: BackendRules;
+  /** Whether this node can send DMARC reports. */
+  canReport: boolean;
 }
 
-export const createDomains = ({configuration, directory, backendFaults}: Needs): Domains => {
+export const createDomains = ({configuration, directory, backendFaults, canReport}: Needs): Domains => {
+  /** A domain that has it already stays as it is. */
+  const reportFaults = (wanted: unknown, isSet: boolean): FieldFault[] =>
+    wanted === true && !isSet && !canReport ? [noReports] : [];
   const get: Domains['get'] = (actor, id) => {
     const domain = directory.findById(id);
     if (!domain || !isWithinAccess(actor.reach, id)) throw unknown(id);
@@ -47,7 +52,10 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
     get,
 
     async create(actor, body) {
-      const wanted = validate(createDomainSchema, body, backendFaults(actor, memberOf(body, 'backend_servers'), []));
+      const wanted = validate(createDomainSchema, body, [
+        ...backendFaults(actor, memberOf(body, 'backend_servers'), []),
+        ...reportFaults(memberOf(body, 'dmarc_reporting'), false),
+      ]);
       return configuration.change(async tx => {
         if (directory.findByName(wanted.name)) throw taken(wanted.name);
         const id = await tx.nextId('domain');
@@ -67,7 +75,10 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
         requireMatch(ifMatch, current);
         const changed = changedFields(
           current,
-          updated(current, body, servers => backendFaults(actor, servers, current.backend_servers)),
+          updated(current, body, ({backend_servers, dmarc_reporting}) => [
+            ...backendFaults(actor, backend_servers, current.backend_servers),
+            ...reportFaults(dmarc_reporting, current.dmarc_reporting),
+          ]),
         );
         if (Object.keys(changed).length === 0) return current;
         await tx.update('domain', id, changed);
@@ -89,10 +100,15 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
   };
 };
 
+const noReports: FieldFault = {
+  path: 'dmarc_reporting',
+  detail: 'needs dmarc.report_from in mfd.yaml: the address that the reports come from',
+};
+
 const memberOf = (body: unknown, name: string): unknown =>
   typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : undefined;
 
-const updated = (current: Domain, body: unknown, faultsOf: (servers: unknown) => FieldFault[]): Domain => {
+const updated = (current: Domain, body: unknown, faultsOf: (patch: {[name: string]: Json}) => FieldFault[]): Domain => {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw invalidFields([{path: '', detail: 'the body must be a JSON object: a complete domain, or the fields to change'}]);
 
@@ -105,7 +121,7 @@ const updated = (current: Domain, body: unknown, faultsOf: (servers: unknown) =>
   const {id, name, created_at, updated_at} = current;
   return validate(updatedDomainSchema, {...merged, id, name, created_at, updated_at}, [
     ...moved.map(path => ({path, detail: 'cannot change; leave it out or send the value it has'})),
-    ...faultsOf(patch.backend_servers),
+    ...faultsOf(patch),
   ]);
 };
 

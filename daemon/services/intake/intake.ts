@@ -102,13 +102,13 @@ export const createIntake = (needs: Needs): Intake => {
     async judge(mail, ownership) {
       const {isTrusted, user} = mail.client;
       const isKnown = isTrusted || user !== null;
-      const [authentication, scored] = await Promise.all([isKnown ? undefined : needs.verifier()?.verify(mail), scoreOf(mail)]);
-      const weighed = authentication ? withSymbols(scored, needs.weigh(authentication)) : scored;
+      const [verified, scored] = await Promise.all([isKnown ? undefined : needs.verifier()?.verify(mail), scoreOf(mail)]);
+      const weighed = verified ? withSymbols(scored, needs.weigh(verified.results)) : scored;
       // A client may take minutes to send its mail, so the domain is read again.
       const domain = domains.findById(ownership.domain.id) ?? ownership.domain;
-      const isAuthentic = isKnown || (authentication !== undefined && isSenderAuthentic(mail.envelope.sender, authentication));
+      const isAuthentic = isKnown || (verified !== undefined && isSenderAuthentic(mail.envelope.sender, verified.results));
       const {score, override} = await domains.filtersOf(domain.id).apply({...mail, isAuthentic}, weighed);
-      return {...score, action: override ?? actionFor(score, domain), ...(authentication && {authentication})};
+      return {...score, action: override ?? actionFor(score, domain), ...(verified && {verified})};
     },
   };
 };

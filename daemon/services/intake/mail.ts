@@ -8,6 +8,7 @@ import type {SymbolScore} from '../../../shared/held-mail.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
 import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
 import type {Reason} from '../../../shared/reason.ts';
+import type {DmarcOutcome} from '../dmarc/dmarc-outcome.ts';
 import type {MailBody} from '../quarantine/stored-mail.ts';
 
 /** The sending SMTP client. `isTrusted`: its address is in `smtp.trusted_networks`. */
@@ -78,7 +79,7 @@ export interface Ownership {
 
 export interface Judgement extends Score {
   /** Undefined for mail of trusted clients and of users, which is not verified. */
-  authentication?: MailAuthentication;
+  verified?: Verified;
   /** `reject`: because of the score. `block`: because of a filter. `defer`: the scorer wants the mail to be sent again. */
   action: 'relay' | 'hold' | 'reject' | 'block' | 'defer';
 }
@@ -108,9 +109,14 @@ export interface Scorer {
   score(mail: ReceivedMail): Promise<Score>;
 }
 
+export interface Verified {
+  results: MailAuthentication;
+  dmarc: DmarcOutcome;
+}
+
 /** Verifies who a mail comes from. Never rejects. */
 export interface MailVerifier {
-  verify(mail: ReceivedMail): Promise<MailAuthentication>;
+  verify(mail: ReceivedMail): Promise<Verified>;
 }
 
 export type TrainingClass = 'ham' | 'spam';

@@ -1,5 +1,6 @@
 // Tables of a cluster in PostgreSQL.
 import type pg from 'pg';
+import {dmarcTables} from '../sql/dmarc-tables.ts';
 
 interface Migration {
   name: string;
@@ -108,6 +109,7 @@ const all: readonly Migration[] = [
     name: '0002_authentication',
     sql: `ALTER TABLE held_mail ADD COLUMN authentication ${text}; ALTER TABLE mail_filter ADD COLUMN authenticated boolean;`,
   },
+  {name: '0003_dmarc', sql: dmarcTables(text).join(';\n')},
 ];
 
 const table = 'schema_migration';

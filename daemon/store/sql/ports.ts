@@ -4,6 +4,7 @@ import type {Store} from '../../services/ports.ts';
 import {auditStore} from './audit.ts';
 import {configReads, recordStore} from './config-record.ts';
 import type {Db} from './db.ts';
+import {dmarcStore} from './dmarc-store.ts';
 import {holdStore, postfixRows} from './hold-store.ts';
 import {keyUseStore, sequenceStore, stateStore} from './local-state.ts';
 import {outboxStore} from './outbox.ts';
@@ -18,6 +19,7 @@ export const portsOn = (db: Db): RecordTransaction & Pick<Store, 'audit'> => ({
   trust: trustStore(db),
   keyUses: keyUseStore(db),
   state: stateStore(db),
+  dmarc: dmarcStore(db),
   records: recordStore(db),
   sequences: sequenceStore(db),
   outbox: outboxStore(db),

@@ -1,4 +1,5 @@
 import type {Knex} from 'knex';
+import {dmarcTables} from '../sql/dmarc-tables.ts';
 import {addListIndexes, indexTrigrams} from './list-migration.ts';
 
 interface Migration {
@@ -17,6 +18,7 @@ const all: Migration[] = [
   {name: '0007_smtp_listen', up: smtpListen},
   {name: '0008_trigrams', up: indexTrigrams},
   {name: '0009_authentication', up: authentication},
+  {name: '0010_dmarc', up: dmarc},
 ];
 
 export const migrations: Knex.MigrationSource<Migration> = {
@@ -231,4 +233,8 @@ async function authentication(db: Knex): Promise<void> {
   await db.schema.alterTable('mail_filter', table => {
     table.boolean('authenticated');
   });
+}
+
+async function dmarc(db: Knex): Promise<void> {
+  for (const sql of dmarcTables('text')) await db.raw(sql);
 }

@@ -19,7 +19,12 @@ const tables = [
   'join_token',
   'issued_name',
   'held_mail',
+  'dmarc_count',
+  'dmarc_report',
 ] as const;
+
+/** Of these, the tables that databases of earlier versions do not have. */
+const added: readonly string[] = ['dmarc_count', 'dmarc_report'];
 
 export interface ReadableRows {
   /** Number of copied rows, by table. */
@@ -43,6 +48,7 @@ export const copyReadableRows = async (from: string, to: string): Promise<Readab
 const copyTables = async (from: Knex, into: Database): Promise<ReadableRows> => {
   const report: ReadableRows = {rows: {}, incomplete: []};
   for (const table of tables) {
+    if (added.includes(table) && !(await hasTable(from, table))) continue;
     const isOfTable = await rowCheck(into.read, table);
     const put = async (tx: SqliteDb, row: Row): Promise<void> => {
       if (!isOfTable(row)) throw new Error(`no row of ${table}`);
@@ -58,6 +64,8 @@ const copyTables = async (from: Knex, into: Database): Promise<ReadableRows> => 
   }
   return report;
 };
+
+const hasTable = async (db: Knex, table: string): Promise<boolean> => db.schema.hasTable(table).catch(() => true);
 
 type Row = Record<string, unknown>;
 

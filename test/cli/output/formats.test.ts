@@ -5,6 +5,7 @@ import {auditEntrySchema} from '../../../shared/audit-entry.ts';
 import {clusterDriftSchema, driftRecordSchema} from '../../../shared/cluster-drift.ts';
 import {clusterStatusSchema, peerSchema} from '../../../shared/cluster-status.ts';
 import {dkimKeySchema} from '../../../shared/dkim-key.ts';
+import {dmarcReportSchema, dmarcSourceSchema} from '../../../shared/dmarc-report.ts';
 import {domainSchema} from '../../../shared/domain.ts';
 import {
   actionOutcomeSchema,
@@ -309,6 +310,8 @@ test('the fields of a record are those that the API sends, in its order', async 
     [['cluster', 'status'], peerSchema, clusterStatusSchema],
     [['cluster', 'drift'], driftRecordSchema, clusterDriftSchema],
     [['audit'], auditEntrySchema],
+    [['dmarc', 'summary'], dmarcSourceSchema],
+    [['dmarc', 'reports'], dmarcReportSchema],
   ];
 
   for (const [words, {shape}, answer] of schemas)
@@ -339,6 +342,7 @@ test('every command says which fields it prints, but those that print no records
     'context remove',
     'context use',
     'dashboard',
+    'dmarc report',
     'domain delete',
     'domain dkim delete',
     'domain export',

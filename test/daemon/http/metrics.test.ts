@@ -25,6 +25,8 @@ const sourceWith = (healthy: Health): MetricsSource => ({
         outbox_refused: false,
         cut_off_since: null,
         has_authority: true,
+        dmarc_config: null,
+        dmarc_unset: false,
       },
     ],
   }),

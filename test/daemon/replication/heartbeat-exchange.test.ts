@@ -38,6 +38,7 @@ test('the hash in a heartbeat is that of the events it names, however much is be
     version: '1.0.0',
     license: () => license,
     hasAuthority: true,
+    dmarc: () => ({config: '', is_unset: false}),
     now: Date.now,
   });
   const hashAfter = new Map<number, string>();

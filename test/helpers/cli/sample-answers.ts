@@ -4,6 +4,7 @@ import type {AuditEntry} from '../../../shared/audit-entry.ts';
 import type {ClusterDrift} from '../../../shared/cluster-drift.ts';
 import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
 import type {DkimKey} from '../../../shared/dkim-key.ts';
+import type {DmarcReport, DmarcSummary} from '../../../shared/dmarc-report.ts';
 import type {Summary} from '../../../shared/held-mail.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
 import {domain, hostile, key, mail, peer as peerOf} from './sample-records.ts';
@@ -21,6 +22,35 @@ export const createdKey: CreatedApiKey = {
   domain: null,
   expires_at: null,
   key: 'mfk_4Kx9vQ2aAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+};
+
+export const dmarcSummary: DmarcSummary = {
+  domain: 'example.com',
+  since: '2026-02-01',
+  count: 1250,
+  passed: 1200,
+  source_count: 2,
+  sources: [
+    {source_ip: '192.0.2.5', count: 1200, spf_aligned: 1200, dkim_aligned: 900, passed: 1200, held: 0, rejected: 0},
+    {source_ip: '2001:db8::7', count: 50, spf_aligned: 0, dkim_aligned: 0, passed: 0, held: 40, rejected: 3},
+  ],
+};
+
+export const dmarcReport: DmarcReport = {
+  node_id: 'mx1',
+  id: '2026-03-01.shop.example.0a1b2c3d@example.com',
+  day: '2026-03-01',
+  policy_domain: 'shop.example',
+  state: 'sent',
+  count: 1200,
+  addresses: [
+    {address: 'dmarc@shop.example', state: 'sent', detail: '250 2.0.0 Ok'},
+    {address: 'old@shop.example', state: 'refused', detail: '550 5.1.1 No such user'},
+  ],
+  created_at: '2026-03-02T01:20:00.000Z',
+  attempts: 1,
+  next_at: null,
+  ended_at: '2026-03-02T01:20:05.000Z',
 };
 
 export const filter: MailFilter = {

@@ -107,6 +107,8 @@ export const peer = (node_id: string): Peer => ({
   outbox_refused: false,
   cut_off_since: null,
   has_authority: true,
+  dmarc_config: 'c0ffee',
+  dmarc_unset: false,
 });
 
 export const clusterStatus = (peers: Peer[]): ClusterStatus => ({

@@ -93,6 +93,8 @@ test('the entry says what the node said, and when by the clock of this one', asy
     config_differs_since: null,
     clock_skew_s: 600,
     has_authority: false,
+    dmarc_config: null,
+    dmarc_unset: false,
   });
   t.deepEqual(states.skews(), {beta: 600});
 });

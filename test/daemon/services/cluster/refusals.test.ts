@@ -52,6 +52,7 @@ const arrange = async (t: ExecutionContext, nodeNo: number) => {
     version: '1.0.0',
     license: () => license,
     hasAuthority: true,
+    dmarc: () => ({config: '', is_unset: false}),
     now: Date.now,
   });
   return {...replica, directory, refusals, peerStates, exchange, said};

@@ -1,0 +1,33 @@
+// Routes of DMARC: what was received for a domain, and reports to others.
+import type Router from '@koa/router';
+import {dmarcSummaryQuerySchema, pageQuerySchema} from '../../../shared/hold-filter.ts';
+import type {DmarcView} from '../../services/dmarc/dmarc-view.ts';
+import {reportSubjectSchema} from '../../services/dmarc/peer-dmarc-protocol.ts';
+import {validateParameters} from '../../services/validate.ts';
+import type {RequestState} from '../observe.ts';
+import {noQuery, queryOf} from '../request-input.ts';
+import {replyGathered, setPaging} from './gathered-answer.ts';
+import {needs} from './guard.ts';
+
+const usualDays = 30;
+
+export const routeDmarc = (router: Router<RequestState>, dmarc: DmarcView): void => {
+  router.get('/dmarc/summary', needs('domains:read'), async ctx => {
+    const {domain, since = new Date(Date.now() - usualDays * 86_400_000).toISOString()} = queryOf(ctx, dmarcSummaryQuerySchema);
+    const {result, unreachable} = await dmarc.summary(ctx.state.actor, {domain, since: since.slice(0, 10)});
+    replyGathered(ctx, result, unreachable);
+  });
+
+  router.get('/dmarc/reports', needs('audit:read'), async ctx => {
+    const page = queryOf(ctx, pageQuerySchema);
+    const {result, unreachable} = await dmarc.reports(ctx.state.actor, page);
+    setPaging(ctx, page, result.total);
+    replyGathered(ctx, result.reports, unreachable);
+  });
+
+  router.get('/dmarc/reports/:day/:policy_domain', needs('audit:read'), noQuery, async ctx => {
+    const subject = validateParameters(reportSubjectSchema, ctx.params);
+    const {result, unreachable} = await dmarc.preview(ctx.state.actor, subject);
+    replyGathered(ctx, result, unreachable);
+  });
+};

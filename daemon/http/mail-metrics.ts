@@ -1,0 +1,117 @@
+// What is counted of mail.
+import {Counter, Gauge, type Registry} from 'prom-client';
+
+export interface MailMetrics {
+  verdict(verdict: string): void;
+  delivery(kind: 'relay' | 'release', outcome: string): void;
+  /** Counts a mail that could not be scored. */
+  unscored(): void;
+  /** Counts a DMARC report that has been sent, or is not tried again. */
+  dmarcReport(outcome: string): void;
+  /** Counts a mail that is missing in the counts for DMARC reports. */
+  dmarcUncounted(): void;
+  /** Whether the name servers do not answer, so that mail is not verified. */
+  dnsMute(isMute: boolean): void;
+  expired(count: number): void;
+  /** Records a successful poll of Postfix's hold queue, at this time in milliseconds. */
+  postfixReconciled(at: number): void;
+  postfixFailed(): void;
+  /** Counts the outcome of a training sample for Rspamd. */
+  trained(sampleClass: 'ham' | 'spam', outcome: 'learned' | 'known' | 'failed'): void;
+}
+
+export const createMailMetrics = (registers: Registry[]): MailMetrics => ({
+  ...createIntakeMetrics(registers),
+  ...createDmarcMetrics(registers),
+  ...createPostfixMetrics(registers),
+});
+
+const createIntakeMetrics = (
+  registers: Registry[],
+): Pick<MailMetrics, 'verdict' | 'delivery' | 'unscored' | 'expired' | 'trained'> => {
+  const verdicts = new Counter({
+    name: 'mfd_intake_verdicts_total',
+    help: 'Mails by outcome',
+    labelNames: ['verdict'],
+    registers,
+  });
+  for (const verdict of ['relayed', 'held', 'rejected', 'refused', 'deferred']) verdicts.inc({verdict}, 0);
+  const deliveries = new Counter({
+    name: 'mfd_deliveries_total',
+    help: 'Deliveries to backends: relayed mails, and recipients of released ones, by outcome',
+    labelNames: ['kind', 'outcome'],
+    registers,
+  });
+  for (const outcome of ['delivered', 'refused', 'deferred'])
+    for (const kind of ['relay', 'release']) deliveries.inc({kind, outcome}, 0);
+  const samples = new Counter({
+    name: 'mfd_rspamd_lessons_total',
+    help: 'Mails that Rspamd was to learn from, as ham when released and as spam when discarded, by outcome',
+    labelNames: ['lesson', 'outcome'],
+    registers,
+  });
+  for (const outcome of ['learned', 'known', 'failed']) for (const lesson of ['ham', 'spam']) samples.inc({lesson, outcome}, 0);
+  const unscored = new Counter({
+    name: 'mfd_scanner_failures_total',
+    help: 'Mails that the scanner gave no score',
+    registers,
+  });
+  const expired = new Counter({name: 'mfd_held_mails_expired_total', help: 'Mails removed by retention', registers});
+
+  return {
+    verdict: verdict => verdicts.inc({verdict}),
+    delivery: (kind, outcome) => deliveries.inc({kind, outcome}),
+    unscored: () => unscored.inc(),
+    expired: count => expired.inc(count),
+    trained: (sampleClass, outcome) => samples.inc({lesson: sampleClass, outcome}),
+  };
+};
+
+const createDmarcMetrics = (registers: Registry[]): Pick<MailMetrics, 'dnsMute' | 'dmarcReport' | 'dmarcUncounted'> => {
+  const mute = new Gauge({
+    name: 'mfd_authentication_dns_mute',
+    help: '1 while the name servers do not answer, and inbound mail is not verified',
+    registers,
+  });
+  const reports = new Counter({
+    name: 'mfd_dmarc_reports_total',
+    help: 'Aggregate reports of DMARC that are sent, refused by all addresses, or given up after 24 hours',
+    labelNames: ['outcome'],
+    registers,
+  });
+  for (const outcome of ['sent', 'refused', 'given up']) reports.inc({outcome}, 0);
+  const uncounted = new Counter({
+    name: 'mfd_dmarc_uncounted_total',
+    help: 'Mails that are missing in the reports, as too many kinds of mail came on one day',
+    registers,
+  });
+  return {
+    dnsMute: isMute => mute.set(Number(isMute)),
+    dmarcReport: outcome => reports.inc({outcome}),
+    dmarcUncounted: () => uncounted.inc(),
+  };
+};
+
+/** Created with the first poll: metrics without labels would otherwise appear as 0 on a node without Postfix. */
+const createPostfixMetrics = (registers: Registry[]): Pick<MailMetrics, 'postfixReconciled' | 'postfixFailed'> => {
+  let made: {failures: Counter; last: Gauge} | undefined;
+  const metrics = () => {
+    made ??= {
+      failures: new Counter({
+        name: 'mfd_postfix_reconcile_failures_total',
+        help: 'Failed polls of the hold queue of Postfix',
+        registers,
+      }),
+      last: new Gauge({
+        name: 'mfd_postfix_reconciled_timestamp_seconds',
+        help: 'Time of the last successful poll of the hold queue of Postfix, 0 for never',
+        registers,
+      }),
+    };
+    return made;
+  };
+  return {
+    postfixReconciled: at => metrics().last.set(at / 1000),
+    postfixFailed: () => metrics().failures.inc(),
+  };
+};

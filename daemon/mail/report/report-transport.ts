@@ -1,0 +1,70 @@
+// Delivery of aggregate reports: to whom they may go, and on which way.
+import {Readable} from 'node:stream';
+import {Fault} from '../../../shared/fault.ts';
+import {domainPart} from '../../services/dmarc/aggregate-report.ts';
+import type {Delivery, ReportTransport} from '../../services/dmarc/reporter.ts';
+import type {Deliver, MailContent, Route} from '../../services/intake/mail.ts';
+import {organizationOf} from '../authentication/dmarc.ts';
+import {dmarcLookups, noneIfMissing} from '../authentication/dmarc-lookups.ts';
+import {parseDmarcRecord} from '../authentication/dmarc-record.ts';
+import type {Lookup} from '../authentication/dns-answers.ts';
+import {reportMail} from './report-mail.ts';
+
+interface Needs {
+  from: string;
+  /** The lookups for one report. */
+  newLookup(): Lookup;
+  deliver: Deliver['deliver'];
+  smarthost(): Omit<Route, 'signFor'> | undefined;
+  /** The domain of `from`, when it is one of this cluster that signs. */
+  signFor(): Route['signFor'];
+}
+
+export const createReportTransport = ({from, newLookup, deliver, smarthost, signFor}: Needs): ReportTransport => ({
+  async destinationOf(address, policyDomain) {
+    const host = domainPart(address).toLowerCase();
+    const lookups = dmarcLookups(newLookup());
+    const [own, other] = await Promise.all([organizationOf(policyDomain, lookups), organizationOf(host, lookups)]);
+    if (own === undefined || other === undefined) throw new Fault('unavailable', 'DNS gave no answer');
+    if (own === other) return address;
+    const texts = await lookups.texts(`${policyDomain}._report._dmarc.${host}`);
+    if (!texts.some(isConsent)) return undefined;
+    const [instead] = texts.flatMap(text => parseDmarcRecord([text])?.reportTo ?? []);
+    if (instead === undefined) return address;
+    return domainPart(instead).toLowerCase() === host ? instead : undefined;
+  },
+
+  async deliver(report, address, xml): Promise<Delivery> {
+    const servers = smarthost() ?? (await mailExchangers(domainPart(address), newLookup()));
+    if (servers === undefined) return {state: 'waiting', detail: 'DNS gave no answer'};
+    if (servers.servers.length === 0) return {state: 'refused', detail: 'its domain takes no mail'};
+    const bytes = await reportMail({report, xml, from, to: address});
+    const signer = signFor();
+    const route = {...servers, ...(signer && {signFor: signer})};
+    const envelope = {sender: from, recipients: [address], isUtf8: false, isEightBit: false};
+    const [result] = await deliver(route, envelope, contentOf(bytes));
+    const detail = result ? `${result.reply.code} ${result.reply.text}` : '';
+    if (result?.outcome === 'delivered') return {state: 'sent', detail};
+    return {state: result?.outcome === 'refused' ? 'refused' : 'waiting', detail};
+  },
+});
+
+const isConsent = (text: string): boolean => /^v[ \t]*=[ \t]*DMARC1[ \t]*(;|$)/.test(text);
+
+const contentOf = (bytes: Buffer): MailContent => ({
+  sizeBytes: bytes.length,
+  open: () => Readable.from([bytes], {objectMode: false}),
+  discard: async () => undefined,
+});
+
+/** RFC 5321 section 5.1; a domain with the exchanger `.` takes no mail (RFC 7505). Undefined when DNS gives no answer. */
+const mailExchangers = async (domain: string, lookup: Lookup): Promise<Pick<Route, 'servers'> | undefined> => {
+  try {
+    const found = (await lookup(domain, 'MX').catch(noneIfMissing)) as {exchange: string; priority: number}[];
+    const sorted = found.toSorted((one, other) => one.priority - other.priority).map(({exchange}) => exchange);
+    const hosts = found.length === 0 ? [domain] : sorted.filter(host => host !== '' && host !== '.');
+    return {servers: hosts.map(host => ({host, port: 25}))};
+  } catch {
+    return undefined;
+  }
+};

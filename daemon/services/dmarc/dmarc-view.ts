@@ -1,0 +1,138 @@
+// What all nodes have counted and reported, for people.
+import {ascending} from '../../../shared/collections.ts';
+import {
+  type DmarcReport,
+  type DmarcSource,
+  type DmarcSummary,
+  maxSources,
+  type ReportPreview,
+} from '../../../shared/dmarc-report.ts';
+import {Fault} from '../../../shared/fault.ts';
+import type {Page} from '../../../shared/hold-filter.ts';
+import {isWithinAccess} from '../../../shared/scopes.ts';
+import type {Actor} from '../access/actor.ts';
+import type {DomainDirectory} from '../domains/domain-directory.ts';
+import type {Store} from '../ports.ts';
+import type {AskAll, Gathered} from '../quarantine/gather.ts';
+import {aggregateReport, lastPolicy, type Reporter, reportId} from './aggregate-report.ts';
+import type {NodeCount, ReportSubject, StoredReport} from './dmarc-store.ts';
+
+/** What one node has counted and reported: this one, or a peer over mutual TLS. */
+export interface DmarcNode {
+  readonly nodeId: string;
+  summary(choice: {domain: string; since: string}, actor: Actor): Promise<DmarcSource[]>;
+  /** Newest first, at most `limit`. */
+  reports(limit: number, actor: Actor): Promise<{reports: DmarcReport[]; total: number}>;
+  counts(subject: ReportSubject, actor: Actor): Promise<NodeCount[]>;
+}
+
+export interface DmarcView {
+  summary(actor: Actor, choice: {domain: string; since: string}): Promise<Gathered<DmarcSummary>>;
+  reports(actor: Actor, page: Page): Promise<Gathered<{reports: DmarcReport[]; total: number}>>;
+  preview(actor: Actor, subject: ReportSubject): Promise<Gathered<ReportPreview>>;
+}
+
+interface Needs {
+  nodes(): DmarcNode[];
+  ask: AskAll;
+  domains: Pick<DomainDirectory, 'findByName'>;
+  /** Undefined on a node that sends no reports. */
+  reporter: Reporter | undefined;
+}
+
+export const createDmarcView = ({nodes, ask, domains, reporter}: Needs): DmarcView => ({
+  async summary(actor, {domain, since}) {
+    const known = domains.findByName(domain);
+    if (!known || !isWithinAccess(actor.reach, known.id)) throw new Fault('not_found', `there is no domain ${domain}`);
+    const {answers, unreachable} = await ask(nodes(), async node => node.summary({domain, since}, actor));
+    const sources = summed(answers.flatMap(({answer}) => answer));
+    const total = (name: 'count' | 'passed') => sources.reduce((sum, source) => sum + source[name], 0);
+    return {
+      result: {
+        ...{domain, since, count: total('count'), passed: total('passed')},
+        source_count: sources.length,
+        sources: sources.slice(0, maxSources),
+      },
+      unreachable,
+    };
+  },
+
+  async reports(actor, {limit, offset}) {
+    const {answers, unreachable} = await ask(nodes(), async node => node.reports(offset + limit, actor));
+    const reports = answers
+      .flatMap(({answer}) => answer.reports)
+      .toSorted((one, other) => ascending(other.created_at, one.created_at) || ascending(one.id, other.id));
+    const total = answers.reduce((sum, {answer}) => sum + answer.total, 0);
+    return {result: {reports: reports.slice(offset, offset + limit), total}, unreachable};
+  },
+
+  async preview(actor, subject) {
+    if (!reporter) throw new Fault('conflict', 'this node sends no DMARC reports: set dmarc.report_from in mfd.yaml');
+    const {answers, unreachable} = await ask(nodes(), async node => node.counts(subject, actor));
+    const counts = answers.flatMap(({answer}) => answer);
+    const policy = lastPolicy(counts);
+    if (!policy)
+      throw new Fault(
+        'not_found',
+        `nothing of ${subject.policy_domain} was received on ${subject.day} for a domain that reports`,
+      );
+    const id = reportId(subject, counts, reporter);
+    return {
+      result: {
+        ...subject,
+        count: counts.reduce((sum, {count}) => sum + count, 0),
+        addresses: policy.record.reportTo,
+        xml: aggregateReport({id, day: subject.day}, {counts, policy}, reporter),
+      },
+      unreachable,
+    };
+  },
+});
+
+/** One entry for each address, those with the most mails first. */
+const summed = (sources: readonly DmarcSource[]): DmarcSource[] => {
+  const byAddress = new Map<string, DmarcSource>();
+  for (const source of sources) {
+    const known = byAddress.get(source.source_ip);
+    byAddress.set(source.source_ip, known ? sumOf(known, source) : source);
+  }
+  return [...byAddress.values()].toSorted((one, other) => other.count - one.count || ascending(one.source_ip, other.source_ip));
+};
+
+const sumOf = (one: DmarcSource, other: DmarcSource): DmarcSource => ({
+  source_ip: one.source_ip,
+  count: one.count + other.count,
+  spf_aligned: one.spf_aligned + other.spf_aligned,
+  dkim_aligned: one.dkim_aligned + other.dkim_aligned,
+  passed: one.passed + other.passed,
+  held: one.held + other.held,
+  rejected: one.rejected + other.rejected,
+});
+
+interface OwnNeeds {
+  nodeId: string;
+  /** The node whose counts are shown as those of this one; undefined for all nodes of a store that they share. */
+  origin: number | undefined;
+  store: Pick<Store, 'dmarc'>;
+  domains: Pick<DomainDirectory, 'findByName'>;
+  nodeIdOf(nodeNo: number): string;
+}
+
+export const createOwnDmarc = ({nodeId, origin, store: {dmarc}, domains, nodeIdOf}: OwnNeeds): DmarcNode => ({
+  nodeId,
+  async summary({domain, since}, actor) {
+    const known = domains.findByName(domain);
+    return known && isWithinAccess(actor.reach, known.id) ? dmarc.summary({domain, since, origin}) : [];
+  },
+  async reports(limit) {
+    const {reports, total} = await dmarc.listReports({limit, offset: 0});
+    return {reports: reports.map(report => shown(report, nodeIdOf(report.holder))), total};
+  },
+  counts: async subject => dmarc.countsAbout(subject, origin),
+});
+
+const shown = ({holder: _holder, next_at, ...report}: StoredReport, node_id: string): DmarcReport => ({
+  node_id,
+  ...report,
+  next_at: report.state === 'waiting' ? next_at : null,
+});

@@ -1,0 +1,92 @@
+// Counts that one node gives to another one, which reports them.
+import {z} from 'zod';
+import {dmarcReportSchema, dmarcSourceSchema} from '../../../shared/dmarc-report.ts';
+import {mailAuthenticationSchema} from '../../../shared/mail-authentication.ts';
+import {relayedActorSchema} from '../quarantine/peer-hold-protocol.ts';
+import type {Batch, NodeCount} from './dmarc-store.ts';
+
+const name = z.string().max(255);
+const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
+const policy = z.enum(['none', 'quarantine', 'reject']);
+const {dkim, spf} = mailAuthenticationSchema.shape;
+
+const policySchema = z.object({
+  domain: name,
+  record: z.object({
+    p: policy,
+    sp: policy.optional(),
+    np: policy.optional(),
+    isDkimStrict: z.boolean(),
+    isSpfStrict: z.boolean(),
+    psd: z.enum(['y', 'n', 'u']),
+    isTesting: z.boolean(),
+    reportTo: z.array(z.string().max(600)).max(10),
+    fo: z.string().max(10).optional(),
+  }),
+});
+
+const countSchema = z.object({
+  day,
+  domain: name,
+  policy_domain: name,
+  source_ip: z.union([z.ipv4(), z.ipv6()]),
+  disposition: z.enum(['none', 'pass', 'quarantine', 'reject']),
+  dkim_aligned: z.boolean(),
+  spf_aligned: z.boolean(),
+  details: z.object({
+    header_from: name,
+    envelope_from: name,
+    dkim: dkim.max(10),
+    spf,
+    override: z.enum(['local_policy', 'policy_test_mode', 'other']).nullable(),
+  }),
+  digest: z.string().max(50),
+  count: z.int().min(1),
+  policy: policySchema.nullable(),
+  seen_at: z.iso.datetime(),
+});
+
+export const givenBatchSchema = z.object({
+  batch: z.string().min(1).max(100),
+  day,
+  policy_domain: name,
+  counts: z.array(countSchema).max(1000),
+});
+export type GivenBatch = z.output<typeof givenBatchSchema>;
+
+export const toGiven = ({batch, day: of, policy_domain}: Batch, counts: readonly NodeCount[]): GivenBatch => ({
+  batch,
+  day: of,
+  policy_domain,
+  counts: counts.map(({origin: _origin, batch: _batch, ...count}) => countSchema.parse(count)),
+});
+
+/** Of the node `origin`, whatever it says of itself; counts of another subject are left out. */
+export const fromGiven = ({day: of, policy_domain, counts, batch}: GivenBatch, origin: number): NodeCount[] =>
+  counts
+    .filter(count => count.day === of && count.policy_domain === policy_domain)
+    .map(count => ({...withAllTags(count), origin, batch}));
+
+/** JSON leaves out what is undefined. */
+export const withAllTags = <C extends z.output<typeof countSchema>>({policy, ...count}: C) => ({
+  ...count,
+  policy: policy && {...policy, record: {...policy.record, sp: policy.record.sp, np: policy.record.np, fo: policy.record.fo}},
+});
+
+const about = {day, policy_domain: name};
+/** Of a report, as in the path of a request. */
+export const reportSubjectSchema = z.object(about);
+
+/** Questions on behalf of a caller, by their path. */
+export const dmarcRequests = {
+  summary: z.strictObject({actor: relayedActorSchema, domain: name, since: day}),
+  reports: z.strictObject({actor: relayedActorSchema, limit: z.int().min(1).max(10_000)}),
+  preview: z.strictObject({actor: relayedActorSchema, ...about}),
+};
+
+/** Answers of the node `owner`. */
+export const dmarcAnswersOf = (owner: string) => ({
+  summary: z.array(z.object(dmarcSourceSchema.shape)),
+  reports: z.object({reports: z.array(z.object({...dmarcReportSchema.shape, node_id: z.literal(owner)})), total: z.int().min(0)}),
+  preview: z.array(countSchema.extend({batch: z.string().max(100)})),
+});

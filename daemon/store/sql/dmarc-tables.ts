@@ -1,0 +1,23 @@
+// Tables of the counts and reports of DMARC, as both makes create them.
+
+/** `text`: the type of texts that are compared byte by byte. */
+export const dmarcTables = (text: string): string[] => [
+  `CREATE TABLE dmarc_count (
+    day ${text} NOT NULL, digest ${text} NOT NULL, origin bigint NOT NULL, batch ${text} NOT NULL, domain ${text} NOT NULL,
+    policy_domain ${text} NOT NULL, source_ip ${text} NOT NULL, disposition ${text} NOT NULL, dkim_aligned boolean NOT NULL,
+    spf_aligned boolean NOT NULL, details ${text} NOT NULL, count bigint NOT NULL, policy ${text}, seen_at ${text} NOT NULL,
+    holder bigint, held_at ${text}, is_confirmed boolean NOT NULL DEFAULT false, report ${text}, PRIMARY KEY (day, digest, origin, batch)
+  )`,
+  "CREATE INDEX dmarc_count_open ON dmarc_count (day, policy_domain) WHERE batch = ''",
+  "CREATE INDEX dmarc_count_by_batch ON dmarc_count (batch) WHERE batch <> ''",
+  'CREATE INDEX dmarc_count_held ON dmarc_count (holder, day, policy_domain) WHERE report IS NULL',
+  'CREATE INDEX dmarc_count_by_report ON dmarc_count (report)',
+  'CREATE INDEX dmarc_count_by_domain ON dmarc_count (domain, day)',
+  `CREATE TABLE dmarc_report (
+    id ${text} PRIMARY KEY, day ${text} NOT NULL, policy_domain ${text} NOT NULL, holder bigint NOT NULL, state ${text} NOT NULL,
+    addresses ${text} NOT NULL, count bigint NOT NULL, created_at ${text} NOT NULL, attempts bigint NOT NULL, next_at ${text} NOT NULL,
+    ended_at ${text}
+  )`,
+  'CREATE INDEX dmarc_report_by_time ON dmarc_report (created_at DESC, id)',
+  "CREATE INDEX dmarc_report_due ON dmarc_report (holder, next_at) WHERE state = 'waiting'",
+];

@@ -1,0 +1,46 @@
+import test from 'ava';
+import {dmarcReport, dmarcSummary} from '../../helpers/cli/sample-answers.ts';
+import {startApi} from '../../helpers/cli/scripted-api.ts';
+
+test('the summary lists sources with the part that is authenticated, and says how much mail there was', async t => {
+  const api = await startApi(t, {'GET /dmarc/summary': {data: {...dmarcSummary, source_count: 5}}});
+
+  const {code, stdout, stderr} = await api.mfctl(['dmarc', 'summary', 'example.com', '--since', '2026-02-01']);
+
+  t.is(code, 0, stderr);
+  t.regex(stdout, /^SOURCE +MAILS +PASS +SPF +DKIM +HELD +REJECTED\n192\.0\.2\.5 +1200 +100 % +100 % +75 % +0 +0\n/);
+  t.regex(stderr, /2 of 5 sources/);
+  t.regex(stderr, /1,250 mails since 2026-02-01, 1,200 pass DMARC/);
+  const [request] = api.requests;
+  t.deepEqual(Object.fromEntries(request?.query ?? []), {domain: 'example.com', since: '2026-02-01T00:00:00.000Z'});
+});
+
+test('reports are listed with what became of each address, page by page with --all', async t => {
+  const api = await startApi(t, {'GET /dmarc/reports': {data: [dmarcReport], headers: {'x-total-count': '1'}}});
+
+  const page = await api.mfctl(['dmarc', 'reports', '--limit', '5'], {columns: 200});
+  const all = await api.mfctl(['dmarc', 'reports', '--all', '-o', 'json']);
+
+  t.is(page.code, 0, page.stderr);
+  t.regex(
+    page.stdout,
+    /2026-03-01 +shop\.example +sent +1200 +dmarc@shop\.example, old@shop\.example refused: 550 5\.1\.1 No such user/,
+  );
+  t.deepEqual(JSON.parse(all.stdout), [dmarcReport]);
+});
+
+test('a report is printed as it would be, and nothing without --dry-run', async t => {
+  const preview = {day: '2026-03-01', policy_domain: 'shop.example', count: 3, addresses: [], xml: '<feedback>\n</feedback>\n'};
+  const api = await startApi(t, {'GET /dmarc/reports/2026-03-01/shop.example': {data: preview}});
+  const args = ['dmarc', 'report', '--policy-domain', 'shop.example', '--date', '2026-03-01'];
+
+  const {code, stdout} = await api.mfctl([...args, '--dry-run']);
+  const without = await api.mfctl(args);
+  const wrong = await api.mfctl(['dmarc', 'report', '--policy-domain', 'shop.example', '--date', '2026-13-01', '--dry-run']);
+
+  t.deepEqual([code, stdout], [0, '<feedback>\n</feedback>\n']);
+  t.is(without.code, 2);
+  t.regex(without.stderr, /--dry-run/);
+  t.is(wrong.code, 2);
+  t.regex(wrong.stderr, /Must be a day such as 2026-03-01/);
+});

@@ -1,0 +1,110 @@
+import {gunzipSync} from 'node:zlib';
+import test, {type ExecutionContext} from 'ava';
+import {createDnsAnswers} from '../../../../daemon/mail/authentication/dns-answers.ts';
+import {reportMail} from '../../../../daemon/mail/report/report-mail.ts';
+import {createReportTransport} from '../../../../daemon/mail/report/report-transport.ts';
+import type {Deliver, Route} from '../../../../daemon/services/intake/mail.ts';
+import {startDnsZone, type Zone} from '../../../helpers/dns-zone.ts';
+
+const zone: Zone = {
+  '_dmarc.bank.test': {TXT: ['v=DMARC1; p=reject']},
+  'bank.test._report._dmarc.reader.test': {TXT: ['v=DMARC1']},
+  'bank.test._report._dmarc.moved.test': {TXT: ['v=DMARC1; rua=mailto:other@moved.test']},
+  'bank.test._report._dmarc.sly.test': {TXT: ['v=DMARC1; rua=mailto:victim@elsewhere.test']},
+  'bank.test._report._dmarc.odd.test': {TXT: ['yes, please']},
+  'many.test': {MX: ['20 second.test', '10 first.test']},
+  'none.test': {MX: ['0 .']},
+};
+
+const report = {
+  id: '2026-03-01.bank.test.0a1b2c3d@example.org',
+  day: '2026-03-01',
+  policy_domain: 'bank.test',
+  created_at: '2026-03-02T01:00:00.000Z',
+} as const;
+
+const start = async (t: ExecutionContext, {smarthost}: {smarthost?: Route} = {}) => {
+  const {server} = await startDnsZone(t, zone, question => question.includes('silent.test'));
+  const answers = createDnsAnswers({
+    servers: [server],
+    timeoutMs: 1000,
+    monotonic: () => performance.now(),
+    onMute: () => {},
+    onBack: () => {},
+  });
+  const routes: Route[] = [];
+  const deliver: Deliver['deliver'] = async (route, {recipients}) => {
+    routes.push(route);
+    const outcome = recipients[0]?.startsWith('no@') ? 'refused' : 'delivered';
+    return [
+      {
+        recipient: recipients[0] ?? '',
+        outcome,
+        reply: outcome === 'refused' ? {code: 550, text: '5.1.1 No'} : {code: 250, text: 'Ok'},
+      },
+    ];
+  };
+  const transport = createReportTransport({
+    from: 'dmarc@example.org',
+    newLookup: answers.forMail,
+    deliver,
+    smarthost: () => smarthost,
+    signFor: () => undefined,
+  });
+  return {transport, routes, send: async (address: string) => transport.deliver(report as never, address, '<feedback/>')};
+};
+
+test('addresses of the same organisation get reports, and others only when their domain says so', async t => {
+  const {transport} = await start(t);
+  const to = async (address: string) => transport.destinationOf(address, 'bank.test');
+
+  t.is(await to('a@bank.test'), 'a@bank.test');
+  t.is(await to('a@mail.bank.test'), 'a@mail.bank.test');
+  t.is(await to('a@reader.test'), 'a@reader.test');
+  t.is(await to('a@moved.test'), 'other@moved.test', 'it names another address of its own');
+  t.is(await to('a@sly.test'), undefined, 'it names an address of somebody else');
+  t.is(await to('a@odd.test'), undefined);
+  t.is(await to('a@victim.test'), undefined);
+  await t.throwsAsync(to('a@silent.test'), {message: /DNS gave no answer/});
+});
+
+test('reports go to the smarthost, or to the mail exchangers in their order', async t => {
+  const smarthost = {servers: [{host: 'smart.test', port: 587}]};
+  const through = await start(t, {smarthost});
+  const direct = await start(t);
+
+  await through.send('a@many.test');
+  await direct.send('a@many.test');
+  await direct.send('a@alone.test');
+
+  t.deepEqual(through.routes, [smarthost]);
+  t.deepEqual(
+    direct.routes.map(({servers}) => servers.map(({host, port}) => `${host}:${port}`)),
+    [['first.test:25', 'second.test:25'], ['alone.test:25']],
+  );
+});
+
+test('a domain that takes no mail refuses for good, one that DNS is silent about does not, and what a server says is kept', async t => {
+  const {send} = await start(t);
+
+  t.deepEqual(await send('a@none.test'), {state: 'refused', detail: 'its domain takes no mail'});
+  t.deepEqual(await send('a@silent.test'), {state: 'waiting', detail: 'DNS gave no answer'});
+  t.deepEqual(await send('no@many.test'), {state: 'refused', detail: '550 5.1.1 No'});
+  t.deepEqual(await send('a@many.test'), {state: 'sent', detail: '250 Ok'});
+});
+
+test('the mail of a report is the same each time, and has the form of RFC 9990', async t => {
+  const parts = {report, xml: '<feedback/>\n', from: 'dmarc@example.org', to: 'dmarc@bank.test'};
+
+  const mail = (await reportMail(parts)).toString();
+
+  t.is((await reportMail(parts)).toString(), mail);
+  const unfolded = mail.replaceAll(/\r\n[ \t]+/g, ' ');
+  t.true(unfolded.includes(`Subject: Report Domain: bank.test Submitter: example.org Report-ID: <${report.id}>`), unfolded);
+  t.true(unfolded.includes(`Message-ID: <${report.id}>`));
+  t.true(unfolded.includes('Date: Mon, 02 Mar 2026 01:00:00 +0000'));
+  t.true(unfolded.includes('Auto-Submitted: auto-generated'));
+  t.regex(unfolded, /filename="?example\.org!bank\.test!1772323200!1772409599!0a1b2c3d\.xml\.gz/);
+  const [, encoded = ''] = /Content-Type: application\/gzip[\s\S]*?\r\n\r\n([A-Za-z0-9+/=\r\n]+)/.exec(mail) ?? [];
+  t.is(gunzipSync(Buffer.from(encoded, 'base64')).toString(), '<feedback/>\n');
+});

@@ -1,0 +1,202 @@
+import test from 'ava';
+import {policyOf} from '../../../helpers/dmarc.ts';
+import {startDmarcCluster} from '../../../helpers/dmarc-cluster.ts';
+
+test('three nodes send one report of what all of them counted', async t => {
+  const {count, settle, sent, reported} = await startDmarcCluster(t);
+  await count(1, 2);
+  await count(2, 3);
+  await count(3, 5);
+  await count(3, 1, {domain: 'other.example'});
+
+  await settle();
+  await settle();
+
+  t.is(sent.length, 1);
+  t.is(reported(), 11);
+  t.regex(sent[0]?.id ?? '', /^2026-03-01\.bank\.test\.[0-9a-f]{8}@example\.com$/);
+  t.is([...(sent[0]?.xml ?? '').matchAll(/<record>/g)].length, 1, 'nodes and domains that receive are no part of it');
+});
+
+test('reports come after the delay, each policy domain within 45 minutes at a time of its own', async t => {
+  const {count, settle, sent, clock} = await startDmarcCluster(t);
+  const domains = ['a.test', 'b.test', 'c.test', 'd.test', 'e.test', 'f.test'];
+  for (const domain of domains) await count(1, 1, {policy_domain: domain, policy: policyOf(domain)});
+  const midnight = Date.parse('2026-03-02T00:00:00Z');
+  const sentBy = async (minutes: number) => {
+    clock.ms = midnight + minutes * 60_000;
+    await settle(2);
+    return sent.length;
+  };
+
+  const [atHour, halfway, atEnd] = [await sentBy(57), await sentBy(82), await sentBy(107)];
+
+  t.is(atHour, 0);
+  t.true(halfway > 0 && halfway < domains.length, String(halfway));
+  t.is(atEnd, domains.length);
+  t.is(new Set(sent.map(({by}) => by)).size > 1, true, 'the work is shared');
+});
+
+test('what a node counted that was away comes in a supplement with another id', async t => {
+  const {count, settle, lines, reported, ids} = await startDmarcCluster(t);
+  await count(1, 2);
+  await count(2, 2);
+  await count(3, 2);
+  lines.set(3, 'is down');
+
+  await settle();
+  const [without, first] = [reported(), ids()];
+  lines.set(3, 'works');
+  await settle();
+
+  t.deepEqual([without, reported()], [4, 6]);
+  t.deepEqual([first.length, ids().length], [1, 2]);
+});
+
+test('a node that dies after it has sent a report sends the same one again', async t => {
+  const {count, settle, shared, restart, sent, reported} = await startDmarcCluster(t);
+  await count(1, 2);
+  await count(2, 3);
+  let by = 0;
+  shared.afterDelivery = async no => {
+    by = no;
+    throw new Error('killed');
+  };
+
+  await settle().catch(() => {});
+  await t.throwsAsync(settle(), {message: 'killed'});
+  shared.afterDelivery = async () => {};
+  restart(by);
+  await settle();
+
+  t.true(sent.length >= 2);
+  t.is(new Set(sent.map(({id, xml}) => id + xml)).size, 1);
+  t.is(reported(), 5);
+});
+
+test('counts whose holder may have got them are reported by nobody else', async t => {
+  const {count, settle, lines, reported, restart, sent} = await startDmarcCluster(t);
+  for (const no of [1, 2, 3]) await count(no, 1);
+  for (const no of [1, 2, 3]) lines.set(no, 'answers get lost');
+
+  await settle();
+  const holder = sent[0]?.by ?? 0;
+  lines.set(holder, 'is down');
+  for (const no of [1, 2, 3]) if (no !== holder) restart(no);
+  await settle();
+  const meanwhile = reported();
+  for (const no of [1, 2, 3]) lines.set(no, 'works');
+  await settle();
+
+  t.is(meanwhile, 3);
+  t.is(reported(), 3);
+});
+
+test('nodes agree on another one when the holder cannot be reached, and one that sends no reports is passed over', async t => {
+  const {count, settle, lines, sent, reported} = await startDmarcCluster(t);
+  for (const no of [1, 2, 3]) await count(no, 1);
+  lines.set(1, 'refuses');
+  lines.set(2, 'refuses');
+  lines.set(3, 'refuses');
+
+  await settle();
+
+  t.is(reported(), 3);
+  t.is(new Set(sent.map(({by}) => by)).size, sent.length, 'each its own');
+});
+
+test('an address is tried again for 24 hours, and one that refuses for good is left out for 30 days', async t => {
+  const {count, settle, shared, clock, sent, ended, storeOf} = await startDmarcCluster(t, [1]);
+  const policy = policyOf('bank.test', {reportTo: ['later@bank.test', 'no@bank.test', 'yes@bank.test']});
+  await count(1, 1, {policy});
+  shared.answer = async address => {
+    if (address === 'yes@bank.test') return {state: 'sent', detail: '250 Ok'};
+    return address === 'no@bank.test' ? {state: 'refused', detail: '550 No'} : {state: 'waiting', detail: '451 Later'};
+  };
+
+  await settle();
+  const afterFirst = (await storeOf(1).dmarc.listReports({limit: 1, offset: 0})).reports[0];
+  clock.ms += 25 * 3_600_000;
+  await settle();
+  const [report] = (await storeOf(1).dmarc.listReports({limit: 1, offset: 0})).reports;
+  await count(1, 1, {day: '2026-03-03', policy});
+  clock.ms = Date.parse('2026-03-04T12:00:00Z');
+  await settle();
+  const [next] = (await storeOf(1).dmarc.listReports({limit: 1, offset: 0})).reports;
+
+  t.is(afterFirst?.state, 'waiting');
+  t.is(report?.state, 'sent');
+  t.deepEqual(
+    report?.addresses.map(({state}) => state),
+    ['waiting', 'refused', 'sent'],
+  );
+  t.deepEqual(
+    next?.addresses.map(({state}) => state),
+    ['waiting', 'left out', 'sent'],
+  );
+  t.is(sent.filter(({id}) => id === report?.id).length, 1);
+  t.is(ended.length, 1);
+});
+
+test('a report that reaches nobody within 24 hours is given up, and one that nobody wants is not tried', async t => {
+  const {count, settle, shared, clock, ended, sent} = await startDmarcCluster(t, [1]);
+  await count(1, 1);
+  shared.answer = async () => ({state: 'waiting', detail: '451 Later'});
+  await settle();
+  clock.ms += 25 * 3_600_000;
+  await settle();
+  await count(1, 1, {day: '2026-03-02', digest: 'next'});
+  shared.wants = async () => undefined;
+  clock.ms = Date.parse('2026-03-03T23:00:00Z');
+  await settle();
+  await count(1, 1, {day: '2026-03-03', digest: 'without', policy: policyOf('bank.test', {reportTo: []})});
+  clock.ms = Date.parse('2026-03-04T23:00:00Z');
+  await settle();
+
+  t.deepEqual(
+    ended.map(({state, addresses}) => [state, addresses[0]?.state]),
+    [
+      ['given up', 'waiting'],
+      ['refused', 'left out'],
+    ],
+  );
+  t.deepEqual(sent, []);
+});
+
+/** A small generator of random numbers, so that a failure can be repeated. */
+const randomFrom = (seed: number) => {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+};
+
+test('whatever fails and dies in between, in the end every mail is reported once', async t => {
+  for (let seed = 1; seed <= 12; seed += 1) {
+    const random = randomFrom(seed);
+    const {count, run, lines, shared, restart, settle, reported, clock} = await startDmarcCluster(t);
+    const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T;
+    let scanned = 0;
+    for (let step = 0; step < 40; step += 1) {
+      const no = pick([1, 2, 3]);
+      if (random() < 0.2) {
+        scanned += 1;
+        await count(no, 1, {digest: pick(['a', 'b']), source_ip: pick(['192.0.2.1', '192.0.2.2'])});
+      }
+      lines.set(pick([1, 2, 3]), pick(['works', 'works', 'is down', 'answers get lost']));
+      shared.afterDelivery = async () => {
+        if (random() < 0.3) throw new Error('killed');
+      };
+      if (random() < 0.2) restart(no);
+      clock.ms += 31_000;
+      await run(no).catch(() => restart(no));
+      t.true(reported() <= scanned, `seed ${seed}: ${reported()} of ${scanned}`);
+    }
+    lines.clear();
+    shared.afterDelivery = async () => {};
+    clock.ms += 600_000;
+    await settle(6);
+    t.is(reported(), scanned, `seed ${seed}`);
+  }
+});

@@ -1,0 +1,151 @@
+import type {StoredReport} from '../../../daemon/services/dmarc/dmarc-store.ts';
+import {mailCount} from '../../helpers/dmarc.ts';
+import {testStores} from '../../helpers/store-makes.ts';
+
+const subject = {day: '2026-03-01', policy_domain: 'bank.test'};
+const held_at = '2026-03-02T01:00:00.000Z';
+
+const report = (fields: Partial<StoredReport> = {}): StoredReport => ({
+  ...subject,
+  id: '2026-03-01.bank.test.00000000@example.com',
+  holder: 1,
+  state: 'waiting',
+  addresses: [{address: 'dmarc@bank.test', state: 'waiting', detail: ''}],
+  count: 3,
+  created_at: '2026-03-02T01:00:00.000Z',
+  attempts: 0,
+  next_at: '2026-03-02T01:00:00.000Z',
+  ended_at: null,
+  ...fields,
+});
+
+testStores(
+  'equal mails are counted in one row until it belongs to a batch, and in another one afterwards',
+  async (t, {store, reopen}) => {
+    const add = async (count: number, seen_at: string) =>
+      store.transaction(async tx => tx.dmarc.add([mailCount(count, {seen_at})], 1));
+
+    await add(2, '2026-03-01T10:00:00.000Z');
+    await add(3, '2026-03-01T11:00:00.000Z');
+    const open = await store.dmarc.openSubjects('2026-03-02', 1);
+    await store.transaction(async tx => tx.dmarc.assign({...subject, batch: 'b1', holder: 1, held_at}, 1));
+    await add(1, '2026-03-01T12:00:00.000Z');
+
+    const {store: again} = await reopen();
+    t.deepEqual(open, [subject]);
+    t.deepEqual(await again.dmarc.openSubjects('2026-03-01', 1), []);
+    const [held] = await again.dmarc.heldCounts(subject, 1);
+    t.like(held, {...mailCount(5, {seen_at: '2026-03-01T11:00:00.000Z'}), origin: 1, batch: 'b1'});
+    t.deepEqual(await again.dmarc.openSubjects('2026-03-02', 1), [subject], 'the late mail');
+    t.deepEqual(await again.dmarc.openSubjects('2026-03-02', 2), [], 'another node has none');
+  },
+);
+
+testStores('a batch is given in parts, and what is confirmed is not given to anybody else', async (t, {store}) => {
+  const counts = [mailCount(1, {digest: 'a'}), mailCount(2, {digest: 'b'}), mailCount(3, {digest: 'c'})];
+  const batch = {...subject, batch: 'b1', holder: 2, held_at};
+  await store.transaction(async tx => {
+    await tx.dmarc.add(counts, 1);
+    await tx.dmarc.assign(batch, 1);
+  });
+
+  const waiting = await store.dmarc.unconfirmed(1);
+  const first = await store.dmarc.unconfirmedCounts('b1', 2);
+  await store.transaction(async tx => tx.dmarc.confirm('b1', ['a', 'b']));
+  await store.transaction(async tx => tx.dmarc.reassign('b1', 1));
+
+  t.deepEqual(waiting, [batch]);
+  t.deepEqual(
+    first.map(({digest}) => digest),
+    ['a', 'b'],
+  );
+  t.deepEqual(
+    (await store.dmarc.heldCounts(subject, 1)).map(({digest}) => digest),
+    ['c'],
+  );
+  t.deepEqual(await store.dmarc.unconfirmed(1), []);
+});
+
+testStores('counts of another node are taken once, and reported with those of this one', async (t, {store}) => {
+  const given = [{...mailCount(4), origin: 2, batch: 'b2'}];
+  const take = async () => store.transaction(async tx => tx.dmarc.take({...subject, batch: 'b2', holder: 1, held_at}, given));
+  await store.transaction(async tx => {
+    await tx.dmarc.add([mailCount(3)], 1);
+    await tx.dmarc.assign({...subject, batch: 'b1', holder: 1, held_at}, 1);
+  });
+  await take();
+  await take();
+
+  const held = await store.dmarc.heldCounts(subject, 1);
+  const subjects = [await store.dmarc.heldSubjects(1, '2026-03-02T00:59:59.000Z'), await store.dmarc.heldSubjects(1, held_at)];
+  await store.transaction(async tx => tx.dmarc.insertReport(report()));
+  await take();
+
+  t.deepEqual(
+    held.map(({origin, count}) => [origin, count]),
+    [
+      [1, 3],
+      [2, 4],
+    ],
+  );
+  t.deepEqual(subjects, [[], [subject]]);
+  t.deepEqual(await store.dmarc.heldSubjects(1, held_at), []);
+  t.is((await store.dmarc.reportedCounts(report().id)).length, 2);
+  t.deepEqual(
+    (await store.dmarc.summary({domain: 'example.com', since: '2026-03-01', origin: 1})).map(({count}) => count),
+    [3],
+  );
+});
+
+testStores('reports are due, end, and say who has refused them', async (t, {store}) => {
+  const refused = {address: 'no@bank.test', state: 'refused', detail: '550 no'} as const;
+  await store.transaction(async tx => tx.dmarc.insertReport(report()));
+  await store.transaction(async tx => tx.dmarc.insertReport(report({state: 'sent'})));
+
+  const early = await store.dmarc.dueReports(1, '2026-03-02T00:59:59.000Z');
+  const due = await store.dmarc.dueReports(1, '2026-03-02T01:00:00.000Z');
+  const ended = report({addresses: [refused], state: 'refused', attempts: 1, ended_at: '2026-03-02T01:00:01.000Z'});
+  await store.transaction(async tx => tx.dmarc.updateReport(ended));
+
+  t.deepEqual([early, due], [[], [report()]]);
+  t.deepEqual(await store.dmarc.dueReports(1, '2026-03-03T00:00:00.000Z'), []);
+  t.deepEqual(await store.dmarc.refusedSince('2026-03-01T00:00:00.000Z'), ['no@bank.test']);
+  t.deepEqual(await store.dmarc.refusedSince('2026-03-03T00:00:00.000Z'), []);
+  t.deepEqual(await store.dmarc.listReports({limit: 10, offset: 0}), {reports: [ended], total: 1});
+  await store.transaction(async tx => tx.dmarc.forget('2026-03-02'));
+  t.is((await store.dmarc.listReports({limit: 10, offset: 0})).total, 0);
+});
+
+testStores('what nodes hold that are gone is taken over', async (t, {store}) => {
+  await store.transaction(async tx => {
+    await tx.dmarc.add([mailCount(3)], 1);
+    await tx.dmarc.assign({...subject, batch: 'b1', holder: 3, held_at}, 1);
+    await tx.dmarc.insertReport(report({holder: 3}));
+    await tx.dmarc.adopt([1, 2], 1);
+  });
+
+  t.deepEqual(await store.dmarc.heldSubjects(3, held_at), []);
+  t.is((await store.dmarc.dueReports(1, '2026-03-03T00:00:00.000Z')).length, 1);
+});
+
+testStores('a summary has a line for each source of a domain', async (t, {store}) => {
+  const failing = {spf_aligned: false, dkim_aligned: false, source_ip: '198.51.100.7'};
+  await store.transaction(async tx =>
+    tx.dmarc.add(
+      [
+        mailCount(5),
+        mailCount(2, {digest: 'spf only', dkim_aligned: false}),
+        mailCount(3, {...failing, disposition: 'quarantine', digest: 'held'}),
+        mailCount(1, {...failing, disposition: 'reject', digest: 'rejected'}),
+        mailCount(9, {domain: 'other.example', digest: 'other'}),
+        mailCount(9, {day: '2026-02-01', digest: 'earlier'}),
+      ],
+      1,
+    ),
+  );
+
+  t.deepEqual(await store.dmarc.summary({domain: 'example.com', since: '2026-03-01', origin: undefined}), [
+    {source_ip: '192.0.2.5', count: 7, spf_aligned: 7, dkim_aligned: 5, passed: 7, held: 0, rejected: 0},
+    {source_ip: '198.51.100.7', count: 4, spf_aligned: 0, dkim_aligned: 0, passed: 0, held: 3, rejected: 1},
+  ]);
+});

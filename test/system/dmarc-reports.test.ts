@@ -1,0 +1,109 @@
+// Aggregate reports of a real node, with a name server and a smarthost of the test. A day passes by a change in the store.
+import {gunzipSync} from 'node:zlib';
+import test, {type ExecutionContext} from 'ava';
+import {startDnsZone, type Zone} from '../helpers/dns-zone.ts';
+import {eventually} from '../helpers/eventually.ts';
+import {type MailNode, relayAll, startMailNode} from '../helpers/mail-node.ts';
+import {runInStore} from '../helpers/node-store.ts';
+import {type SmtpSink, startSmtpSink} from '../helpers/smtp-sink.ts';
+
+const zone: Zone = {
+  'good.test': {TXT: ['v=spf1 ip4:127.0.0.1 -all']},
+  '_dmarc.good.test': {TXT: ['v=DMARC1; p=reject; rua=mailto:dmarc@good.test']},
+  'shop.test': {TXT: ['v=spf1 ip4:192.0.2.1 -all']},
+  '_dmarc.shop.test': {TXT: ['v=DMARC1; p=none; rua=mailto:shop@reader.test,mailto:spy@victim.test']},
+  'shop.test._report._dmarc.reader.test': {TXT: ['v=DMARC1']},
+};
+
+const reporting = {...relayAll, dmarc_reporting: true};
+
+const start = async (t: ExecutionContext, options: {domain?: object; dmarc?: object} = {}) => {
+  const {server} = await startDnsZone(t, zone);
+  const smarthost = await startSmtpSink(t);
+  const node = await startMailNode(t, {
+    domain: {...reporting, ...options.domain},
+    config: {
+      authentication: {dns_servers: [server], dns_timeout: 5},
+      smtp: {trusted_networks: [], smarthost: `${smarthost.server.host}:${smarthost.server.port}`},
+      dmarc: {report_from: 'dmarc@example.org', organisation: 'Example & Sons', report_delay: 0, ...options.dmarc},
+    },
+  });
+  return {node, smarthost};
+};
+
+const raw = (from: string): string => `From: ${from}\r\nSubject: hello\r\n\r\nhello\r\n`;
+
+/** Counts of today become those of a day that is over for every policy domain. */
+const passDays = async (node: MailNode): Promise<void> => {
+  await node.stop();
+  await runInStore(node.data, "UPDATE dmarc_count SET day = '2026-03-01'");
+  await node.start();
+};
+
+const reportIn = ({content}: SmtpSink['mails'][number]) => {
+  const text = content.toString('latin1');
+  const [, encoded = ''] = /Content-Type: application\/gzip[\s\S]*?\r\n\r\n([A-Za-z0-9+/=\r\n]+)/.exec(text) ?? [];
+  return {text: text.replaceAll(/\r\n[ \t]+/g, ' '), xml: gunzipSync(Buffer.from(encoded, 'base64')).toString()};
+};
+
+const countsIn = (xml: string): number[] => [...xml.matchAll(/<count>(\d+)<\/count>/g)].map(([, count]) => Number(count));
+
+test('what was received for a domain is reported to the addresses that want it, on the day after', async t => {
+  const {node, smarthost} = await start(t);
+  for (const domain of ['good.test', 'good.test', 'shop.test']) await node.send(raw(`a@${domain}`), {from: `b@${domain}`});
+
+  await passDays(node);
+  // 30 s are left to the other nodes for their counts.
+  const mails = await eventually(async () => smarthost.mails.length >= 2 && smarthost.mails, 60_000);
+  await node.stop();
+
+  const to = new Map(mails.map(mail => [mail.recipients.join(), reportIn(mail)]));
+  t.deepEqual([...to.keys()].toSorted(), ['dmarc@good.test', 'shop@reader.test'], 'nobody asks for reports to victim.test');
+  const good = to.get('dmarc@good.test');
+  const id = /<report_id>(.*)<\/report_id>/.exec(good?.xml ?? '')?.[1] ?? '';
+  t.regex(id, /^2026-03-01\.good\.test\.[0-9a-f]{8}@example\.org$/);
+  t.true(good?.text.includes(`Subject: Report Domain: good.test Submitter: example.org Report-ID: <${id}>`), good?.text);
+  t.regex(good?.text ?? '', /filename="?example\.org!good\.test!1772323200!1772409599![0-9a-f]{8}\.xml\.gz/);
+  t.regex(good?.text ?? '', /^From: dmarc@example\.org$/m);
+  t.deepEqual(countsIn(good?.xml ?? ''), [2]);
+  t.regex(good?.xml ?? '', /<org_name>Example &amp; Sons<\/org_name>/);
+  t.regex(good?.xml ?? '', /<disposition>pass<\/disposition>/);
+  const shop = to.get('shop@reader.test')?.xml ?? '';
+  t.regex(
+    shop,
+    /<policy_evaluated>\s*<disposition>none<\/disposition>\s*<dkim>fail<\/dkim>\s*<spf>fail<\/spf>\s*<\/policy_evaluated>/,
+  );
+});
+
+test('a count is in the store within a second, and mail that is none of ours, refused or about reports is not counted', async t => {
+  const {node} = await start(t);
+  await node.createDomain({name: 'quiet.test', backend_servers: ['127.0.0.1:1'], ...relayAll});
+  await node.send(raw('a@good.test'), {from: 'b@good.test'});
+  await node.send(raw('a@good.test'), {from: 'b@good.test', to: 'x@quiet.test'});
+  await node.createDomain({name: 'example.org', backend_servers: [`127.0.0.1:${node.sink.server.port}`], ...reporting});
+  await node.send(raw('a@good.test'), {from: 'b@good.test', to: 'DMARC@example.org'});
+
+  await new Promise(resolve => setTimeout(resolve, 1000));
+  await node.stop('SIGKILL');
+
+  const rows = await runInStore(node.data, 'SELECT domain, policy_domain, count FROM dmarc_count');
+  t.deepEqual(
+    rows.map(({domain, policy_domain, count}) => [domain, policy_domain, Number(count)]),
+    [['example.com', 'good.test', 1]],
+  );
+});
+
+test('without an address that reports come from no domain can be set to send them, and one that is stays as it is', async t => {
+  const {node} = await start(t, {domain: {dmarc_reporting: false}, dmarc: {report_from: undefined, organisation: undefined}});
+
+  const refused = await node.api('PUT', `domains/${node.domainId}`, {body: {dmarc_reporting: true}});
+  const created = await node.api('POST', 'domains', {
+    body: {name: 'b.test', backend_servers: ['a.test:25'], dmarc_reporting: true},
+  });
+
+  for (const {status, json} of [refused, created]) {
+    t.is(status, 422);
+    t.is(json.error.fields[0].path, 'dmarc_reporting');
+    t.regex(json.error.fields[0].detail, /dmarc\.report_from/);
+  }
+});
