@@ -12,13 +12,15 @@ export const dmarcSourceSchema = z
     spf_aligned: mails.meta({description: 'Those that SPF authenticates as from the domain in From'}),
     dkim_aligned: mails.meta({description: 'Those that DKIM authenticates as from the domain in From'}),
     passed: mails.meta({description: 'Those that pass DMARC, by one or both'}),
-    held: mails.meta({description: 'Those held because of DMARC'}),
-    rejected: mails.meta({description: 'Those rejected because of DMARC'}),
+    held: mails.meta({description: 'Those that fail a policy and were held'}),
+    rejected: mails.meta({description: 'Those that fail a policy and were rejected'}),
   })
   .meta({id: 'DmarcSource', description: 'A source of mail for one domain'});
 export type DmarcSource = z.infer<typeof dmarcSourceSchema>;
 
 export const maxSources = 1000;
+/** How far the list of reports reaches. */
+export const maxReports = 10_000;
 
 export const dmarcSummarySchema = z
   .object({
@@ -26,7 +28,7 @@ export const dmarcSummarySchema = z
     since: day,
     count: mails.meta({description: 'Mails that were received for the domain'}),
     passed: mails,
-    source_count: z.int().min(0),
+    source_count: z.int().min(0).meta({description: 'Sources in all; at least that many, where several nodes count'}),
     sources: z.array(dmarcSourceSchema).max(maxSources).meta({description: 'Those with the most mails first'}),
   })
   .meta({id: 'DmarcSummary', description: 'What was received for one domain, by source'});

@@ -1,6 +1,6 @@
 // Commands `dmarc`: what was received for a domain, and the reports to the owners of other domains.
 import {type Command, InvalidArgumentError} from 'commander';
-import type {DmarcReport, DmarcSource} from '../../shared/dmarc-report.ts';
+import {type DmarcReport, type DmarcSource, maxReports} from '../../shared/dmarc-report.ts';
 import {pastMoment} from '../command-line/moment.ts';
 import {addPageOptions, type PageFlags} from '../command-line/option-values.ts';
 import {countText, timeText} from '../output/cell-text.ts';
@@ -123,7 +123,7 @@ async function* reportPages<A extends {data: DmarcReport[]; unreachableNodes: st
   for (let offset = 0; ; offset += pageSize) {
     const {data, unreachableNodes} = await pageAt(offset);
     yield {rows: data, unreachableNodes};
-    if (data.length < pageSize) return;
+    if (data.length < pageSize || offset + pageSize >= maxReports) return;
   }
 }
 

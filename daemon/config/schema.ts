@@ -167,7 +167,10 @@ const everyKey = z.strictObject({
       .meta({
         description: 'Seconds after midnight UTC before the first reports about a day are sent; the last come 45 minutes later',
       }),
-    keep_days: days.default(400).meta({description: 'Days that counts and reports are kept'}),
+    keep_days: days
+      .min(3, 'must be at least 3: reports are tried for a day, and the day before them counts')
+      .default(400)
+      .meta({description: 'Days that counts and reports are kept'}),
   }),
   retention: section({
     days: days

@@ -2,22 +2,26 @@
 import {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
 import type {Lookup} from '../mail/authentication/dns-answers.ts';
+import {createBackendPool} from '../mail/backend/backend-pool.ts';
+import {createDeliver, type DeliverNeeds} from '../mail/backend/deliver.ts';
 import {createReportTransport} from '../mail/report/report-transport.ts';
+import {clusterKeyword} from '../mail/smtp-reply.ts';
 import type {NodeIdentity} from '../services/access/actor.ts';
 import {domainPart, type Reporter} from '../services/dmarc/aggregate-report.ts';
 import {createDmarcCounter} from '../services/dmarc/dmarc-counter.ts';
 import type {Batch, NodeCount} from '../services/dmarc/dmarc-store.ts';
 import {createDmarcView, createOwnDmarc, type DmarcNode} from '../services/dmarc/dmarc-view.ts';
+import type {Gathering} from '../services/dmarc/hand-over.ts';
 import {fromGiven, type GivenBatch, toGiven} from '../services/dmarc/peer-dmarc-protocol.ts';
-import {createReportSender, dayOf, type Gathering} from '../services/dmarc/reporter.ts';
-import type {Deliver} from '../services/intake/mail.ts';
+import {createReportSender, dayOf} from '../services/dmarc/reporter.ts';
+import {routeFor} from '../services/intake/intake.ts';
 import type {AskAll} from '../services/quarantine/gather.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
 import type {Job} from './jobs.ts';
 
 interface Needs {
-  deliver: Deliver['deliver'];
+  sign: DeliverNeeds['sign'];
   newLookup(): Lookup;
   version: string;
   /** The other nodes, and how they are asked. */
@@ -30,7 +34,7 @@ export const openDmarc = (base: Base, {peers}: Pick<Cluster, 'peers'>, needs: Ne
   const {config, storage, records, metrics, now} = base;
   const {store, engine, nodeId, nodeNo} = storage;
   const {report_from: from, organisation, contact, keep_days} = config.dmarc;
-  const {nodeDirectory, domainDirectory, peerStates} = records;
+  const {nodeDirectory, domainDirectory} = records;
   const generator = `mfd ${needs.version}`;
   const reporter = from === undefined ? undefined : {from, organisation: organisation ?? domainPart(from), contact, generator};
 
@@ -40,32 +44,11 @@ export const openDmarc = (base: Base, {peers}: Pick<Cluster, 'peers'>, needs: Ne
     reportAddresses: from === undefined ? [] : [from],
     onUncounted: metrics.dmarcUncounted,
   });
-  const living = (): number[] => {
-    const silent = peerStates.unreached();
-    return nodeDirectory
-      .list()
-      .filter(node => node.id === nodeNo || (peerStates.healthOf(node) === 'online' && !silent.includes(node.id)))
-      .map(({id}) => id);
-  };
-  const handOver = async (batch: Batch, counts: readonly NodeCount[]): Promise<void> => {
-    const holder = peers.list().find(peer => peer.nodeNo === batch.holder);
-    if (!holder) throw new Fault('not_found', `there is no node number ${batch.holder}`);
-    const body = toGiven(batch, counts);
-    await holder.client.ask(z.null(), {method: 'POST', path: 'dmarc/counts', body, deadlineMs: handOverMs});
-  };
-  const gathering: Gathering =
-    engine.kind === 'own'
-      ? {origin: nodeNo, candidates: living, handOver}
-      : {
-          origin: undefined,
-          candidates: living,
-          takeOver: async () => store.transaction(async tx => tx.dmarc.adopt(living(), nodeNo)),
-        };
-  const sender = reporter && openSender(base, {...needs, reporter, gathering});
+  const sender = reporter && openSender(base, {...needs, reporter, gathering: createGathering(base, peers)});
 
   const jobs: Job[] = [
     {everyMs: 500, what: 'storing DMARC counts', run: counter.flush},
-    ...(sender ? [{everyMs: 5000, what: 'sending DMARC reports', run: sender.run}] : []),
+    ...(sender?.jobs ?? []),
     {
       everyMs: 3_600_000,
       what: 'forgetting old DMARC counts',
@@ -89,12 +72,16 @@ export const openDmarc = (base: Base, {peers}: Pick<Cluster, 'peers'>, needs: Ne
       reporter,
     }),
     count: counter.count,
-    flush: counter.flush,
     jobs,
+    async close() {
+      await sender?.close();
+      await counter.flush();
+    },
     /** Counts of another node that this one reports. */
     async take(origin: NodeIdentity, given: GivenBatch): Promise<void> {
       if (!sender) throw new Fault('conflict', 'this node sends no DMARC reports: dmarc.report_from is not set');
       const {batch, day, policy_domain} = given;
+      if (day >= dayOf(now())) throw new Fault('unavailable', 'the day is not over by the clock of this node');
       const counts = fromGiven(given, origin.nodeNo);
       await store.transaction(async tx =>
         tx.dmarc.take({batch, day, policy_domain, holder: nodeNo, held_at: new Date(now()).toISOString()}, counts),
@@ -103,20 +90,47 @@ export const openDmarc = (base: Base, {peers}: Pick<Cluster, 'peers'>, needs: Ne
   };
 };
 
+const createGathering = (
+  {storage: {store, engine, nodeNo}, records: {nodeDirectory, peerStates}}: Pick<Base, 'storage' | 'records'>,
+  peers: Cluster['peers'],
+): Gathering => {
+  const online = () => nodeDirectory.list().filter(node => node.id !== nodeNo && peerStates.healthOf(node) === 'online');
+  const candidates = (): number[] => {
+    const silent = peerStates.unreached();
+    const canReport = (no: number) => !silent.includes(no) && peerStates.latest(no)?.dmarc?.is_unset === false;
+    return online().flatMap(({id}) => (canReport(id) ? [id] : []));
+  };
+  const handOver = async (batch: Batch, counts: readonly NodeCount[]): Promise<void> => {
+    const holder = peers.list().find(peer => peer.nodeNo === batch.holder);
+    if (!holder) throw new Fault('not_found', `there is no node number ${batch.holder}`);
+    const body = toGiven(batch, counts);
+    await holder.client.ask(z.null(), {method: 'POST', path: 'dmarc/counts', body, deadlineMs: handOverMs, isAnnounced: true});
+  };
+  return engine.kind === 'own'
+    ? {origin: nodeNo, candidates, handOver}
+    : {
+        origin: undefined,
+        candidates,
+        takeOver: async () => store.transaction(async tx => tx.dmarc.adopt([nodeNo, ...online().map(({id}) => id)], nodeNo)),
+      };
+};
+
 interface SenderNeeds extends Needs {
   reporter: Reporter;
   gathering: Gathering;
 }
 
 const openSender = (
-  {config, settings, storage, records, metrics, log, now}: Base,
-  {deliver, newLookup, reporter, gathering}: SenderNeeds,
+  {config, settings, storage, records, trust, fqdn, metrics, log, now}: Base,
+  {sign, newLookup, reporter, gathering}: SenderNeeds,
 ) => {
   const {report_delay} = config.dmarc;
   const {from} = reporter;
   const {store, nodeNo} = storage;
-  const {domainDirectory} = records;
-  return createReportSender({
+  const {domainDirectory, membership} = records;
+  // Not that of the backends: it remembers the servers that do not answer, and others choose where reports go.
+  const pool = createBackendPool({hostname: fqdn, ownKeyword: clusterKeyword(trust.ca)});
+  const sender = createReportSender({
     store,
     nodeNo,
     reporter,
@@ -125,8 +139,12 @@ const openSender = (
     transport: createReportTransport({
       from,
       newLookup,
-      deliver,
-      smarthost: () => settings().smarthost,
+      deliver: createDeliver({pool, ...(sign && {sign})}).deliver,
+      routeTo(name) {
+        const {smarthost} = settings();
+        const domain = domainDirectory.findByName(name);
+        return domain ? routeFor({direction: 'inbound', domain}, smarthost) : smarthost;
+      },
       signFor() {
         const domain = domainDirectory.findByName(domainPart(from).toLowerCase());
         return domain?.dkim_active ? domain : undefined;
@@ -138,5 +156,13 @@ const openSender = (
       if (report.state === 'given up')
         log.warn({report: report.id, addresses: report.addresses}, 'a DMARC report could not be delivered within 24 hours');
     },
+    onLost: ({day, policy_domain, holder}) =>
+      log.warn({day, policy_domain, node_no: holder}, 'the node that reports these DMARC counts was removed'),
   });
+  const unlessRemoved = (work: () => Promise<void>) => async () => (membership.isRemoved() ? undefined : work());
+  const jobs: Job[] = [
+    {everyMs: 5000, what: 'gathering DMARC counts', run: unlessRemoved(sender.gather)},
+    {everyMs: 5000, what: 'sending DMARC reports', run: unlessRemoved(sender.send), mayBeCutOff: true},
+  ];
+  return {jobs, close: pool.close};
 };

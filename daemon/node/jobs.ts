@@ -9,6 +9,8 @@ export interface Job {
   /** For the log: what failed. */
   what: string;
   run(): Promise<unknown>;
+  /** A stop does not wait for it: a run may take minutes, and the next process does what it has not done. */
+  mayBeCutOff?: true;
 }
 
 interface Needs {
@@ -22,7 +24,7 @@ interface Needs {
  */
 export const startJobs = (jobs: readonly Job[], {engine, log}: Needs): {stop(): Promise<void>} => {
   let isStopped = false;
-  const start = ({everyMs, what, run}: Job): (() => Promise<void>) => {
+  const start = ({everyMs, what, run, mayBeCutOff}: Job): (() => Promise<void>) => {
     let timer: NodeJS.Timeout;
     let running = Promise.resolve();
     const runOnce = async () => {
@@ -30,7 +32,7 @@ export const startJobs = (jobs: readonly Job[], {engine, log}: Needs): {stop(): 
         await run();
       } catch (error) {
         // Requests to other nodes are cut off when the node stops. A lost store is logged once, elsewhere.
-        const isExpected = error instanceof Fault && (isStopped || !engine.isReachable());
+        const isExpected = error instanceof Fault ? isStopped || !engine.isReachable() : isStopped && mayBeCutOff;
         if (!isExpected) log.error({err: error}, `${what} failed`);
       }
       if (!isStopped) arm();
@@ -43,7 +45,7 @@ export const startJobs = (jobs: readonly Job[], {engine, log}: Needs): {stop(): 
     arm();
     return async () => {
       clearTimeout(timer);
-      await running;
+      if (!mayBeCutOff) await running;
     };
   };
 

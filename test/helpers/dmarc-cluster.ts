@@ -5,10 +5,10 @@ import {fromGiven, givenBatchSchema, toGiven} from '../../daemon/services/dmarc/
 import {createReportSender, type Delivery} from '../../daemon/services/dmarc/reporter.ts';
 import {Fault} from '../../shared/fault.ts';
 import {mailCount} from './dmarc.ts';
-import {type Teardown, testStore} from './store.ts';
+import {type Teardown, type TestStore, testStore} from './store.ts';
 
 /** `refuses`: it sends no reports. `answers get lost`: requests come through all the same. */
-type Line = 'works' | 'is down' | 'refuses' | 'answers get lost';
+type Line = 'works' | 'is down' | 'refuses' | 'answers get lost' | 'is removed';
 
 interface SentReport {
   by: number;
@@ -30,8 +30,11 @@ export const startDmarcCluster = async (t: Teardown, nodeNos: readonly number[] 
     wants: async (address: string): Promise<string | undefined> => address,
     /** Called after a delivery, before it is written down. */
     afterDelivery: async (_by: number): Promise<void> => {},
+    /** Called before a node writes down that another one has got its counts. */
+    onConfirm: async (): Promise<void> => {},
   };
   const ended: StoredReport[] = [];
+  const lost: Batch[] = [];
   const stores = new Map(
     await Promise.all(nodeNos.map(async no => [no, (await testStore(t, {isDurable: false})).store] as const)),
   );
@@ -46,6 +49,7 @@ export const startDmarcCluster = async (t: Teardown, nodeNos: readonly number[] 
     async (batch: Batch, counts: readonly NodeCount[]): Promise<void> => {
       const line = lineTo(batch.holder);
       if (line === 'is down' || lineTo(from) === 'is down') throw new Fault('node_unreachable', 'down');
+      if (line === 'is removed') throw new Fault('not_found', 'no such node');
       if (line === 'refuses') throw new Fault('conflict', 'no reports here');
       const given = givenBatchSchema.parse(JSON.parse(JSON.stringify(toGiven(batch, counts))));
       const taken = fromGiven(given, from);
@@ -55,10 +59,25 @@ export const startDmarcCluster = async (t: Teardown, nodeNos: readonly number[] 
       if (line === 'answers get lost') throw new Fault('outcome_unknown', 'lost');
     };
 
-  /** As after a start: what was in memory is gone. */
-  const start = (no: number) =>
-    createReportSender({
-      store: storeOf(no),
+  /** As after a start: what was in memory is gone. A node that dies during a delivery writes nothing more. */
+  const start = (no: number) => {
+    let isDead = false;
+    const store = storeOf(no);
+    const mortal: Pick<TestStore, 'dmarc' | 'transaction'> = {
+      dmarc: store.dmarc,
+      async transaction(work) {
+        if (isDead) throw new Error('killed');
+        return store.transaction(async tx => {
+          const confirm: typeof tx.dmarc.confirm = async (...of) => {
+            await shared.onConfirm();
+            await tx.dmarc.confirm(...of);
+          };
+          return work({...tx, dmarc: {...tx.dmarc, confirm}});
+        });
+      },
+    };
+    return createReportSender({
+      store: mortal,
       nodeNo: no,
       reporter: {from: 'reports@example.com', organisation: 'Example', contact: undefined, generator: 'mfd test'},
       delayMs: 3_600_000,
@@ -72,27 +91,36 @@ export const startDmarcCluster = async (t: Teardown, nodeNos: readonly number[] 
         async deliver({id}, address, xml) {
           const delivery = await shared.answer(address);
           if (delivery.state === 'sent') sent.push({by: no, id, address, xml});
-          await shared.afterDelivery(no);
+          await shared.afterDelivery(no).catch(error => {
+            isDead = true;
+            throw error;
+          });
           return delivery;
         },
       },
       now: () => clock.ms,
       onEnded: report => void ended.push(report),
+      onLost: batch => void lost.push(batch),
     });
+  };
+  const runOn = async (no: number): Promise<void> => {
+    await senders.get(no)?.gather();
+    await senders.get(no)?.send();
+  };
   let senders = new Map(nodeNos.map(no => [no, start(no)]));
 
   return {
-    ...{clock, sent, lines, shared, ended, storeOf},
+    ...{clock, sent, lines, shared, ended, lost, storeOf},
     count: async (no: number, count: number, fields: Parameters<typeof mailCount>[1] = {}) =>
       storeOf(no).transaction(async tx => tx.dmarc.add([mailCount(count, fields)], no)),
     restart(no: number) {
       senders = new Map([...senders, [no, start(no)]]);
     },
-    run: async (no: number) => senders.get(no)?.run(),
+    run: runOn,
     /** All nodes do their work a few times, and time goes on. */
     async settle(rounds = 3) {
       for (let round = 0; round < rounds; round += 1) {
-        for (const no of nodeNos) if (lineTo(no) !== 'is down') await senders.get(no)?.run();
+        for (const no of nodeNos) if (lineTo(no) !== 'is down') await runOn(no);
         clock.ms += 60_000;
       }
     },

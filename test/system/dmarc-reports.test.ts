@@ -1,8 +1,10 @@
 // Aggregate reports of a real node, with a name server and a smarthost of the test. A day passes by a change in the store.
+import {createServer} from 'node:net';
 import {gunzipSync} from 'node:zlib';
 import test, {type ExecutionContext} from 'ava';
 import {startDnsZone, type Zone} from '../helpers/dns-zone.ts';
 import {eventually} from '../helpers/eventually.ts';
+import {listening} from '../helpers/listening.ts';
 import {type MailNode, relayAll, startMailNode} from '../helpers/mail-node.ts';
 import {runInStore} from '../helpers/node-store.ts';
 import {type SmtpSink, startSmtpSink} from '../helpers/smtp-sink.ts';
@@ -17,14 +19,14 @@ const zone: Zone = {
 
 const reporting = {...relayAll, dmarc_reporting: true};
 
-const start = async (t: ExecutionContext, options: {domain?: object; dmarc?: object} = {}) => {
+const start = async (t: ExecutionContext, options: {domain?: object; dmarc?: object; smarthost?: string} = {}) => {
   const {server} = await startDnsZone(t, zone);
   const smarthost = await startSmtpSink(t);
   const node = await startMailNode(t, {
     domain: {...reporting, ...options.domain},
     config: {
       authentication: {dns_servers: [server], dns_timeout: 5},
-      smtp: {trusted_networks: [], smarthost: `${smarthost.server.host}:${smarthost.server.port}`},
+      smtp: {trusted_networks: [], smarthost: options.smarthost ?? `${smarthost.server.host}:${smarthost.server.port}`},
       dmarc: {report_from: 'dmarc@example.org', organisation: 'Example & Sons', report_delay: 0, ...options.dmarc},
     },
   });
@@ -73,6 +75,23 @@ test('what was received for a domain is reported to the addresses that want it, 
     shop,
     /<policy_evaluated>\s*<disposition>none<\/disposition>\s*<dkim>fail<\/dkim>\s*<spf>fail<\/spf>\s*<\/policy_evaluated>/,
   );
+});
+
+test('a server that takes a report and says nothing keeps no node from stopping', async t => {
+  let connections = 0;
+  const mute = createServer(socket => {
+    connections += 1;
+    socket.on('error', () => {}).resume();
+  });
+  const {node} = await start(t, {smarthost: `127.0.0.1:${await listening(t, mute)}`});
+  await node.send(raw('a@good.test'), {from: 'b@good.test'});
+  await passDays(node);
+  await eventually(() => connections > 0, 60_000);
+
+  await node.stop();
+
+  const [report] = await runInStore(node.data, 'SELECT state, attempts FROM dmarc_report');
+  t.deepEqual([report?.state, Number(report?.attempts)], ['waiting', 0], 'the next process sends it');
 });
 
 test('a count is in the store within a second, and mail that is none of ours, refused or about reports is not counted', async t => {

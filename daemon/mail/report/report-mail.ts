@@ -1,5 +1,6 @@
 // Mail with an aggregate report (RFC 9990 section 3.5).
-import {gzipSync} from 'node:zlib';
+import {promisify} from 'node:util';
+import {gzip} from 'node:zlib';
 import {domainPart, secondsOf} from '../../services/dmarc/aggregate-report.ts';
 import type {StoredReport} from '../../services/dmarc/dmarc-store.ts';
 
@@ -29,7 +30,7 @@ export const reportMail = async ({report, xml, from, to}: Parts): Promise<Buffer
     attachments: [
       {
         filename: `${submitter}!${policy_domain}!${begin}!${end}!${uniqueId}.xml.gz`,
-        content: gzipSync(xml),
+        content: await promisify(gzip)(xml),
         contentType: 'application/gzip',
       },
     ],

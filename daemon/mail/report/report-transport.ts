@@ -1,5 +1,6 @@
 // Delivery of aggregate reports: to whom they may go, and on which way.
 import {Readable} from 'node:stream';
+import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../../shared/fault.ts';
 import {domainPart} from '../../services/dmarc/aggregate-report.ts';
 import type {Delivery, ReportTransport} from '../../services/dmarc/reporter.ts';
@@ -15,12 +16,22 @@ interface Needs {
   /** The lookups for one report. */
   newLookup(): Lookup;
   deliver: Deliver['deliver'];
-  smarthost(): Omit<Route, 'signFor'> | undefined;
+  /** The way to a domain here, or to all others; undefined: by their mail exchangers. */
+  routeTo(domain: string): Omit<Route, 'signFor'> | undefined;
   /** The domain of `from`, when it is one of this cluster that signs. */
   signFor(): Route['signFor'];
+  /** How long a server may take for one mail: one that needs longer may want to hold up all of them. */
+  withinMs?: number;
 }
 
-export const createReportTransport = ({from, newLookup, deliver, smarthost, signFor}: Needs): ReportTransport => ({
+export const createReportTransport = ({
+  from,
+  newLookup,
+  deliver,
+  routeTo,
+  signFor,
+  withinMs = 120_000,
+}: Needs): ReportTransport => ({
   async destinationOf(address, policyDomain) {
     const host = domainPart(address).toLowerCase();
     const lookups = dmarcLookups(newLookup());
@@ -35,19 +46,23 @@ export const createReportTransport = ({from, newLookup, deliver, smarthost, sign
   },
 
   async deliver(report, address, xml): Promise<Delivery> {
-    const servers = smarthost() ?? (await mailExchangers(domainPart(address), newLookup()));
+    const domain = domainPart(address).toLowerCase();
+    const servers = routeTo(domain) ?? (await mailExchangers(domain, newLookup()));
     if (servers === undefined) return {state: 'waiting', detail: 'DNS gave no answer'};
     if (servers.servers.length === 0) return {state: 'refused', detail: 'its domain takes no mail'};
     const bytes = await reportMail({report, xml, from, to: address});
     const signer = signFor();
     const route = {...servers, ...(signer && {signFor: signer})};
     const envelope = {sender: from, recipients: [address], isUtf8: false, isEightBit: false};
-    const [result] = await deliver(route, envelope, contentOf(bytes));
-    const detail = result ? `${result.reply.code} ${result.reply.text}` : '';
-    if (result?.outcome === 'delivered') return {state: 'sent', detail};
-    return {state: result?.outcome === 'refused' ? 'refused' : 'waiting', detail};
+    const [result] = await Promise.race([deliver(route, envelope, contentOf(bytes)), delay(withinMs, [], {ref: false})]);
+    if (!result) return {state: 'waiting', detail: 'its server took too long'};
+    const detail = `${result.reply.code} ${result.reply.text}`;
+    if (result.outcome === 'delivered') return {state: 'sent', detail};
+    return {state: result.outcome === 'refused' ? 'refused' : 'waiting', detail};
   },
 });
+
+const maxExchangers = 5;
 
 const isConsent = (text: string): boolean => /^v[ \t]*=[ \t]*DMARC1[ \t]*(;|$)/.test(text);
 
@@ -63,7 +78,7 @@ const mailExchangers = async (domain: string, lookup: Lookup): Promise<Pick<Rout
     const found = (await lookup(domain, 'MX').catch(noneIfMissing)) as {exchange: string; priority: number}[];
     const sorted = found.toSorted((one, other) => one.priority - other.priority).map(({exchange}) => exchange);
     const hosts = found.length === 0 ? [domain] : sorted.filter(host => host !== '' && host !== '.');
-    return {servers: hosts.map(host => ({host, port: 25}))};
+    return {servers: hosts.slice(0, maxExchangers).map(host => ({host, port: 25}))};
   } catch {
     return undefined;
   }

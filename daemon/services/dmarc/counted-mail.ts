@@ -69,20 +69,26 @@ export const countedMail = ({
       day: receivedAt.toISOString().slice(0, 10),
       domain: ownership.domain.name,
       policy_domain: dmarc.published?.domain ?? '',
-      source_ip: plainAddress(client.ip),
+      // Without the zone of a link-local address.
+      source_ip: plainAddress(client.ip).replace(/%.*/, ''),
       disposition,
       dkim_aligned: dmarc.aligned.includes('dkim'),
       spf_aligned: dmarc.aligned.includes('spf'),
       details: {
         header_from: author,
         envelope_from: domainOf(envelope.sender) ?? '',
-        dkim: results.dkim,
+        dkim: reportedSignatures(results.dkim),
         spf: results.spf,
         override,
       },
     },
   };
 };
+
+/** A mail may have ten, with long names: those that pass, and some more. */
+const maxSignatures = 4;
+const reportedSignatures = (dkim: CountedDetails['dkim']): CountedDetails['dkim'] =>
+  dkim.toSorted((one, other) => Number(other.result === 'pass') - Number(one.result === 'pass')).slice(0, maxSignatures);
 
 /** With a policy of `none` a mail may still be held for what it contains, which is no work of DMARC. */
 const appliedTo = (
@@ -93,7 +99,8 @@ const appliedTo = (
   if (result !== 'fail') return {disposition: result === 'pass' && policy !== 'none' ? 'pass' : 'none', override: null};
   const disposition = policy === 'none' ? 'none' : dispositions[outcome];
   if (disposition !== policy) return {disposition, override: 'local_policy'};
-  return {disposition, override: published?.record.isTesting ? 'policy_test_mode' : null};
+  const isEased = published?.record.isTesting && (policy === 'quarantine' || published.record.p !== 'none');
+  return {disposition, override: isEased ? 'policy_test_mode' : null};
 };
 
 const dispositions = {relayed: 'none', refused: 'none', held: 'quarantine', rejected: 'reject'} as const;

@@ -14,24 +14,46 @@ interface Needs {
   onUncounted(): void;
 }
 
+interface DayKinds {
+  digests: Set<string>;
+  /** Their number, by policy domain. */
+  bySubject: Map<string, number>;
+}
+
 export interface DmarcCounter {
   count(received: Received): void;
   /** Stores what was counted; resolves once it is on stable storage. */
   flush(): Promise<void>;
 }
 
-/** Who sends mail chooses most of what makes a kind. A kind takes about 1 KB in the store. */
-const maxKindsPerDay = 50_000;
+/** Who sends mail chooses most of what makes a kind, which takes 1 KB in the store, or several with long names. */
+const maxKindsPerDay = 20_000;
+/** One report must fit into memory. */
+const maxKindsPerSubject = 5000;
+/** Today, yesterday, and a day in the future that a wrong clock once had. */
+const countedDays = 3;
 
 export const createDmarcCounter = ({store, nodeNo, reportAddresses, onUncounted}: Needs): DmarcCounter => {
   const left = new Set(reportAddresses.map(comparableAddress));
-  const kinds = {day: '', digests: new Set<string>()};
+  const kinds = new Map<string, DayKinds>();
   let waiting = new Map<string, MailCount>();
 
-  const isCountable = ({day, digest}: MailCount): boolean => {
-    if (day > kinds.day) Object.assign(kinds, {day, digests: new Set()});
-    if (kinds.digests.size >= maxKindsPerDay && !kinds.digests.has(digest)) return false;
-    kinds.digests.add(digest);
+  const kindsOf = (day: string): DayKinds => {
+    const known = kinds.get(day);
+    if (known) return known;
+    const made: DayKinds = {digests: new Set(), bySubject: new Map()};
+    kinds.set(day, made);
+    const oldest = [...kinds.keys()].toSorted()[0];
+    if (kinds.size > countedDays && oldest !== undefined) kinds.delete(oldest);
+    return made;
+  };
+  const isCountable = ({day, policy_domain, digest}: MailCount): boolean => {
+    const {digests, bySubject} = kindsOf(day);
+    if (digests.has(digest)) return true;
+    const ofSubject = bySubject.get(policy_domain) ?? 0;
+    if (digests.size >= maxKindsPerDay || ofSubject >= maxKindsPerSubject) return false;
+    digests.add(digest);
+    bySubject.set(policy_domain, ofSubject + 1);
     return true;
   };
   const add = (more: MailCount): void => {

@@ -58,6 +58,20 @@ export interface SourceSummary {
   rejected: number;
 }
 
+/** The totals of all sources, and those with the most mails. */
+export interface Summary {
+  count: number;
+  passed: number;
+  source_count: number;
+  sources: SourceSummary[];
+}
+
+/** An address that wants reports about a domain. */
+interface Recipient {
+  address: string;
+  policy_domain: string;
+}
+
 export interface DmarcReads {
   /** Subjects before `day` with counts that belong to no batch yet: of one node, or of all. */
   openSubjects(day: string, origin: number | undefined): Promise<ReportSubject[]>;
@@ -65,8 +79,11 @@ export interface DmarcReads {
   unconfirmed(origin: number): Promise<Batch[]>;
   /** Counts of a batch that its holder has not confirmed, at most `limit`. */
   unconfirmedCounts(batch: string, limit: number): Promise<NodeCount[]>;
+  /** Whether the holder may have got counts of the batch that it has not confirmed. */
+  isOffered(batch: string): Promise<boolean>;
   /** Subjects with counts that the node has held since `before` or longer, in no report yet. */
   heldSubjects(holder: number, before: string): Promise<ReportSubject[]>;
+  /** Within a transaction nobody else takes them over. */
   heldCounts(subject: ReportSubject, holder: number): Promise<NodeCount[]>;
   reportedCounts(id: string): Promise<NodeCount[]>;
   /** All counts of the subject, reported or not: of one node, or of all. */
@@ -75,10 +92,10 @@ export interface DmarcReads {
   listReports(page: {limit: number; offset: number}): Promise<{reports: StoredReport[]; total: number}>;
   /** Reports that the node has to send by `now`. */
   dueReports(holder: number, now: string): Promise<StoredReport[]>;
-  /** Addresses that have refused a report for good since then. */
-  refusedSince(at: string): Promise<string[]>;
+  /** Whether the address has refused a report about the domain for good since then. */
+  hasRefused(to: Recipient, since: string): Promise<boolean>;
   /** What these nodes counted for one domain. */
-  summary(choice: {domain: string; since: string; origin: number | undefined}): Promise<SourceSummary[]>;
+  summary(choice: {domain: string; since: string; origin: number | undefined}): Promise<Summary>;
 }
 
 export interface DmarcStore extends DmarcReads {
@@ -86,17 +103,23 @@ export interface DmarcStore extends DmarcReads {
   add(counts: readonly MailCount[], origin: number): Promise<void>;
   /** Puts open counts of the subject, of one node or of all, into a batch. */
   assign(batch: Batch, origin: number | undefined): Promise<void>;
+  /** From now on the holder may have got counts of the batch. */
+  offer(batch: string): Promise<void>;
   /** Gives the counts that are not confirmed to another holder. */
   reassign(batch: string, holder: number): Promise<void>;
-  /** The holder has stored these counts. */
-  confirm(batch: string, digests: readonly string[]): Promise<void>;
+  /** The holder has stored these counts, or all of the batch. */
+  confirm(batch: string, digests?: readonly string[]): Promise<void>;
   /** Takes counts of another node; those that are there already are left alone. */
   take(batch: Batch, counts: readonly NodeCount[]): Promise<void>;
   /** What nodes that are not among the `living` hold and have to send is held by `to`. */
   adopt(living: readonly number[], to: number): Promise<void>;
   /** Stores a report, and puts the counts that its node holds for the subject into it. */
   insertReport(report: StoredReport): Promise<void>;
+  /** Nobody wants a report of the counts that the node holds for the subject. */
+  leaveOut(subject: ReportSubject, holder: number): Promise<void>;
+  /** Changes a report that is waiting. */
   updateReport(report: StoredReport): Promise<void>;
+  noteRefusal(from: Recipient, at: string): Promise<void>;
   /** Deletes what is about days before `day`. */
   forget(day: string): Promise<void>;
 }

@@ -4,6 +4,7 @@ import {
   type DmarcReport,
   type DmarcSource,
   type DmarcSummary,
+  maxReports,
   maxSources,
   type ReportPreview,
 } from '../../../shared/dmarc-report.ts';
@@ -15,12 +16,12 @@ import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {Store} from '../ports.ts';
 import type {AskAll, Gathered} from '../quarantine/gather.ts';
 import {aggregateReport, lastPolicy, type Reporter, reportId} from './aggregate-report.ts';
-import type {NodeCount, ReportSubject, StoredReport} from './dmarc-store.ts';
+import type {NodeCount, ReportSubject, StoredReport, Summary} from './dmarc-store.ts';
 
 /** What one node has counted and reported: this one, or a peer over mutual TLS. */
 export interface DmarcNode {
   readonly nodeId: string;
-  summary(choice: {domain: string; since: string}, actor: Actor): Promise<DmarcSource[]>;
+  summary(choice: {domain: string; since: string}, actor: Actor): Promise<Summary>;
   /** Newest first, at most `limit`. */
   reports(limit: number, actor: Actor): Promise<{reports: DmarcReport[]; total: number}>;
   counts(subject: ReportSubject, actor: Actor): Promise<NodeCount[]>;
@@ -45,12 +46,12 @@ export const createDmarcView = ({nodes, ask, domains, reporter}: Needs): DmarcVi
     const known = domains.findByName(domain);
     if (!known || !isWithinAccess(actor.reach, known.id)) throw new Fault('not_found', `there is no domain ${domain}`);
     const {answers, unreachable} = await ask(nodes(), async node => node.summary({domain, since}, actor));
-    const sources = summed(answers.flatMap(({answer}) => answer));
-    const total = (name: 'count' | 'passed') => sources.reduce((sum, source) => sum + source[name], 0);
+    const sources = summed(answers.flatMap(({answer}) => answer.sources));
+    const total = (name: 'count' | 'passed') => answers.reduce((sum, {answer}) => sum + answer[name], 0);
     return {
       result: {
         ...{domain, since, count: total('count'), passed: total('passed')},
-        source_count: sources.length,
+        source_count: Math.max(sources.length, ...answers.map(({answer}) => answer.source_count)),
         sources: sources.slice(0, maxSources),
       },
       unreachable,
@@ -58,6 +59,11 @@ export const createDmarcView = ({nodes, ask, domains, reporter}: Needs): DmarcVi
   },
 
   async reports(actor, {limit, offset}) {
+    if (offset + limit > maxReports)
+      throw new Fault(
+        'invalid_parameter',
+        `limit and offset together must be at most ${maxReports}: the list reaches no further`,
+      );
     const {answers, unreachable} = await ask(nodes(), async node => node.reports(offset + limit, actor));
     const reports = answers
       .flatMap(({answer}) => answer.reports)
@@ -122,7 +128,7 @@ export const createOwnDmarc = ({nodeId, origin, store: {dmarc}, domains, nodeIdO
   nodeId,
   async summary({domain, since}, actor) {
     const known = domains.findByName(domain);
-    return known && isWithinAccess(actor.reach, known.id) ? dmarc.summary({domain, since, origin}) : [];
+    return known && isWithinAccess(actor.reach, known.id) ? dmarc.summary({domain, since, origin}) : nothing;
   },
   async reports(limit) {
     const {reports, total} = await dmarc.listReports({limit, offset: 0});
@@ -130,6 +136,8 @@ export const createOwnDmarc = ({nodeId, origin, store: {dmarc}, domains, nodeIdO
   },
   counts: async subject => dmarc.countsAbout(subject, origin),
 });
+
+const nothing: Summary = {count: 0, passed: 0, source_count: 0, sources: []};
 
 const shown = ({holder: _holder, next_at, ...report}: StoredReport, node_id: string): DmarcReport => ({
   node_id,

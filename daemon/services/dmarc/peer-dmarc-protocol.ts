@@ -1,12 +1,14 @@
 // Counts that one node gives to another one, which reports them.
 import {z} from 'zod';
-import {dmarcReportSchema, dmarcSourceSchema} from '../../../shared/dmarc-report.ts';
+import {dmarcReportSchema, dmarcSourceSchema, maxReports, maxSources} from '../../../shared/dmarc-report.ts';
+import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {mailAuthenticationSchema} from '../../../shared/mail-authentication.ts';
 import {relayedActorSchema} from '../quarantine/peer-hold-protocol.ts';
 import type {Batch, NodeCount} from './dmarc-store.ts';
 
 const name = z.string().max(255);
-const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
+const domain = name.refine(text => canonicalDomain(text) === text, 'must be a domain in lower case, with A-labels');
+const day = z.iso.date();
 const policy = z.enum(['none', 'quarantine', 'reject']);
 const {dkim, spf} = mailAuthenticationSchema.shape;
 
@@ -49,7 +51,7 @@ const countSchema = z.object({
 export const givenBatchSchema = z.object({
   batch: z.string().min(1).max(100),
   day,
-  policy_domain: name,
+  policy_domain: domain,
   counts: z.array(countSchema).max(1000),
 });
 export type GivenBatch = z.output<typeof givenBatchSchema>;
@@ -64,7 +66,7 @@ export const toGiven = ({batch, day: of, policy_domain}: Batch, counts: readonly
 /** Of the node `origin`, whatever it says of itself; counts of another subject are left out. */
 export const fromGiven = ({day: of, policy_domain, counts, batch}: GivenBatch, origin: number): NodeCount[] =>
   counts
-    .filter(count => count.day === of && count.policy_domain === policy_domain)
+    .filter(count => count.day === of && count.policy_domain === policy_domain && count.policy?.domain === policy_domain)
     .map(count => ({...withAllTags(count), origin, batch}));
 
 /** JSON leaves out what is undefined. */
@@ -73,20 +75,25 @@ export const withAllTags = <C extends z.output<typeof countSchema>>({policy, ...
   policy: policy && {...policy, record: {...policy.record, sp: policy.record.sp, np: policy.record.np, fo: policy.record.fo}},
 });
 
-const about = {day, policy_domain: name};
+const about = {day, policy_domain: name.toLowerCase()};
 /** Of a report, as in the path of a request. */
 export const reportSubjectSchema = z.object(about);
 
 /** Questions on behalf of a caller, by their path. */
 export const dmarcRequests = {
   summary: z.strictObject({actor: relayedActorSchema, domain: name, since: day}),
-  reports: z.strictObject({actor: relayedActorSchema, limit: z.int().min(1).max(10_000)}),
+  reports: z.strictObject({actor: relayedActorSchema, limit: z.int().min(1).max(maxReports)}),
   preview: z.strictObject({actor: relayedActorSchema, ...about}),
 };
 
 /** Answers of the node `owner`. */
 export const dmarcAnswersOf = (owner: string) => ({
-  summary: z.array(z.object(dmarcSourceSchema.shape)),
+  summary: z.object({
+    count: z.int().min(0),
+    passed: z.int().min(0),
+    source_count: z.int().min(0),
+    sources: z.array(z.object(dmarcSourceSchema.shape)).max(maxSources),
+  }),
   reports: z.object({reports: z.array(z.object({...dmarcReportSchema.shape, node_id: z.literal(owner)})), total: z.int().min(0)}),
   preview: z.array(countSchema.extend({batch: z.string().max(100)})),
 });

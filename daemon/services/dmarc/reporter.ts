@@ -1,9 +1,10 @@
 // Sending of aggregate reports: one for each policy domain and UTC day, by one node of the cluster.
-import {createHash, randomBytes} from 'node:crypto';
+import {randomBytes} from 'node:crypto';
 import {Fault} from '../../../shared/fault.ts';
 import type {Store} from '../ports.ts';
 import {aggregateReport, lastPolicy, type Reporter, reportId} from './aggregate-report.ts';
-import type {Batch, NodeCount, ReportAddress, ReportSubject, StoredReport} from './dmarc-store.ts';
+import type {Batch, ReportAddress, ReportSubject, StoredReport} from './dmarc-store.ts';
+import {createHandOver, each, type Gathering, holderOf, partOf} from './hand-over.ts';
 
 /** What became of a report for one address; `waiting`: it is tried again. */
 export type Delivery = Pick<ReportAddress, 'state' | 'detail'>;
@@ -17,21 +18,6 @@ export interface ReportTransport {
   deliver(report: StoredReport, address: string, xml: string): Promise<Delivery>;
 }
 
-/** How the counts of a subject come to the node that reports them. */
-export interface Gathering {
-  /** The node whose counts this one puts into batches; undefined for all nodes. */
-  origin: number | undefined;
-  /** The numbers of the nodes that may report, this one included. */
-  candidates(): number[];
-  /**
-   * Gives a batch to its holder. Rejects with `outcome_unknown` when the holder may have got it, with `node_unreachable` or
-   * `not_found` when it has not, and with another Fault when it does not report.
-   */
-  handOver?(batch: Batch, counts: readonly NodeCount[]): Promise<void>;
-  /** Takes over from nodes that are away. */
-  takeOver?(): Promise<void>;
-}
-
 interface Needs {
   store: Pick<Store, 'dmarc' | 'transaction'>;
   nodeNo: number;
@@ -42,113 +28,121 @@ interface Needs {
   now: () => number;
   /** Called with a report that is not tried again. */
   onEnded(report: StoredReport): void;
+  /** Called with a batch whose holder was removed, so that nobody knows whether it reports it. */
+  onLost(batch: Batch): void;
+}
+
+export interface ReportSender {
+  /** Brings the counts of days that are over to the node that reports them, and makes its reports. */
+  gather(): Promise<void>;
+  /** Sends what is due. May take minutes; a process that ends meanwhile sends the same again. */
+  send(): Promise<void>;
 }
 
 /** Receivers refuse servers that send all of their reports at once. */
 const spreadMs = 45 * 60_000;
 /** Time for the other nodes to give their counts to the one that reports them. */
 const gatheringMs = 30_000;
-/** Less than a request between nodes may hold. */
-const givenAtOnce = 200;
 const givenUpMs = 24 * 3_600_000;
 const refusedMs = 30 * 86_400_000;
 const retriesMs = [5, 15, 30, 60].map(minutes => minutes * 60_000);
 
-export const createReportSender = (needs: Needs): {run(): Promise<void>} => {
+export const createReportSender = (needs: Needs): ReportSender => {
   const {store, nodeNo, gathering, now, delayMs} = needs;
   const {dmarc} = store;
   const timeAt = (ms: number): string => new Date(ms).toISOString();
+  const handOver = createHandOver(needs);
 
-  const openBatches = async (): Promise<void> => {
-    for (const subject of await dmarc.openSubjects(dayOf(now()), gathering.origin)) {
-      if (now() < dueAt(subject, delayMs)) continue;
-      const holder = holderOf(subject, gathering.candidates());
-      if (gathering.origin === undefined && holder !== nodeNo) continue;
-      const batch = {...subject, batch: `${nodeNo}.${randomBytes(9).toString('base64url')}`, holder, held_at: timeAt(now())};
-      await store.transaction(async tx => tx.dmarc.assign(batch, gathering.origin));
-      if (holder !== nodeNo) fresh.add(batch.batch);
-    }
+  const openBatch = async (subject: ReportSubject): Promise<void> => {
+    if (now() < dueAt(subject, delayMs)) return;
+    const holder = holderOf(subject, nodeNo, gathering.candidates());
+    if (gathering.origin === undefined && holder !== nodeNo) return;
+    const batch = {...subject, batch: `${nodeNo}.${randomBytes(9).toString('base64url')}`, holder, held_at: timeAt(now())};
+    await store.transaction(async tx => tx.dmarc.assign(batch, gathering.origin));
   };
 
-  /** Batches that no holder can have got any of yet. */
-  const fresh = new Set<string>();
-  const handOver = async (batch: Batch): Promise<void> => {
-    const isFresh = fresh.delete(batch.batch);
-    try {
-      await giveAll(batch);
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      // A holder that may have got counts keeps them until it answers: reported twice they would be more mails than there were.
-      if (!isFresh || error.code === 'outcome_unknown') return;
-      const others = gathering.candidates().filter(no => no !== batch.holder);
-      const holder = error.code === 'node_unreachable' ? holderOf(batch, others) : nodeNo;
-      await store.transaction(async tx => tx.dmarc.reassign(batch.batch, holder));
-      if (holder !== nodeNo) fresh.add(batch.batch);
-    }
-  };
-  const giveAll = async (batch: Batch): Promise<void> => {
-    const counts = await dmarc.unconfirmedCounts(batch.batch, givenAtOnce);
-    if (counts.length === 0) return;
-    await gathering.handOver?.(batch, counts);
-    const digests = counts.map(({digest}) => digest);
-    await store.transaction(async tx => tx.dmarc.confirm(batch.batch, digests));
-    await giveAll(batch);
-  };
-
-  const makeReport = async (subject: ReportSubject): Promise<void> => {
-    await store.transaction(async tx => {
+  const makeReport = async (subject: ReportSubject): Promise<void> =>
+    store.transaction(async tx => {
       const counts = await tx.dmarc.heldCounts(subject, nodeNo);
       const addresses = lastPolicy(counts)?.record.reportTo ?? [];
+      if (addresses.length === 0) return tx.dmarc.leaveOut(subject, nodeNo);
       const at = timeAt(now());
       await tx.dmarc.insertReport({
         ...subject,
         id: reportId(subject, counts, needs.reporter),
         holder: nodeNo,
-        state: addresses.length > 0 ? 'waiting' : 'refused',
+        state: 'waiting',
         addresses: [...new Set(addresses)].map(address => ({address, state: 'waiting', detail: ''})),
         count: counts.reduce((sum, {count}) => sum + count, 0),
         created_at: at,
         attempts: 0,
         next_at: at,
-        ended_at: addresses.length > 0 ? null : at,
+        ended_at: null,
       });
     });
-  };
 
-  const send = createSending(needs);
+  const sendOne = createSending(needs);
   return {
-    async run() {
+    async gather() {
       await gathering.takeOver?.();
-      await openBatches();
-      for (const batch of await dmarc.unconfirmed(nodeNo)) await handOver(batch);
-      for (const subject of await dmarc.heldSubjects(nodeNo, timeAt(now() - gatheringMs))) await makeReport(subject);
-      for (const report of await dmarc.dueReports(nodeNo, timeAt(now()))) await send(report);
+      await each(await dmarc.openSubjects(dayOf(now()), gathering.origin), openBatch);
+      if (gathering.handOver) await handOver();
+      await each(await dmarc.heldSubjects(nodeNo, timeAt(now() - gatheringMs)), makeReport);
+    },
+    async send() {
+      const due = await dmarc.dueReports(nodeNo, timeAt(now()));
+      const results = await Promise.allSettled(due.map(sendOne));
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
     },
   };
 };
 
 const createSending = ({store, reporter, transport, now, onEnded}: Needs) => {
-  const attempt = async (report: StoredReport, {address}: ReportAddress, xml: string): Promise<Delivery> => {
-    const refused = await store.dmarc.refusedSince(new Date(now() - refusedMs).toISOString());
-    if (refused.includes(address)) return {state: 'left out', detail: 'it has refused a report for good in the last 30 days'};
-    const destination = await transport.destinationOf(address, report.policy_domain).catch(() => null);
+  const {dmarc} = store;
+  const timeAt = (ms: number): string => new Date(ms).toISOString();
+
+  const attempt = async (report: StoredReport, address: string, xml: string): Promise<Delivery> => {
+    const {policy_domain} = report;
+    if (await dmarc.hasRefused({address, policy_domain}, timeAt(now() - refusedMs)))
+      return {state: 'left out', detail: 'it has refused a report for good in the last 30 days'};
+    const destination = await transport.destinationOf(address, policy_domain).catch(() => null);
     if (destination === null) return {state: 'waiting', detail: 'DNS gave no answer'};
     if (destination === undefined)
       return {state: 'left out', detail: 'its domain does not say that it wants reports about this one'};
     return transport.deliver(report, destination, xml);
   };
 
+  const write = async (report: StoredReport, refused: readonly string[]): Promise<void> => {
+    const {policy_domain} = report;
+    await store.transaction(async tx => {
+      await tx.dmarc.updateReport(report);
+      for (const address of refused) await tx.dmarc.noteRefusal({address, policy_domain}, timeAt(now()));
+    });
+  };
+
   return async (report: StoredReport): Promise<void> => {
-    const counts = await store.dmarc.reportedCounts(report.id);
+    const counts = await dmarc.reportedCounts(report.id);
     const policy = lastPolicy(counts);
-    if (!policy) return;
+    // Another node has taken the counts over, and reports them under another id.
+    if (!policy) return write({...report, state: 'given up', ended_at: timeAt(now())}, []);
     const xml = aggregateReport(report, {counts, policy}, reporter);
-    const addresses: ReportAddress[] = [];
-    for (const one of report.addresses)
-      addresses.push(one.state === 'waiting' ? {...one, ...(await attempt(report, one, xml))} : one);
+    const failures: unknown[] = [];
+    const failed = (error: unknown): Delivery => {
+      if (!(error instanceof Fault)) failures.push(error);
+      return {state: 'waiting', detail: error instanceof Fault ? error.detail : 'mfd failed; its log says why'};
+    };
+    const waiting = report.addresses.filter(({state}) => state === 'waiting');
+    const tried = new Map(
+      await Promise.all(waiting.map(async ({address}) => [address, await attempt(report, address, xml).catch(failed)] as const)),
+    );
+    const addresses = report.addresses.map(one => ({...one, ...tried.get(one.address)}));
     const sent = endedBy({...report, addresses, attempts: report.attempts + 1}, now());
-    await store.transaction(async tx => tx.dmarc.updateReport(sent));
+    await write(
+      sent,
+      [...tried].flatMap(([address, {state}]) => (state === 'refused' ? [address] : [])),
+    );
     if (sent.ended_at !== null) onEnded(sent);
+    if (failures.length > 0) throw failures[0];
   };
 };
 
@@ -168,12 +162,3 @@ export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0,
 /** When a report is due, in milliseconds: after the end of its day in UTC, and at another time for each policy domain. */
 const dueAt = ({day, policy_domain}: ReportSubject, delayMs: number): number =>
   Date.parse(`${day}T00:00:00Z`) + 86_400_000 + delayMs + Math.floor(partOf(policy_domain) * spreadMs);
-
-/** The same node for all nodes that agree on the candidates (rendezvous hashing). There is at least one. */
-const holderOf = ({day, policy_domain}: ReportSubject, candidates: readonly number[]): number => {
-  const weight = (no: number): number => partOf(`${day} ${policy_domain} ${no}`);
-  return candidates.reduce((best, no) => (weight(no) > weight(best) ? no : best));
-};
-
-/** From 0 to below 1. */
-const partOf = (text: string): number => createHash('sha256').update(text).digest().readUInt32BE() / 2 ** 32;

@@ -1,4 +1,5 @@
 // Counts of received mail for aggregate reports, and the reports.
+import {maxSources} from '../../../shared/dmarc-report.ts';
 import type {MailCount} from '../../services/dmarc/counted-mail.ts';
 import type {
   Batch,
@@ -8,13 +9,14 @@ import type {
   ReportSubject,
   SourceSummary,
   StoredReport,
+  Summary,
 } from '../../services/dmarc/dmarc-store.ts';
 import {type Db, insertOf, query} from './db.ts';
 
 /** `batch` is empty, and `holder` null, while mails are still counted in the row. */
 const countColumns = [
   ...['day', 'domain', 'policy_domain', 'source_ip', 'disposition', 'dkim_aligned', 'spf_aligned', 'details'],
-  ...['digest', 'count', 'policy', 'seen_at', 'origin', 'batch', 'holder', 'held_at'],
+  ...['digest', 'count', 'policy', 'seen_at', 'origin', 'batch', 'holder', 'held_at', 'is_offered', 'is_confirmed'],
 ];
 const reportColumns = [
   ...['id', 'day', 'policy_domain', 'holder', 'state', 'addresses', 'count', 'created_at', 'attempts', 'next_at', 'ended_at'],
@@ -28,7 +30,7 @@ export const dmarcStore = (db: Db): DmarcStore => ({
   ...countWrites(db),
   ...reportStore(db),
   async adopt(living, to) {
-    const isLeft = `holder NOT IN (${db.dialect.values('bigint')})`;
+    const isLeft = `holder IS NOT NULL AND holder NOT IN (${db.dialect.values('bigint')})`;
     const values = [to, db.dialect.json(living)];
     await query(db, `UPDATE dmarc_count SET holder = ? WHERE ${isLeft} AND report IS NULL`, values);
     await query(db, `UPDATE dmarc_report SET holder = ? WHERE ${isLeft} AND state = 'waiting'`, values);
@@ -36,10 +38,14 @@ export const dmarcStore = (db: Db): DmarcStore => ({
   async forget(day) {
     await query(db, 'DELETE FROM dmarc_count WHERE day < ?', [day]);
     await query(db, 'DELETE FROM dmarc_report WHERE day < ?', [day]);
+    await query(db, 'DELETE FROM dmarc_refusal WHERE at < ?', [day]);
   },
 });
 
 const ofSubject = 'day = ? AND policy_domain = ?';
+const ofBatch = "batch = ? AND batch <> ''";
+const open = {batch: '', holder: null, held_at: null, is_offered: false, is_confirmed: false};
+const taken = {is_offered: false, is_confirmed: true};
 
 /** Of one node, or of all. */
 const by = (origin: number | undefined) =>
@@ -63,19 +69,23 @@ const countReads = (db: Db) => {
       query<Batch>(
         db,
         `SELECT DISTINCT day, policy_domain, batch, holder, held_at FROM dmarc_count
-         WHERE origin = ? AND holder <> ? AND batch <> '' AND NOT is_confirmed ORDER BY batch`,
-        [origin, origin],
+         WHERE origin = ? AND batch <> '' AND NOT is_confirmed ORDER BY batch`,
+        [origin],
       ),
-    unconfirmedCounts: async (batch, limit) => counts('batch = ? AND NOT is_confirmed', [batch], `LIMIT ${limit}`),
+    unconfirmedCounts: async (batch, limit) => counts(`${ofBatch} AND NOT is_confirmed`, [batch], `LIMIT ${limit}`),
+    async isOffered(batch) {
+      const sql = `SELECT 1 FROM dmarc_count WHERE ${ofBatch} AND NOT is_confirmed AND is_offered LIMIT 1`;
+      return (await query(db, sql, [batch])).length > 0;
+    },
     heldSubjects: async (holder, before) =>
       query(
         db,
-        `SELECT day, policy_domain FROM dmarc_count WHERE holder = ? AND report IS NULL
+        `SELECT day, policy_domain FROM dmarc_count WHERE holder = ? AND holder IS NOT NULL AND report IS NULL
          GROUP BY day, policy_domain HAVING max(held_at) <= ? ORDER BY day, policy_domain`,
         [holder, before],
       ),
     heldCounts: async ({day, policy_domain}, holder) =>
-      counts(`${ofSubject} AND holder = ? AND report IS NULL`, [day, policy_domain, holder]),
+      counts(`${ofSubject} AND holder = ? AND report IS NULL`, [day, policy_domain, holder], db.dialect.lease.locking),
     reportedCounts: async id => counts('report = ?', [id]),
     async countsAbout({day, policy_domain}, origin) {
       const {sql, values} = by(origin);
@@ -84,11 +94,17 @@ const countReads = (db: Db) => {
 
     async summary({domain, since, origin}) {
       const {sql, values} = by(origin);
-      return query<SourceSummary>(
-        db,
-        `SELECT source_ip, ${sums} FROM dmarc_count WHERE domain = ? AND day >= ?${sql} GROUP BY source_ip ORDER BY count DESC, source_ip`,
-        [domain, since, ...values],
-      );
+      const found = `FROM dmarc_count WHERE domain = ? AND day >= ?${sql}`;
+      const bound = [domain, since, ...values];
+      const [[total], sources] = await Promise.all([
+        query<Omit<Summary, 'sources'>>(db, `SELECT ${sums}, count(DISTINCT source_ip) AS source_count ${found}`, bound),
+        query<SourceSummary>(
+          db,
+          `SELECT source_ip, ${sums} ${found} GROUP BY source_ip ORDER BY count DESC, source_ip LIMIT ${maxSources}`,
+          bound,
+        ),
+      ]);
+      return {count: total?.count ?? 0, passed: total?.passed ?? 0, source_count: total?.source_count ?? 0, sources};
     },
   } satisfies Partial<DmarcStore>;
 };
@@ -102,26 +118,33 @@ const countWrites = (db: Db) => {
 
   return {
     async add(added, origin) {
-      const rows = added.map(count => ({...toCountRow(count), origin, batch: '', holder: null, held_at: null}));
+      const rows = added.map(count => ({...toCountRow(count), origin, ...open}));
       const adding = 'count = dmarc_count.count + excluded.count, policy = excluded.policy, seen_at = excluded.seen_at';
       await insertCounts(rows, `DO UPDATE SET ${adding}`);
     },
     async assign({day, policy_domain, batch, holder, held_at}, origin) {
       const {sql, values} = by(origin);
-      await query(db, `UPDATE dmarc_count SET batch = ?, holder = ?, held_at = ? WHERE ${ofSubject} AND batch = ''${sql}`, [
-        ...[batch, holder, held_at, day, policy_domain],
+      const setting = 'batch = ?, holder = ?, held_at = ?, is_confirmed = ?';
+      await query(db, `UPDATE dmarc_count SET ${setting} WHERE ${ofSubject} AND batch = ''${sql}`, [
+        ...[batch, holder, held_at, origin === undefined || origin === holder, day, policy_domain],
         ...values,
       ]);
     },
+    async offer(batch) {
+      await query(db, `UPDATE dmarc_count SET is_offered = true WHERE ${ofBatch} AND NOT is_confirmed`, [batch]);
+    },
     async reassign(batch, holder) {
-      await query(db, 'UPDATE dmarc_count SET holder = ? WHERE batch = ? AND NOT is_confirmed', [holder, batch]);
+      const setting = 'holder = ?, is_offered = false, is_confirmed = (origin = ?)';
+      const sql = `UPDATE dmarc_count SET ${setting} WHERE ${ofBatch} AND NOT is_confirmed`;
+      await query(db, sql, [holder, holder, batch]);
     },
     async confirm(batch, digests) {
-      const sql = `UPDATE dmarc_count SET is_confirmed = true WHERE batch = ? AND digest IN (${dialect.values('text')})`;
-      await query(db, sql, [batch, dialect.json(digests)]);
+      const among = digests ? ` AND digest IN (${dialect.values('text')})` : '';
+      const sql = `UPDATE dmarc_count SET is_confirmed = true WHERE ${ofBatch} AND NOT is_confirmed${among}`;
+      await query(db, sql, [batch, ...(digests ? [dialect.json(digests)] : [])]);
     },
-    async take({batch, holder, held_at}, taken) {
-      const rows = taken.map(count => ({...toCountRow(count), origin: count.origin, batch, holder, held_at}));
+    async take({batch, holder, held_at}, counts) {
+      const rows = counts.map(count => ({...toCountRow(count), origin: count.origin, batch, holder, held_at, ...taken}));
       await insertCounts(rows, 'DO NOTHING');
     },
   } satisfies Partial<DmarcStore>;
@@ -131,6 +154,10 @@ const reportStore = (db: Db) => {
   const {dialect} = db;
   const reports = async (condition: string, values: readonly (string | number)[]): Promise<StoredReport[]> =>
     (await query<ReportRow>(db, `SELECT * FROM dmarc_report ${condition}`, values)).map(fromReportRow);
+  const close = async ({day, policy_domain}: ReportSubject, holder: number, report: string): Promise<void> => {
+    const sql = `UPDATE dmarc_count SET report = ? WHERE ${ofSubject} AND holder = ? AND report IS NULL`;
+    await query(db, sql, [report, day, policy_domain, holder]);
+  };
 
   return {
     async listReports({limit, offset}) {
@@ -141,23 +168,27 @@ const reportStore = (db: Db) => {
       return {reports: page, total};
     },
     dueReports: async (holder, now) =>
-      reports("WHERE holder = ? AND state = 'waiting' AND next_at <= ? ORDER BY next_at LIMIT 100", [holder, now]),
-    async refusedSince(at) {
-      const ended = await reports('WHERE created_at >= ?', [at]);
-      return ended.flatMap(({addresses}) => addresses.filter(({state}) => state === 'refused').map(({address}) => address));
+      reports("WHERE holder = ? AND state = 'waiting' AND next_at <= ? ORDER BY next_at LIMIT 10", [holder, now]),
+    async hasRefused({address, policy_domain}, since) {
+      const sql = 'SELECT 1 FROM dmarc_refusal WHERE address = ? AND policy_domain = ? AND at >= ?';
+      return (await query(db, sql, [address, policy_domain, since])).length > 0;
+    },
+    async noteRefusal({address, policy_domain}, at) {
+      const sql = `INSERT INTO dmarc_refusal (address, policy_domain, at) VALUES (?, ?, ?)
+        ON CONFLICT (address, policy_domain) DO UPDATE SET at = excluded.at`;
+      await query(db, sql, [address, policy_domain, at]);
     },
     async insertReport(report) {
       // Another node may have begun the same report, before its counts were taken over.
       const inserting = `${insertOf(dialect, 'dmarc_report', reportColumns)} ON CONFLICT (id) DO NOTHING`;
       await query(db, inserting, [dialect.json([toReportRow(report)])]);
-      const {id, day, policy_domain, holder} = report;
-      await query(db, `UPDATE dmarc_count SET report = ? WHERE ${ofSubject} AND holder = ? AND report IS NULL`, [
-        ...[id, day, policy_domain, holder],
-      ]);
+      await close(report, report.holder, report.id);
     },
+    leaveOut: async (subject, holder) => close(subject, holder, ''),
     async updateReport(report) {
       const {id, state, addresses, attempts, next_at, ended_at} = report;
-      const sql = 'UPDATE dmarc_report SET state = ?, addresses = ?, attempts = ?, next_at = ?, ended_at = ? WHERE id = ?';
+      const setting = 'state = ?, addresses = ?, attempts = ?, next_at = ?, ended_at = ?';
+      const sql = `UPDATE dmarc_report SET ${setting} WHERE id = ? AND state = 'waiting'`;
       await query(db, sql, [state, JSON.stringify(addresses), attempts, next_at, ended_at, id]);
     },
   } satisfies Partial<DmarcStore>;

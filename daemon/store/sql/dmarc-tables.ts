@@ -6,11 +6,13 @@ export const dmarcTables = (text: string): string[] => [
     day ${text} NOT NULL, digest ${text} NOT NULL, origin bigint NOT NULL, batch ${text} NOT NULL, domain ${text} NOT NULL,
     policy_domain ${text} NOT NULL, source_ip ${text} NOT NULL, disposition ${text} NOT NULL, dkim_aligned boolean NOT NULL,
     spf_aligned boolean NOT NULL, details ${text} NOT NULL, count bigint NOT NULL, policy ${text}, seen_at ${text} NOT NULL,
-    holder bigint, held_at ${text}, is_confirmed boolean NOT NULL DEFAULT false, report ${text}, PRIMARY KEY (day, digest, origin, batch)
+    holder bigint, held_at ${text}, is_offered boolean NOT NULL, is_confirmed boolean NOT NULL, report ${text},
+    PRIMARY KEY (day, digest, origin, batch)
   )`,
-  "CREATE INDEX dmarc_count_open ON dmarc_count (day, policy_domain) WHERE batch = ''",
+  "CREATE INDEX dmarc_count_open ON dmarc_count (day, policy_domain) WHERE batch = '' AND policy_domain <> ''",
   "CREATE INDEX dmarc_count_by_batch ON dmarc_count (batch) WHERE batch <> ''",
-  'CREATE INDEX dmarc_count_held ON dmarc_count (holder, day, policy_domain) WHERE report IS NULL',
+  "CREATE INDEX dmarc_count_unconfirmed ON dmarc_count (origin) WHERE batch <> '' AND NOT is_confirmed",
+  'CREATE INDEX dmarc_count_held ON dmarc_count (holder, day, policy_domain) WHERE holder IS NOT NULL AND report IS NULL',
   'CREATE INDEX dmarc_count_by_report ON dmarc_count (report)',
   'CREATE INDEX dmarc_count_by_domain ON dmarc_count (domain, day)',
   `CREATE TABLE dmarc_report (
@@ -19,5 +21,6 @@ export const dmarcTables = (text: string): string[] => [
     ended_at ${text}
   )`,
   'CREATE INDEX dmarc_report_by_time ON dmarc_report (created_at DESC, id)',
+  `CREATE TABLE dmarc_refusal (address ${text} NOT NULL, policy_domain ${text} NOT NULL, at ${text} NOT NULL, PRIMARY KEY (address, policy_domain))`,
   "CREATE INDEX dmarc_report_due ON dmarc_report (holder, next_at) WHERE state = 'waiting'",
 ];

@@ -21,10 +21,11 @@ const tables = [
   'held_mail',
   'dmarc_count',
   'dmarc_report',
+  'dmarc_refusal',
 ] as const;
 
 /** Of these, the tables that databases of earlier versions do not have. */
-const added: readonly string[] = ['dmarc_count', 'dmarc_report'];
+const added: readonly string[] = ['dmarc_count', 'dmarc_report', 'dmarc_refusal'];
 
 export interface ReadableRows {
   /** Number of copied rows, by table. */

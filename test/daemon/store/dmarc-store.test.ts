@@ -91,10 +91,13 @@ testStores('counts of another node are taken once, and reported with those of th
   t.deepEqual(subjects, [[], [subject]]);
   t.deepEqual(await store.dmarc.heldSubjects(1, held_at), []);
   t.is((await store.dmarc.reportedCounts(report().id)).length, 2);
+  const {sources, ...totals} = await store.dmarc.summary({domain: 'example.com', since: '2026-03-01', origin: 1});
+  t.deepEqual(totals, {count: 3, passed: 3, source_count: 1});
   t.deepEqual(
-    (await store.dmarc.summary({domain: 'example.com', since: '2026-03-01', origin: 1})).map(({count}) => count),
+    sources.map(({count}) => count),
     [3],
   );
+  t.like(await store.dmarc.summary({domain: 'none.example', since: '2026-03-01', origin: 1}), {count: 0, source_count: 0});
 });
 
 testStores('reports are due, end, and say who has refused them', async (t, {store}) => {
@@ -106,14 +109,25 @@ testStores('reports are due, end, and say who has refused them', async (t, {stor
   const due = await store.dmarc.dueReports(1, '2026-03-02T01:00:00.000Z');
   const ended = report({addresses: [refused], state: 'refused', attempts: 1, ended_at: '2026-03-02T01:00:01.000Z'});
   await store.transaction(async tx => tx.dmarc.updateReport(ended));
+  await store.transaction(async tx => tx.dmarc.updateReport(report()));
 
   t.deepEqual([early, due], [[], [report()]]);
   t.deepEqual(await store.dmarc.dueReports(1, '2026-03-03T00:00:00.000Z'), []);
-  t.deepEqual(await store.dmarc.refusedSince('2026-03-01T00:00:00.000Z'), ['no@bank.test']);
-  t.deepEqual(await store.dmarc.refusedSince('2026-03-03T00:00:00.000Z'), []);
   t.deepEqual(await store.dmarc.listReports({limit: 10, offset: 0}), {reports: [ended], total: 1});
   await store.transaction(async tx => tx.dmarc.forget('2026-03-02'));
   t.is((await store.dmarc.listReports({limit: 10, offset: 0})).total, 0);
+});
+
+testStores('a refusal is of one address and domain, and for some time', async (t, {store}) => {
+  const from = {address: 'no@reader.test', policy_domain: 'bank.test'};
+  await store.transaction(async tx => tx.dmarc.noteRefusal(from, '2026-03-02T01:00:00.000Z'));
+  await store.transaction(async tx => tx.dmarc.noteRefusal(from, '2026-03-03T01:00:00.000Z'));
+
+  t.true(await store.dmarc.hasRefused(from, '2026-03-03T00:00:00.000Z'));
+  t.false(await store.dmarc.hasRefused(from, '2026-03-04T00:00:00.000Z'));
+  t.false(await store.dmarc.hasRefused({...from, policy_domain: 'shop.test'}, '2026-03-03T00:00:00.000Z'), 'others may send');
+  await store.transaction(async tx => tx.dmarc.forget('2026-03-04'));
+  t.false(await store.dmarc.hasRefused(from, '2026-03-03T00:00:00.000Z'));
 });
 
 testStores('what nodes hold that are gone is taken over', async (t, {store}) => {
@@ -144,8 +158,11 @@ testStores('a summary has a line for each source of a domain', async (t, {store}
     ),
   );
 
-  t.deepEqual(await store.dmarc.summary({domain: 'example.com', since: '2026-03-01', origin: undefined}), [
-    {source_ip: '192.0.2.5', count: 7, spf_aligned: 7, dkim_aligned: 5, passed: 7, held: 0, rejected: 0},
-    {source_ip: '198.51.100.7', count: 4, spf_aligned: 0, dkim_aligned: 0, passed: 0, held: 3, rejected: 1},
-  ]);
+  t.deepEqual(await store.dmarc.summary({domain: 'example.com', since: '2026-03-01', origin: undefined}), {
+    ...{count: 11, passed: 7, source_count: 2},
+    sources: [
+      {source_ip: '192.0.2.5', count: 7, spf_aligned: 7, dkim_aligned: 5, passed: 7, held: 0, rejected: 0},
+      {source_ip: '198.51.100.7', count: 4, spf_aligned: 0, dkim_aligned: 0, passed: 0, held: 3, rejected: 1},
+    ],
+  });
 });

@@ -16,6 +16,8 @@ const zone: Zone = {
   'none.test': {MX: ['0 .']},
 };
 
+const backend = {host: 'backend.test', port: 25};
+
 const report = {
   id: '2026-03-01.bank.test.0a1b2c3d@example.org',
   day: '2026-03-01',
@@ -35,6 +37,7 @@ const start = async (t: ExecutionContext, {smarthost}: {smarthost?: Route} = {})
   const routes: Route[] = [];
   const deliver: Deliver['deliver'] = async (route, {recipients}) => {
     routes.push(route);
+    if (recipients[0]?.startsWith('slow@')) await new Promise(() => {});
     const outcome = recipients[0]?.startsWith('no@') ? 'refused' : 'delivered';
     return [
       {
@@ -48,8 +51,9 @@ const start = async (t: ExecutionContext, {smarthost}: {smarthost?: Route} = {})
     from: 'dmarc@example.org',
     newLookup: answers.forMail,
     deliver,
-    smarthost: () => smarthost,
+    routeTo: domain => (domain === 'here.test' ? {servers: [backend]} : smarthost),
     signFor: () => undefined,
+    withinMs: 300,
   });
   return {transport, routes, send: async (address: string) => transport.deliver(report as never, address, '<feedback/>')};
 };
@@ -77,10 +81,13 @@ test('reports go to the smarthost, or to the mail exchangers in their order', as
   await direct.send('a@many.test');
   await direct.send('a@alone.test');
 
+  await direct.send('a@HERE.test');
+
   t.deepEqual(through.routes, [smarthost]);
   t.deepEqual(
     direct.routes.map(({servers}) => servers.map(({host, port}) => `${host}:${port}`)),
-    [['first.test:25', 'second.test:25'], ['alone.test:25']],
+    [['first.test:25', 'second.test:25'], ['alone.test:25'], ['backend.test:25']],
+    'and to a domain here to its backend',
   );
 });
 
@@ -90,6 +97,7 @@ test('a domain that takes no mail refuses for good, one that DNS is silent about
   t.deepEqual(await send('a@none.test'), {state: 'refused', detail: 'its domain takes no mail'});
   t.deepEqual(await send('a@silent.test'), {state: 'waiting', detail: 'DNS gave no answer'});
   t.deepEqual(await send('no@many.test'), {state: 'refused', detail: '550 5.1.1 No'});
+  t.deepEqual(await send('slow@many.test'), {state: 'waiting', detail: 'its server took too long'});
   t.deepEqual(await send('a@many.test'), {state: 'sent', detail: '250 Ok'});
 });
 

@@ -27,8 +27,9 @@ test('a mail is counted by policy domain, source, disposition, results and ident
 });
 
 test('the disposition is what was done because of DMARC, and a reason says where that is not what the policy asks for', t => {
-  const failing = (policy: 'none' | 'quarantine' | 'reject', outcome: 'relayed' | 'held' | 'rejected', isTesting = false) => {
-    const published = policyOf('bank.test', {isTesting});
+  type Policy = 'none' | 'quarantine' | 'reject';
+  const failing = (policy: Policy, outcome: 'relayed' | 'held' | 'rejected', isTesting = false, p: Policy = 'reject') => {
+    const published = policyOf('bank.test', {isTesting, p});
     const counted = countedMail(received({dmarc: {result: 'fail', policy, aligned: [], published}, outcome}));
     return [counted?.mail.disposition, counted?.mail.details.override];
   };
@@ -40,6 +41,7 @@ test('the disposition is what was done because of DMARC, and a reason says where
   t.deepEqual(failing('none', 'held'), ['none', null], 'held for what it contains');
   t.deepEqual(failing('quarantine', 'held', true), ['quarantine', 'policy_test_mode']);
   t.deepEqual(failing('none', 'relayed', true), ['none', 'policy_test_mode']);
+  t.deepEqual(failing('none', 'relayed', true, 'none'), ['none', null], 'there was nothing to ease');
   const unknown = countedMail(received({dmarc: {result: 'temperror', aligned: []}}));
   t.deepEqual([unknown?.mail.disposition, unknown?.mail.details.override], ['none', 'other']);
   t.is(countedMail(received({dmarc: {policy: 'none'}}))?.mail.disposition, 'none');
@@ -53,9 +55,27 @@ test('mail without policy is counted without a policy domain, and mail without o
   t.is(countedMail({...received(), judgement: {}}), undefined, 'of a trusted client');
 });
 
+test('of many signatures those count first that pass', t => {
+  const {judgement, ...mail} = received();
+  const dkim = Array.from({length: 10}, (_, n) => ({
+    result: n === 9 ? ('pass' as const) : ('fail' as const),
+    domain: `s${n}.test`,
+    selector: 's',
+  }));
+  const verified = judgement.verified && {...judgement.verified, results: {...judgement.verified.results, dkim}};
+
+  const counted = countedMail({...mail, judgement: {...(verified && {verified})}});
+
+  t.deepEqual(
+    counted?.mail.details.dkim.map(({domain}) => domain),
+    ['s9.test', 's0.test', 's1.test', 's2.test'],
+  );
+});
+
 test('a bounce has no sender domain, and an address of IPv4 in IPv6 is that of IPv4', t => {
   const bounce = countedMail(received({sender: '', ip: '::ffff:192.0.2.9'}));
 
   t.is(bounce?.mail.details.envelope_from, '');
   t.is(bounce?.mail.source_ip, '192.0.2.9');
+  t.is(countedMail(received({ip: 'fe80::1%eth0'}))?.mail.source_ip, 'fe80::1');
 });

@@ -1,4 +1,5 @@
 import test from 'ava';
+import {Fault} from '../../../../shared/fault.ts';
 import {policyOf} from '../../../helpers/dmarc.ts';
 import {startDmarcCluster} from '../../../helpers/dmarc-cluster.ts';
 
@@ -161,6 +162,99 @@ test('a report that reaches nobody within 24 hours is given up, and one that nob
     ],
   );
   t.deepEqual(sent, []);
+});
+
+test('a report that fails does not keep the others waiting, and is given up like any other', async t => {
+  const {count, settle, shared, clock, sent, ended} = await startDmarcCluster(t, [1]);
+  for (const domain of ['a.test', 'b.test', 'c.test'])
+    await count(1, 1, {policy_domain: domain, policy: policyOf(domain, {reportTo: [`dmarc@${domain}`]})});
+  shared.answer = async address => {
+    if (address === 'dmarc@b.test') throw new Error('a bug');
+    return {state: 'sent', detail: '250 Ok'};
+  };
+
+  await t.throwsAsync(settle(), {message: 'a bug'});
+  clock.ms += 25 * 3_600_000;
+  await t.throwsAsync(settle(), {message: 'a bug'});
+  await settle();
+
+  t.deepEqual(sent.map(({address}) => address).toSorted(), ['dmarc@a.test', 'dmarc@c.test']);
+  t.deepEqual(ended.map(({policy_domain, state}) => `${policy_domain} ${state}`).toSorted(), [
+    'a.test sent',
+    'b.test given up',
+    'c.test sent',
+  ]);
+});
+
+test('a node that dies before it has offered its counts gives them to another holder', async t => {
+  const {count, settle, run, lines, restart, reported, storeOf} = await startDmarcCluster(t);
+  for (const no of [1, 2, 3]) await count(no, 1);
+  for (const no of [1, 2, 3]) {
+    const subject = {day: '2026-03-01', policy_domain: 'bank.test'};
+    const batch = {...subject, batch: `b${no}`, holder: (no % 3) + 1, held_at: '2026-03-02T01:00:00.000Z'};
+    await storeOf(no).transaction(async tx => tx.dmarc.assign(batch, no));
+    restart(no);
+  }
+  lines.set(2, 'is down');
+  await run(1);
+
+  lines.set(2, 'works');
+  await settle(6);
+
+  t.is(reported(), 3);
+});
+
+test('when an answer cannot be written down, the counts stay with the node that has got them', async t => {
+  const {count, settle, shared, restart, reported} = await startDmarcCluster(t);
+  for (const no of [1, 2, 3]) await count(no, 1);
+  shared.onConfirm = async () => {
+    throw new Fault('unavailable', 'the disk does not keep up');
+  };
+
+  await settle().catch(() => {});
+  await settle().catch(() => {});
+  for (const no of [1, 2, 3]) restart(no);
+  shared.onConfirm = async () => {};
+  await settle(6);
+
+  t.is(reported(), 3);
+});
+
+test('counts that a node may have got that was removed are given up, and said so', async t => {
+  const {count, run, lines, lost, settle, reported, storeOf} = await startDmarcCluster(t);
+  await count(1, 4);
+  lines.set(1, 'answers get lost');
+  lines.set(2, 'answers get lost');
+  lines.set(3, 'answers get lost');
+  await run(1);
+  const [batch] = await storeOf(1).dmarc.unconfirmed(1);
+  lines.set(batch?.holder ?? 0, 'is removed');
+
+  await run(1);
+  await run(1);
+  await settle();
+
+  t.deepEqual(lost, [batch]);
+  t.is(reported(), 4, 'it had got them');
+});
+
+test('one node reports a policy domain every day, and domains without an address have no report', async t => {
+  const {count, settle, sent, clock, storeOf} = await startDmarcCluster(t);
+  for (const day of ['2026-03-01', '2026-03-02', '2026-03-03']) {
+    for (const no of [1, 2, 3]) await count(no, 1, {day, digest: day});
+    const silent = policyOf('silent.test', {reportTo: []});
+    await count(1, 1, {day, digest: `${day} silent`, policy_domain: 'silent.test', policy: silent});
+    clock.ms = Date.parse(`${day}T00:00:00Z`) + 36 * 3_600_000;
+    await settle();
+  }
+
+  t.is(sent.length, 3);
+  t.is(new Set(sent.map(({by}) => by)).size, 1);
+  const lists = await Promise.all([1, 2, 3].map(async no => storeOf(no).dmarc.listReports({limit: 10, offset: 0})));
+  t.is(
+    lists.reduce((sum, {total}) => sum + total, 0),
+    3,
+  );
 });
 
 /** A small generator of random numbers, so that a failure can be repeated. */
