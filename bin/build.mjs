@@ -7,7 +7,7 @@
 import {execFileSync} from 'node:child_process';
 import {createHash} from 'node:crypto';
 import {chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile} from 'node:fs/promises';
-import {join} from 'node:path';
+import {basename, join} from 'node:path';
 
 const {build} = await import('esbuild').catch(() => {
   console.error('dist/ is unchanged: esbuild is not installed, as after npm ci --omit=dev');
@@ -84,15 +84,32 @@ const otherDrivers = [
 const external = ['sqlite3', 'mailauth/*', ...otherDrivers];
 
 /** Whether tests can end the daemon at its crash points is decided here, not by the environment in which it runs. */
-const daemon = isTestBuild => ({
+const daemon = (isTestBuild, signatureThread) => ({
   ...common,
   entryPoints: {mfd: 'daemon/main.ts'},
   format: 'esm',
   external,
-  define: {TEST_BUILD: String(isTestBuild)},
+  define: {TEST_BUILD: String(isTestBuild), SIGNATURE_THREAD: JSON.stringify(signatureThread)},
   plugins: [descriptionsAsText],
   banner: {js: requireForPackages},
 });
+
+/** A thread is another file. Like the dashboard it is loaded later, so its name contains a hash as well. */
+const buildThread = async outdir => {
+  const {metafile} = await build({
+    ...common,
+    entryPoints: {'mfd-signatures': 'daemon/mail/authentication/signature-thread-main.ts'},
+    outdir,
+    entryNames: '[name]-[hash]',
+    format: 'esm',
+    external,
+    banner: {js: requireForPackages},
+    metafile: true,
+  });
+  return basename(Object.keys(metafile.outputs).find(path => path.endsWith('.js')));
+};
+
+const buildDaemon = async (outdir, isTestBuild) => build({...daemon(isTestBuild, await buildThread(outdir)), outdir});
 
 const buildDashboard = async outdir => {
   const {metafile} = await build({
@@ -148,7 +165,7 @@ const publish = async (staged, target) => {
   for (const name of there)
     if (name !== list && !files.includes(name) && !before.includes(name)) await rm(join(target, name), {recursive: true});
   // Files that others load come before them.
-  const isLoaded = name => /dashboard/.test(name);
+  const isLoaded = name => /dashboard|signatures/.test(name);
   for (const name of [...files.filter(isLoaded), ...files.filter(name => !isLoaded(name))])
     await rename(join(staged, name), join(target, name));
   await writeFile(join(staged, list), `${JSON.stringify(files)}\n`);
@@ -159,11 +176,11 @@ await mkdir('build', {recursive: true});
 const staged = await mkdtemp('build/staged-');
 try {
   if (process.argv.includes('--test-build')) {
-    await build({...daemon(true), outdir: staged});
+    await buildDaemon(staged, true);
     await publish(staged, 'build/test');
   } else {
     // Both must end before their folder is removed, even if one of them fails.
-    const ended = await Promise.allSettled([build({...daemon(false), outdir: staged}), buildMfctl(staged)]);
+    const ended = await Promise.allSettled([buildDaemon(staged, false), buildMfctl(staged)]);
     for (const {reason} of ended) if (reason !== undefined) throw reason;
     await publish(staged, 'dist');
     await Promise.all(['bin/mfd', 'bin/mfctl'].map(file => chmod(file, 0o755)));

@@ -3,16 +3,20 @@
 import type {Lookup} from '../mail/authentication/dns-answers.ts';
 import {createDnsAnswers} from '../mail/authentication/dns-answers.ts';
 import {loadMailauth} from '../mail/authentication/mailauth.ts';
+import {createSignatureThread} from '../mail/authentication/signature-thread.ts';
 import {verifyMail} from '../mail/authentication/verify-mail.ts';
 import type {MailVerifier} from '../services/intake/mail.ts';
 import type {Base} from './base.ts';
+
+/** The file of the thread, beside this one; see bin/build.mjs. */
+declare const SIGNATURE_THREAD: string;
 
 export const openVerifier = ({
   config: {authentication},
   fqdn,
   metrics,
   log,
-}: Pick<Base, 'config' | 'fqdn' | 'metrics' | 'log'>): MailVerifier & {newLookup(): Lookup} => {
+}: Pick<Base, 'config' | 'fqdn' | 'metrics' | 'log'>): MailVerifier & {newLookup(): Lookup; close(): Promise<void>} => {
   const answers = createDnsAnswers({
     servers: authentication.dns_servers,
     timeoutMs: authentication.dns_timeout * 1000,
@@ -26,11 +30,13 @@ export const openVerifier = ({
       log.info('the name servers answer again');
     },
   });
+  const thread = createSignatureThread(new URL(`./${SIGNATURE_THREAD}`, import.meta.url));
   return {
     newLookup: answers.forMail,
     async verify(mail) {
-      await loadMailauth();
-      return verifyMail(mail, answers.forMail(), fqdn);
+      await Promise.all([loadMailauth(), thread.load()]);
+      return verifyMail(mail, {lookup: answers.forMail(), fqdn, check: thread.check});
     },
+    close: thread.close,
   };
 };

@@ -50,7 +50,7 @@ export const openHold = (base: Base, bus: EventBus) => {
   const intakeTo = (holder: MailHolder) => openIntake(base, {hold, verifier, holder});
   return {
     ...hold,
-    newLookup: verifier.newLookup,
+    verifier,
     deliver,
     intake: intakeTo(hold.holder),
     // Mail from the milter stays in Postfix.

@@ -52,7 +52,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
 
   const mail = openHold(base, bus);
   const {queue} = mail;
-  const dmarc = openDmarc(base, cluster, {sign: mail.sign, newLookup: mail.newLookup, version, others});
+  const dmarc = openDmarc(base, cluster, {sign: mail.sign, newLookup: mail.verifier.newLookup, version, others});
   return {
     ...access,
     limits: createClusterRateLimits({limiter, sendHeartbeats: links.sendHeartbeats}),
@@ -88,6 +88,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     async close() {
       access.keyFailures.report(true);
       await Promise.race([mail.idle().then(mail.pool.close), delay(idleWaitMs)]);
+      await mail.verifier.close();
       await keyDirectory.flush();
       await peerStates.flush();
       await dmarc.close();

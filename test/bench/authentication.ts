@@ -73,7 +73,7 @@ const measureProcessor = async ({isQuick, report}: BenchContext, {server, mail, 
   });
   await loadMailauth();
   const verify = async () => {
-    const {results} = await verifyMail(received, answers.forMail(), 'mx.test');
+    const {results} = await verifyMail(received, {lookup: answers.forMail(), fqdn: 'mx.test'});
     if (results.dmarc.result !== 'pass' || results.dkim[0]?.result !== 'pass') throw new Error(JSON.stringify(results));
   };
   const verifyAlone = async () => {

@@ -2,6 +2,7 @@
 import {createServer} from 'node:net';
 import {gunzipSync} from 'node:zlib';
 import test, {type ExecutionContext} from 'ava';
+import {createApiNode} from '../helpers/checked-node.ts';
 import {startDnsZone, type Zone} from '../helpers/dns-zone.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {listening} from '../helpers/listening.ts';
@@ -57,6 +58,11 @@ test('what was received for a domain is reported to the addresses that want it, 
   await passDays(node);
   // 30 s are left to the other nodes for their counts.
   const mails = await eventually(async () => smarthost.mails.length >= 2 && smarthost.mails, 60_000);
+  const checked = createApiNode(node, node.sink);
+  const ofDay = async (domain: string) => checked.api('GET', `dmarc/reports/2026-03-01/${domain}`);
+  const previews = [await ofDay('GOOD.test'), await ofDay('none.test')];
+  const summary = await node.mfctl(['dmarc', 'summary', 'example.com', '--since', '2026-03-01', '--json', 'count,passed']);
+  const {stdout: printed} = await node.mfctl(['dmarc', 'reports']);
   await node.stop();
 
   const to = new Map(mails.map(mail => [mail.recipients.join(), reportIn(mail)]));
@@ -70,6 +76,14 @@ test('what was received for a domain is reported to the addresses that want it, 
   t.deepEqual(countsIn(good?.xml ?? ''), [2]);
   t.regex(good?.xml ?? '', /<org_name>Example &amp; Sons<\/org_name>/);
   t.regex(good?.xml ?? '', /<disposition>pass<\/disposition>/);
+  t.deepEqual(
+    previews.map(({status}) => status),
+    [200, 404],
+  );
+  t.is(previews[0]?.json.data.xml, good?.xml, 'it is what was sent');
+  t.deepEqual(JSON.parse(summary.stdout), [{count: 3, passed: 2}]);
+  t.regex(printed, /good\.test +sent +2 +dmarc@good\.test/);
+  t.regex(printed, /shop\.test +sent +1 +shop@reader\.test, spy@victim\.test left out: its domain does not say/);
   const shop = to.get('shop@reader.test')?.xml ?? '';
   t.regex(
     shop,

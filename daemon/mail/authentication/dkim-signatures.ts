@@ -1,28 +1,21 @@
 // Verification of the DKIM signatures of a mail (RFC 6376, 8301, 8463), and of its ARC chain (RFC 8617).
-import {Readable} from 'node:stream';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
-import type {DkimResult, MailAuthentication} from '../../../shared/mail-authentication.ts';
 import {type PlacedField, withHeaderEnd} from '../../services/intake/header-block.ts';
 import type {HeaderField, MailContent} from '../../services/intake/mail.ts';
 import {withoutFields} from '../field-removal.ts';
+import type {CheckSignatures, SignatureCheck} from './check-signatures.ts';
 import type {Lookup} from './dns-answers.ts';
-import {loadMailauth} from './mailauth.ts';
-
-export interface SignatureResults {
-  dkim: MailAuthentication['dkim'];
-  arc: MailAuthentication['arc'];
-}
 
 /** Of all that a mail has: each costs questions to DNS, and time of the processor. */
 const maxSignatures = 10;
 /** Each instance has three fields. */
 const maxArcFields = 30;
-const minKeyBits = 1024;
 
 export const verifySignatures = async (
   {headers, content}: {headers: readonly HeaderField[]; content: MailContent},
   lookup: Lookup,
-): Promise<SignatureResults> => {
+  check: CheckSignatures,
+): Promise<SignatureCheck> => {
   const signatures = headers.filter(isSignature).map(signatureOf);
   const refused = signatures
     .filter(({isRefused}) => isRefused)
@@ -39,16 +32,8 @@ export const verifySignatures = async (
   // Most mail has nothing to be left out.
   const isWhole = refused.length === 0 && wanted.length <= maxSignatures && (hasArc || arcFields === 0);
   const verified = isWhole ? content : await withoutFields(content, leftOut(hasArc));
-  const {dkimVerify} = await loadMailauth();
-  const {results, arc: chain} = await dkimVerify(Readable.from(withHeaderEnd(verified)), {
-    resolver: lookup as never,
-    minBitLength: minKeyBits,
-  });
-  const dkim = (results as unknown as Verified[]).flatMap(outcomeOf);
-  return {
-    dkim: [...dkim, ...refused].slice(0, maxSignatures),
-    arc: hasArc && chain ? await verifyChain(chain, lookup) : arcBefore,
-  };
+  const {dkim, arc} = await check(withHeaderEnd(verified), lookup);
+  return {dkim: [...dkim, ...refused].slice(0, maxSignatures), arc: hasArc ? arc : arcBefore};
 };
 
 const isSignature = ({name}: HeaderField): boolean => name.toLowerCase() === 'dkim-signature';
@@ -82,22 +67,4 @@ const signatureOf = ({value}: HeaderField): {isRefused: boolean; domain: string;
     domain: canonicalDomain(tags.get('d') ?? '') ?? '',
     selector: (tags.get('s') ?? '').slice(0, 253),
   };
-};
-
-/** What is used of a result of mailauth. */
-interface Verified {
-  signingDomain?: string;
-  selector?: string;
-  status: {result: DkimResult};
-}
-
-const outcomeOf = ({signingDomain, selector, status}: Verified): MailAuthentication['dkim'] => {
-  const domain = canonicalDomain(signingDomain ?? '');
-  return domain === undefined ? [] : [{result: status.result, domain, selector: (selector ?? '').slice(0, 253)}];
-};
-
-const verifyChain = async (chain: object, lookup: Lookup): Promise<MailAuthentication['arc']> => {
-  const {arc} = await loadMailauth();
-  const {status} = await arc(chain as never, {resolver: lookup as never, minBitLength: minKeyBits});
-  return {result: status.result === 'pass' || status.result === 'none' ? status.result : 'fail'};
 };

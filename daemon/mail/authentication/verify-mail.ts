@@ -6,6 +6,7 @@ import {dmarcPolicies, type MailAuthentication, type SpfResult} from '../../../s
 import type {DmarcOutcome} from '../../services/dmarc/dmarc-outcome.ts';
 import type {ReceivedMail, Verified} from '../../services/intake/mail.ts';
 import {authorsOf} from './author-domains.ts';
+import {type CheckSignatures, checkSignatures} from './check-signatures.ts';
 import {verifySignatures} from './dkim-signatures.ts';
 import {type Discovery, type DmarcLookups, discoverPolicy, evaluateDmarc, type Identifier} from './dmarc.ts';
 import {dmarcLookups} from './dmarc-lookups.ts';
@@ -13,14 +14,17 @@ import type {Lookup} from './dns-answers.ts';
 import {loadMailauth} from './mailauth.ts';
 
 /** Never rejects: what could not be found out is `temperror`. */
-export const verifyMail = async (mail: ReceivedMail, lookup: Lookup, fqdn: string): Promise<Verified> => {
+export const verifyMail = async (
+  mail: ReceivedMail,
+  {lookup, fqdn, check = checkSignatures}: {lookup: Lookup; fqdn: string; check?: CheckSignatures},
+): Promise<Verified> => {
   const lookups = dmarcLookups(lookup);
   const authors = authorsOf(mail.headers);
   // All begin at once: a sender whose name servers are slow must not use up the time for the policy of the author.
   const [discoveries, spf, {dkim, arc}] = await Promise.all([
     Promise.all(authors.domains.map(async domain => discoverPolicy(domain, lookups).catch(() => undefined))),
     checkSender(mail, lookup, fqdn),
-    verifySignatures(mail, lookup),
+    verifySignatures(mail, lookup, check),
   ]);
   const identifiers: Identifier[] = [
     {mechanism: 'spf' as const, ...spf},

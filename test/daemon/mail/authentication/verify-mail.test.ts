@@ -42,7 +42,7 @@ const start = async (t: ExecutionContext, {timeoutMs = 10_000} = {}) => {
   });
   return {
     questions,
-    verify: async (parts: MailParts) => verifyMail(receivedMail(parts), answers.forMail(), 'mx.example.com'),
+    verify: async (parts: MailParts) => verifyMail(receivedMail(parts), {lookup: answers.forMail(), fqdn: 'mx.example.com'}),
   };
 };
 
