@@ -61,6 +61,19 @@ test('a cluster without the key of its authority is a warning, unless a node tha
   t.regex(none.stdout, /WARNING: no node has tls\/ca\.key, so certificates end without being renewed \(copy it .*\) \|/);
 });
 
+test('nodes that could not send the reports that domains want, or are set up for them differently, are a warning', async t => {
+  const unset = await check(t, [mx1, {...mx2, dmarc_unset: true}]);
+  const differing = await check(t, [mx1, {...mx2, dmarc_config: 'facade'}]);
+  const older = await check(t, [mx1, {...mx2, dmarc_config: null}]);
+
+  t.deepEqual([unset.code, differing.code, older.code], [1, 1, 0]);
+  t.regex(
+    unset.stdout,
+    /WARNING: mx2 cannot send the DMARC reports that domains want \(set dmarc\.report_from in mfd\.yaml\) \|/,
+  );
+  t.regex(differing.stdout, /WARNING: dmarc\.\* differs between mx1(, | and )mx2 \|/);
+});
+
 test('a node that does not answer is a warning before it is stale, and says since when', async t => {
   const at = clusterStatus([]).generated_at;
   const unanswered_since = new Date(Date.parse(at) - 32_000).toISOString();
@@ -127,6 +140,8 @@ test('a node of an older version says none of that, and is well', async t => {
     clock_skew_s: _skew,
     cut_off_since: _cutOff,
     has_authority: _has,
+    dmarc_config: _config,
+    dmarc_unset: _unset,
     ...older
   } = mx1;
 
