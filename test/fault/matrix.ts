@@ -195,9 +195,11 @@ const pathOf = ({path}: ApiRoute, node: ApiNode, {domain, filterId, selector, ma
     ':selector': selector,
     ':queue_id': mail.queue_id,
     ':node_id': path.startsWith('/cluster') && domain.name === 'never.test' ? 'nobody' : node.node_id,
+    ':day': '2026-03-01',
+    ':policy_domain': domain.name,
     ':id': String(path.startsWith('/domains') ? domain.id : keyId),
   };
-  const query = isList(`GET ${path}`) ? `?domain=${domain.name}` : '';
+  const query = isList(`GET ${path}`) || path === '/dmarc/summary' ? `?domain=${domain.name}` : '';
   return `${path.replace(/:\w+/g, name => values[name] ?? name)}${query}`;
 };
 
