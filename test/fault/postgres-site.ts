@@ -55,10 +55,13 @@ export const judged = async (siteRun: SiteRun, random: Random): Promise<string[]
 export const lateNodes = async (site: Site, startedAt = performance.now()): Promise<string[]> =>
   (await Promise.all(site.nodes.map(async node => returnOf(site, node, startedAt)))).flat();
 
+/** Also a kept connection that was closed as idle just as it was used. */
+const unanswered = () => ({status: 0});
+
 const returnOf = async (site: Site, node: Site['nodes'][number], startedAt: number): Promise<string[]> => {
   for (;;) {
-    const {status} = await site.ask(node, 'GET', 'domains').catch(() => ({status: 0}));
-    const ready = (await fetch(`${node.metrics_url}/readyz`)).status;
+    const {status} = await site.ask(node, 'GET', 'domains').catch(unanswered);
+    const {status: ready} = await fetch(`${node.metrics_url}/readyz`).catch(unanswered);
     const ms = Math.round(performance.now() - startedAt);
     if (status === 200 && ready === 200) return ms > longestReturnMs ? [`${node.node_id} answered again after ${ms} ms`] : [];
     if (ms > 60_000) return [`${node.node_id} does not answer again: ${status}, ready ${ready}`];
