@@ -1,7 +1,10 @@
 // Aggregate reports of a real node, with a name server and a smarthost of the test. A day passes by a change in the store.
 import {createServer} from 'node:net';
+import {Readable} from 'node:stream';
 import {gunzipSync} from 'node:zlib';
 import test, {type ExecutionContext} from 'ava';
+import {checkSignatures} from '../../daemon/mail/authentication/check-signatures.ts';
+import type {Lookup} from '../../daemon/mail/authentication/dns-answers.ts';
 import {createApiNode} from '../helpers/checked-node.ts';
 import {startDnsZone, type Zone} from '../helpers/dns-zone.ts';
 import {eventually} from '../helpers/eventually.ts';
@@ -89,6 +92,20 @@ test('what was received for a domain is reported to the addresses that want it, 
     shop,
     /<policy_evaluated>\s*<disposition>none<\/disposition>\s*<dkim>fail<\/dkim>\s*<spf>fail<\/spf>\s*<\/policy_evaluated>/,
   );
+});
+
+test('a report is signed by the domain that it comes from, when that is one here with a key', async t => {
+  const {node, smarthost} = await start(t);
+  const id = await node.createDomain({name: 'example.org', backend_servers: ['127.0.0.1:1'], dkim_active: true});
+  const made = await node.api('POST', `domains/${id}/dkim-keys`, {body: {selector: 's1', algorithm: 'ed25519'}});
+  await node.send(raw('a@good.test'), {from: 'b@good.test'});
+  await passDays(node);
+  const [mail] = await eventually(async () => smarthost.mails.length > 0 && smarthost.mails, 60_000);
+
+  const lookup: Lookup = async name => (name === made.json.data.dns_name ? [[made.json.data.dns_record]] : []);
+  const {dkim} = await checkSignatures(Readable.from([mail?.content]), lookup);
+
+  t.deepEqual(dkim, [{result: 'pass', domain: 'example.org', selector: 's1'}]);
 });
 
 test('a server that takes a report and says nothing keeps no node from stopping', async t => {
