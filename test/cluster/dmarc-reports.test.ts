@@ -1,11 +1,11 @@
 // One report of three nodes, with a name server and a mail server of the test, and kills in between.
-import {gunzipSync} from 'node:zlib';
 import test from 'ava';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {startDnsZone} from '../helpers/dns-zone.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {relayAll} from '../helpers/mail-node.ts';
 import {isOwnStore, runInStore} from '../helpers/node-store.ts';
+import {reportXml} from '../helpers/report-mail.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
 import {type SmtpSink, startSmtpSink} from '../helpers/smtp-sink.ts';
 
@@ -18,9 +18,7 @@ const zone = {
 const reported = ({mails}: SmtpSink): Map<string, number> =>
   new Map(
     mails.map(({content}) => {
-      const [, encoded = ''] =
-        /Content-Type: application\/gzip[\s\S]*?\r\n\r\n([A-Za-z0-9+/=\r\n]+)/.exec(content.toString('latin1')) ?? [];
-      const xml = gunzipSync(Buffer.from(encoded, 'base64')).toString();
+      const xml = reportXml(content);
       const counts = [...xml.matchAll(/<count>(\d+)<\/count>/g)].map(([, count]) => Number(count));
       return [/<report_id>(.*)<\/report_id>/.exec(xml)?.[1] ?? '', counts.reduce((sum, count) => sum + count, 0)];
     }),

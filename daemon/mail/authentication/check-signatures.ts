@@ -2,6 +2,8 @@
 import {Readable} from 'node:stream';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import type {DkimResult, MailAuthentication} from '../../../shared/mail-authentication.ts';
+import {withHeaderEnd} from '../../services/intake/header-block.ts';
+import type {MailContent} from '../../services/intake/mail.ts';
 import type {Lookup} from './dns-answers.ts';
 import {loadMailauth} from './mailauth.ts';
 
@@ -11,15 +13,15 @@ export interface SignatureCheck {
   arc: MailAuthentication['arc'];
 }
 
-/** Checks the signatures of a mail, given as it is sent. Keys are asked for with `lookup`, as TXT records. */
-export type CheckSignatures = (mail: AsyncIterable<Buffer>, lookup: Lookup) => Promise<SignatureCheck>;
+/** Checks the signatures of a mail. Keys are asked for with `lookup`, as TXT records. */
+export type CheckSignatures = (mail: MailContent, lookup: Lookup) => Promise<SignatureCheck>;
 
 const minKeyBits = 1024;
 
 export const checkSignatures: CheckSignatures = async (mail, lookup) => {
   const {dkimVerify, arc} = await loadMailauth();
   const options = {resolver: lookup as never, minBitLength: minKeyBits};
-  const {results, arc: chain} = await dkimVerify(Readable.from(mail), options);
+  const {results, arc: chain} = await dkimVerify(Readable.from(withHeaderEnd(mail)), options);
   const dkim = (results as unknown as Verified[]).flatMap(outcomeOf);
   if (!chain) return {dkim, arc: {result: 'none'}};
   const {status} = await arc(chain as never, options);

@@ -1,6 +1,6 @@
 // Verification of the DKIM signatures of a mail (RFC 6376, 8301, 8463), and of its ARC chain (RFC 8617).
 import {canonicalDomain} from '../../../shared/domain-name.ts';
-import {type PlacedField, withHeaderEnd} from '../../services/intake/header-block.ts';
+import type {PlacedField} from '../../services/intake/header-block.ts';
 import type {HeaderField, MailContent} from '../../services/intake/mail.ts';
 import {withoutFields} from '../field-removal.ts';
 import type {CheckSignatures, SignatureCheck} from './check-signatures.ts';
@@ -32,7 +32,7 @@ export const verifySignatures = async (
   // Most mail has nothing to be left out.
   const isWhole = refused.length === 0 && wanted.length <= maxSignatures && (hasArc || arcFields === 0);
   const verified = isWhole ? content : await withoutFields(content, leftOut(hasArc));
-  const {dkim, arc} = await check(withHeaderEnd(verified), lookup);
+  const {dkim, arc} = await check(verified, lookup);
   return {dkim: [...dkim, ...refused].slice(0, maxSignatures), arc: hasArc ? arc : arcBefore};
 };
 

@@ -1,5 +1,6 @@
 // The thread that checks signatures. DNS is asked by the node.
 import {parentPort} from 'node:worker_threads';
+import {bytesContent} from '../bytes-content.ts';
 import {checkSignatures} from './check-signatures.ts';
 import type {Lookup} from './dns-answers.ts';
 import {loadMailauth} from './mailauth.ts';
@@ -25,13 +26,10 @@ const lookupFor =
     throw Object.assign(new Error(answer.code), {code: answer.code});
   };
 
-async function* whole(mail: Uint8Array): AsyncGenerator<Buffer> {
-  yield Buffer.from(mail.buffer, mail.byteOffset, mail.byteLength);
-}
-
 const check = async (no: number, mail: Uint8Array): Promise<void> => {
+  const content = bytesContent(Buffer.from(mail.buffer, mail.byteOffset, mail.byteLength));
   try {
-    tell({check: no, result: await checkSignatures(whole(mail), lookupFor(no))});
+    tell({check: no, result: await checkSignatures(content, lookupFor(no))});
   } catch (error) {
     tell({check: no, error});
   }

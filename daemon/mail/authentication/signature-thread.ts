@@ -1,4 +1,5 @@
 // Checking of signatures beside the node: it takes more of the processor than all the rest that a mail needs.
+import {buffer} from 'node:stream/consumers';
 import {Worker} from 'node:worker_threads';
 import {type CheckSignatures, checkSignatures, type SignatureCheck} from './check-signatures.ts';
 import type {Lookup} from './dns-answers.ts';
@@ -78,8 +79,8 @@ export const createSignatureThread = (file: URL, withinMs = maxMs): SignatureThr
 
   return {
     async check(mail, lookup) {
-      const {parts, rest} = await beginning(mail);
-      if (rest) return checkSignatures(rejoined(parts, rest), lookup);
+      if (mail.sizeBytes > maxBytes) return checkSignatures(mail, lookup);
+      const bytes = await buffer(mail.open());
       checks += 1;
       const check = checks;
       running ??= start();
@@ -88,7 +89,7 @@ export const createSignatureThread = (file: URL, withinMs = maxMs): SignatureThr
         const timer = setTimeout(() => void worker.terminate(), withinMs);
         pending.set(check, {lookup, timer, resolve, reject});
         worker.ref();
-        worker.postMessage({check, mail: Buffer.concat(parts)} satisfies ToThread);
+        worker.postMessage({check, mail: bytes} satisfies ToThread);
       });
     },
     async load() {
@@ -100,21 +101,3 @@ export const createSignatureThread = (file: URL, withinMs = maxMs): SignatureThr
     },
   };
 };
-
-/** The parts of a mail up to `maxBytes`, and the rest if there is one. */
-const beginning = async (mail: AsyncIterable<Buffer>): Promise<{parts: Buffer[]; rest?: AsyncIterator<Buffer>}> => {
-  const rest = mail[Symbol.asyncIterator]();
-  const parts: Buffer[] = [];
-  for (let left = maxBytes; left > 0; ) {
-    const next = await rest.next();
-    if (next.done) return {parts};
-    parts.push(next.value);
-    left -= next.value.length;
-  }
-  return {parts, rest};
-};
-
-async function* rejoined(parts: readonly Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
-  yield* parts;
-  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
-}

@@ -1,14 +1,14 @@
 // Delivery of aggregate reports: to whom they may go, and on which way.
-import {Readable} from 'node:stream';
 import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../../shared/fault.ts';
 import {domainPart} from '../../services/dmarc/aggregate-report.ts';
 import type {Delivery, ReportTransport} from '../../services/dmarc/reporter.ts';
-import type {Deliver, MailContent, Route} from '../../services/intake/mail.ts';
+import type {Deliver, Route} from '../../services/intake/mail.ts';
 import {organizationOf} from '../authentication/dmarc.ts';
 import {dmarcLookups, noneIfMissing} from '../authentication/dmarc-lookups.ts';
 import {parseDmarcRecord} from '../authentication/dmarc-record.ts';
 import type {Lookup} from '../authentication/dns-answers.ts';
+import {bytesContent} from '../bytes-content.ts';
 import {reportMail} from './report-mail.ts';
 
 interface Needs {
@@ -54,7 +54,7 @@ export const createReportTransport = ({
     const signer = signFor();
     const route = {...servers, ...(signer && {signFor: signer})};
     const envelope = {sender: from, recipients: [address], isUtf8: false, isEightBit: false};
-    const [result] = await Promise.race([deliver(route, envelope, contentOf(bytes)), delay(withinMs, [], {ref: false})]);
+    const [result] = await Promise.race([deliver(route, envelope, bytesContent(bytes)), delay(withinMs, [], {ref: false})]);
     if (!result) return {state: 'waiting', detail: 'its server took too long'};
     const detail = `${result.reply.code} ${result.reply.text}`;
     if (result.outcome === 'delivered') return {state: 'sent', detail};
@@ -65,12 +65,6 @@ export const createReportTransport = ({
 const maxExchangers = 5;
 
 const isConsent = (text: string): boolean => /^v[ \t]*=[ \t]*DMARC1[ \t]*(;|$)/.test(text);
-
-const contentOf = (bytes: Buffer): MailContent => ({
-  sizeBytes: bytes.length,
-  open: () => Readable.from([bytes], {objectMode: false}),
-  discard: async () => undefined,
-});
 
 /** RFC 5321 section 5.1; a domain with the exchanger `.` takes no mail (RFC 7505). Undefined when DNS gives no answer. */
 const mailExchangers = async (domain: string, lookup: Lookup): Promise<Pick<Route, 'servers'> | undefined> => {
