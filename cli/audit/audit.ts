@@ -1,14 +1,14 @@
 import {type Command, Option} from 'commander';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import {relayIn} from '../../shared/audit-relay.ts';
-import type {Client, Query} from '../client/client.ts';
+import type {Client} from '../client/client.ts';
 import {pastMoment} from '../command-line/moment.ts';
 import {addPageOptions, type PageFlags, wholeNumber} from '../command-line/option-values.ts';
 import {CliError} from '../errors.ts';
 import {findKey} from '../key/find-key.ts';
 import {briefTimeText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
-import {type ListPage, notePage, printAll, warnOfPartialList} from '../output/print-all.ts';
+import {notePage, pagesOfNewest, printAll, warnOfPartialList} from '../output/print-all.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Listed} from '../output/table.ts';
 import type {Session} from '../session.ts';
@@ -73,7 +73,7 @@ const listAudit = async (session: Session, {key, keyId, all, sort, ...flags}: Au
   const client = await session.client();
   const query = {...flags, key_id: key === undefined ? keyId : await idOfKey(client, key)};
   if (all) {
-    const pages = auditPages(client, query);
+    const pages = pagesOfNewest({ask: async page => client.audit.list({...query, ...page}), nameOf: auditEntries.nameOf});
     return warnOfPartialList(
       session,
       await printAll(session, auditEntries, {pages, sorter: sort === undefined ? undefined : sorter}),
@@ -84,20 +84,6 @@ const listAudit = async (session: Session, {key, keyId, all, sort, ...flags}: Au
   notePage(session, answer, {offset: flags.offset, sort, noun: 'audit entries'});
   warnOfPartialList(session, answer);
 };
-
-const pageSize = 1000;
-
-/** New entries shift the others back, so a page may repeat entries of the page before. */
-async function* auditPages(client: Client, query: Query): AsyncIterable<ListPage<AuditEntry>> {
-  let before = new Set<string>();
-  for (let offset = 0; ; offset += pageSize) {
-    const {data, unreachableNodes} = await client.audit.list({...query, limit: pageSize, offset});
-    const seen = before;
-    yield {rows: data.filter(entry => !seen.has(auditEntries.nameOf(entry))), unreachableNodes};
-    if (data.length < pageSize) return;
-    before = new Set(data.map(auditEntries.nameOf));
-  }
-}
 
 /** A deleted key has no record and no name, but its entries remain. */
 const idOfKey = async (client: Client, named: string): Promise<number | string> => {

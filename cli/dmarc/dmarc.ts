@@ -5,7 +5,7 @@ import {pastMoment} from '../command-line/moment.ts';
 import {addPageOptions, type PageFlags} from '../command-line/option-values.ts';
 import {countText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
-import {notePage, printAll, warnOfPartialList} from '../output/print-all.ts';
+import {notePage, pagesOfNewest, printAll, warnOfPartialList} from '../output/print-all.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Listed} from '../output/table.ts';
 import type {Session} from '../session.ts';
@@ -82,7 +82,7 @@ export const addDmarcCommands = (program: Command, session: Session): void => {
       const client = await session.client();
       const sorter = createSorter(reports, {sort});
       if (all) {
-        const pages = reportPages(async offset => client.dmarc.reports({limit: pageSize, offset}));
+        const pages = pagesOfNewest({ask: client.dmarc.reports, nameOf: reports.nameOf, maxRows: maxReports});
         const printed = await printAll(session, reports, {pages, sorter: sort === undefined ? undefined : sorter});
         return warnOfPartialList(session, printed);
       }
@@ -116,16 +116,6 @@ Example:
 const reportHelp = `
 Example:
   mfctl dmarc report --policy-domain example.net --date 2026-03-01 --dry-run > report.xml`;
-
-const pageSize = 1000;
-
-async function* reportPages<A extends {data: DmarcReport[]; unreachableNodes: string[]}>(pageAt: (offset: number) => Promise<A>) {
-  for (let offset = 0; ; offset += pageSize) {
-    const {data, unreachableNodes} = await pageAt(offset);
-    yield {rows: data, unreachableNodes};
-    if (data.length < pageSize || offset + pageSize >= maxReports) return;
-  }
-}
 
 const dayOf = (text: string): string => {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(Date.parse(`${text}T00:00:00Z`)))

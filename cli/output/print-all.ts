@@ -17,6 +17,31 @@ export interface ListPage<T> {
   unreachableNodes: readonly string[];
 }
 
+interface PageNeeds<T> {
+  ask(page: {limit: number; offset: number}): Promise<{data: T[]; unreachableNodes: readonly string[]}>;
+  nameOf(row: T): string;
+  /** How far the list reaches; as far as there is something by default. */
+  maxRows?: number;
+}
+
+const pageSize = 1000;
+
+/** Pages of a list that is newest first. New rows shift the others back, so those of the page before may come again. */
+export async function* pagesOfNewest<T>({
+  ask,
+  nameOf,
+  maxRows = Number.POSITIVE_INFINITY,
+}: PageNeeds<T>): AsyncIterable<ListPage<T>> {
+  let before = new Set<string>();
+  for (let offset = 0; offset < maxRows; offset += pageSize) {
+    const {data, unreachableNodes} = await ask({limit: pageSize, offset});
+    const seen = before;
+    yield {rows: data.filter(row => !seen.has(nameOf(row))), unreachableNodes};
+    if (data.length < pageSize) return;
+    before = new Set(data.map(nameOf));
+  }
+}
+
 interface AllNeeds<T> {
   pages: AsyncIterable<ListPage<T>>;
   /** Collects the whole list before anything is printed. */
