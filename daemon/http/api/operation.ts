@@ -63,6 +63,21 @@ export const ok = (data: z.ZodType, {messages = ['OK'], ...headers}: SuccessOpti
   ...headers,
 });
 
+/** An answer that several nodes give; without some of them it is partial, and `missing` says what it lacks. */
+export const gathered = (data: z.ZodType, missing: string): Success =>
+  ok(data, {messages: ['OK', 'Partial'], headers: unreachableNodes(missing)});
+
+/** A page of a list that several nodes have. */
+export const gatheredPage = (entry: z.ZodType, {total, missing}: {total: string; missing: string}): Success =>
+  ok(z.array(entry), {
+    messages: ['OK', 'Partial'],
+    headers: {
+      'X-Total-Count': header(total, 'integer'),
+      ...unreachableNodes(missing),
+      Link: header('first, prev and next (RFC 8288)'),
+    },
+  });
+
 export const created = (data: z.ZodType, headers: Omit<SuccessOptions, 'messages'> = {}): Success => ({
   status: 201,
   content: json(successSchema(data, ['Created'])),

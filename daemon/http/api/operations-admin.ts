@@ -26,6 +26,8 @@ import {
   body,
   bodyFailures,
   created,
+  gathered,
+  gatheredPage,
   header,
   mailParameters,
   nodeParameter,
@@ -73,10 +75,7 @@ const quarantineOperations: Operation[] = [
     tag: 'Quarantine',
     summary: 'Counts of held mail by domain, reason and node',
     request: {query: holdSummaryQuerySchema},
-    success: ok(summarySchema, {
-      messages: ['OK', 'Partial'],
-      headers: unreachableNodes('Nodes whose mail is not counted here'),
-    }),
+    success: gathered(summarySchema, 'Nodes whose mail is not counted here'),
   },
   {
     method: 'get',
@@ -167,10 +166,7 @@ const dmarcOperations: Operation[] = [
     tag: 'DMARC',
     summary: 'What was received for one domain, by source address',
     request: {query: dmarcSummaryQuerySchema},
-    success: ok(dmarcSummarySchema, {
-      messages: ['OK', 'Partial'],
-      headers: unreachableNodes('Nodes whose counts are missing here'),
-    }),
+    success: gathered(dmarcSummarySchema, 'Nodes whose counts are missing here'),
     failures: [404],
   },
   {
@@ -180,14 +176,7 @@ const dmarcOperations: Operation[] = [
     tag: 'DMARC',
     summary: 'Aggregate reports to the owners of other domains, newest first',
     request: {query: pageQuerySchema},
-    success: ok(z.array(dmarcReportSchema), {
-      messages: ['OK', 'Partial'],
-      headers: {
-        'X-Total-Count': header('All reports', 'integer'),
-        ...unreachableNodes('Nodes whose reports are missing here'),
-        Link: header('first, prev and next (RFC 8288)'),
-      },
-    }),
+    success: gatheredPage(dmarcReportSchema, {total: 'All reports', missing: 'Nodes whose reports are missing here'}),
   },
   {
     method: 'get',
@@ -196,10 +185,7 @@ const dmarcOperations: Operation[] = [
     tag: 'DMARC',
     summary: 'The report about one policy domain and UTC day as it would be now; nothing is sent',
     request: {params: reportSubjectSchema},
-    success: ok(reportPreviewSchema, {
-      messages: ['OK', 'Partial'],
-      headers: unreachableNodes('Nodes whose counts are missing here'),
-    }),
+    success: gathered(reportPreviewSchema, 'Nodes whose counts are missing here'),
     failures: [404, 409],
   },
 ];
@@ -212,14 +198,7 @@ const otherOperations: Operation[] = [
     tag: 'Audit',
     summary: 'Audit entries of all nodes, newest first',
     request: {query: auditQuerySchema},
-    success: ok(z.array(auditEntrySchema), {
-      messages: ['OK', 'Partial'],
-      headers: {
-        'X-Total-Count': header('All matches', 'integer'),
-        ...unreachableNodes('Nodes whose entries are missing here'),
-        Link: header('first, prev and next (RFC 8288)'),
-      },
-    }),
+    success: gatheredPage(auditEntrySchema, {total: 'All matches', missing: 'Nodes whose entries are missing here'}),
   },
   {
     method: 'get',

@@ -9,6 +9,7 @@ import {
   body,
   bodyFailures,
   created,
+  gatheredPage,
   type Headers,
   header,
   idParameter,
@@ -131,14 +132,7 @@ export const curatedOperations: Operation[] = [
     tag: 'Quarantine',
     summary: 'Held mail of all nodes, newest first',
     request: {query: holdListQuerySchema},
-    success: ok(z.array(heldMailSchema), {
-      messages: ['OK', 'Partial'],
-      headers: {
-        'X-Total-Count': header('All matches', 'integer'),
-        ...unreachableNodes('Nodes whose mail is missing here'),
-        Link: header('first, prev and next (RFC 8288)'),
-      },
-    }),
+    success: gatheredPage(heldMailSchema, {total: 'All matches', missing: 'Nodes whose mail is missing here'}),
   },
   {
     method: 'get',
