@@ -41,6 +41,8 @@ const forTerminals = {
 /** CommonJS packages load Node's modules with `require`, which an ES module does not have. */
 const requireForPackages = `import {createRequire} from 'node:module'; const require = createRequire(import.meta.url);`;
 
+const esModule = {...common, format: 'esm', banner: {js: requireForPackages}};
+
 /**
  * The API descriptions never change while a node runs, so they are generated here, once: the packages that generate them take ten
  * times as long as a request. All exports of the module are JSON.
@@ -85,25 +87,21 @@ const external = ['sqlite3', 'mailauth/*', ...otherDrivers];
 
 /** Whether tests can end the daemon at its crash points is decided here, not by the environment in which it runs. */
 const daemon = (isTestBuild, signatureThread) => ({
-  ...common,
+  ...esModule,
   entryPoints: {mfd: 'daemon/main.ts'},
-  format: 'esm',
   external,
   define: {TEST_BUILD: String(isTestBuild), SIGNATURE_THREAD: JSON.stringify(signatureThread)},
   plugins: [descriptionsAsText],
-  banner: {js: requireForPackages},
 });
 
 /** A thread is another file. Like the dashboard it is loaded later, so its name contains a hash as well. */
 const buildThread = async outdir => {
   const {metafile} = await build({
-    ...common,
+    ...esModule,
     entryPoints: {'mfd-signatures': 'daemon/mail/authentication/signature-thread-main.ts'},
     outdir,
     entryNames: '[name]-[hash]',
-    format: 'esm',
     external,
-    banner: {js: requireForPackages},
     metafile: true,
   });
   return basename(Object.keys(metafile.outputs).find(path => path.endsWith('.js')));
@@ -113,16 +111,14 @@ const buildDaemon = async (outdir, isTestBuild) => build({...daemon(isTestBuild,
 
 const buildDashboard = async outdir => {
   const {metafile} = await build({
-    ...common,
+    ...esModule,
     entryPoints: {'mfctl-dashboard': 'cli/dashboard/start-dashboard.tsx'},
     outdir,
     entryNames: '[name]-[hash]',
-    format: 'esm',
     jsx: 'automatic',
     minifySyntax: true,
     define: {'process.env.NODE_ENV': '"production"'},
     plugins: [forTerminals],
-    banner: {js: requireForPackages},
     metafile: true,
   });
   const [name, hash] = /mfctl-dashboard-(\w+)\.js$/.exec(Object.keys(metafile.outputs).find(path => path.endsWith('.js')));

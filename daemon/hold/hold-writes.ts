@@ -26,8 +26,8 @@ export interface HoldWrites {
   /** Ends a mail and writes its audit entry in one commit. Resolves with the time; undefined when the mail was not in `from`. */
   end(queueId: string, end: End): Promise<string | undefined>;
   /**
-   * For writes about one mail that fail only when the database does: an error thrown by `work` rolls back all writes that share the transaction,
-   * and all of them reject.
+   * For writes about one mail that fail only when the database does: an error thrown by `work` rolls back all writes that share the
+   * transaction, and all of them reject.
    */
   write(queueId: string, work: (tx: StoreTransaction, recordAudit: RecordAudit) => Promise<void>): Promise<void>;
 }

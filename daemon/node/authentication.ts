@@ -1,7 +1,5 @@
 // Verification of inbound mail, wired to DNS, the log and the metrics.
-
-import type {Lookup} from '../mail/authentication/dns-answers.ts';
-import {createDnsAnswers} from '../mail/authentication/dns-answers.ts';
+import {createDnsAnswers, type Lookup} from '../mail/authentication/dns-answers.ts';
 import {loadMailauth} from '../mail/authentication/mailauth.ts';
 import {createSignatureThread} from '../mail/authentication/signature-thread.ts';
 import {verifyMail} from '../mail/authentication/verify-mail.ts';

@@ -51,7 +51,6 @@ export const openHold = (base: Base, bus: EventBus) => {
   return {
     ...hold,
     verifier,
-    deliver,
     intake: intakeTo(hold.holder),
     // Mail from the milter stays in Postfix.
     milterIntake: intakeTo(postfix?.holder ?? hold.holder),

@@ -47,10 +47,11 @@ const givenUpMs = 24 * 3_600_000;
 const refusedMs = 30 * 86_400_000;
 const retriesMs = [5, 15, 30, 60].map(minutes => minutes * 60_000);
 
+const timeAt = (ms: number): string => new Date(ms).toISOString();
+
 export const createReportSender = (needs: Needs): ReportSender => {
   const {store, nodeNo, gathering, now, delayMs} = needs;
   const {dmarc} = store;
-  const timeAt = (ms: number): string => new Date(ms).toISOString();
   const handOver = createHandOver(needs);
 
   const openBatch = async (subject: ReportSubject): Promise<void> => {
@@ -99,7 +100,6 @@ export const createReportSender = (needs: Needs): ReportSender => {
 
 const createSending = ({store, reporter, transport, now, onEnded}: Needs) => {
   const {dmarc} = store;
-  const timeAt = (ms: number): string => new Date(ms).toISOString();
 
   const attempt = async (report: StoredReport, address: string, xml: string): Promise<Delivery> => {
     const {policy_domain} = report;
@@ -153,11 +153,11 @@ const endedBy = (report: StoredReport, now: number): StoredReport => {
   const isSent = addresses.some(({state}) => state === 'sent');
   const retryMs = retriesMs[attempts - 1] ?? retriesMs.at(-1) ?? 0;
   const isLate = now + retryMs > Date.parse(created_at) + givenUpMs;
-  if (isWaiting && !isLate) return {...report, next_at: new Date(now + retryMs).toISOString()};
-  return {...report, state: isSent ? 'sent' : isWaiting ? 'given up' : 'refused', ended_at: new Date(now).toISOString()};
+  if (isWaiting && !isLate) return {...report, next_at: timeAt(now + retryMs)};
+  return {...report, state: isSent ? 'sent' : isWaiting ? 'given up' : 'refused', ended_at: timeAt(now)};
 };
 
-export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+export const dayOf = (ms: number): string => timeAt(ms).slice(0, 10);
 
 /** When a report is due, in milliseconds: after the end of its day in UTC, and at another time for each policy domain. */
 const dueAt = ({day, policy_domain}: ReportSubject, delayMs: number): number =>
