@@ -1,6 +1,5 @@
 import {z} from 'zod';
 import {licenseSchema} from '../../shared/cluster-status.ts';
-import {parseMailAddress} from '../../shared/mail-address.ts';
 import {reasons} from '../../shared/reason.ts';
 import {checkDependentKeys} from './dependent-keys.ts';
 import {
@@ -12,6 +11,7 @@ import {
   label,
   listen,
   localListen,
+  mailAddress,
   network,
   route,
   seconds,
@@ -152,13 +152,13 @@ const everyKey = z.strictObject({
     reconcile_interval: seconds(10).meta({description: 'Seconds between two checks of Postfix’s hold queue'}),
   }),
   dmarc: section({
-    report_from: z
-      .string()
-      .refine(text => parseMailAddress(text) !== undefined, 'must be a mail address')
-      .optional()
-      .meta({description: 'Address that aggregate reports come from; without it none are sent'}),
+    report_from: mailAddress.optional().meta({description: 'Address that aggregate reports come from; without it none are sent'}),
     organisation: label.optional().meta({description: 'Name in the reports; without it: the domain of dmarc.report_from'}),
     contact: label.optional().meta({description: 'How to reach your people, in the reports: an address, or the URL of a page'}),
+    receive_at: z
+      .array(mailAddress)
+      .default([])
+      .meta({description: 'Addresses that aggregate reports about the domains here are sent to'}),
     report_delay: z
       .number('must be a number of seconds')
       .min(0, 'must be at least 0')

@@ -3,6 +3,7 @@ import {isIP} from 'node:net';
 import {z} from 'zod';
 import {nodeIdPattern} from '../../shared/fields.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
+import {parseMailAddress} from '../../shared/mail-address.ts';
 import {parseLocalAddress} from '../mail/local-listener.ts';
 import {createNetworkSet} from '../mail/networks.ts';
 import {storeUrlFault} from './store-url.ts';
@@ -79,3 +80,5 @@ export const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(sha
 
 /** A text of one line for readers of reports. */
 export const label = z.string().regex(/^[^\p{C}]{1,200}$/u, 'must be one line of at most 200 characters');
+
+export const mailAddress = z.string().refine(text => parseMailAddress(text) !== undefined, 'must be a mail address');

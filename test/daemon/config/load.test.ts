@@ -130,6 +130,10 @@ const wrong: Record<string, [yaml: string, fault: string | RegExp]> = {
   'a tab for indentation': ['smtp:\n\tlisten: a:1\n', /^mfd\.yaml:2: /],
   'a key that comes twice': ['fqdn: a\nsmtp: {}\nfqdn: b\n', 'mfd.yaml:3: fqdn is given twice'],
   'an alias of nothing': ['fqdn: *nothing\n', /^mfd\.yaml(:1)?: .*nothing/],
+  'an address for reports without a domain': [
+    'dmarc:\n  receive_at: [dmarc@example.org, dmarc]\n',
+    'mfd.yaml:2: dmarc.receive_at.1 must be a mail address',
+  ],
   'a list': ['- fqdn\n', 'mfd.yaml: the file must be a mapping of keys to values'],
   'a word': ['hello\n', 'mfd.yaml: the file must be a mapping of keys to values'],
   'two documents': ['fqdn: a\n---\nfqdn: b\n', /^mfd\.yaml:\d: /],
