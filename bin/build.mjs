@@ -86,19 +86,19 @@ const otherDrivers = [
 const external = ['sqlite3', 'mailauth/*', ...otherDrivers];
 
 /** Whether tests can end the daemon at its crash points is decided here, not by the environment in which it runs. */
-const daemon = (isTestBuild, signatureThread) => ({
+const daemon = (isTestBuild, {signatures, reports}) => ({
   ...esModule,
   entryPoints: {mfd: 'daemon/main.ts'},
   external,
-  define: {TEST_BUILD: String(isTestBuild), SIGNATURE_THREAD: JSON.stringify(signatureThread)},
+  define: {TEST_BUILD: String(isTestBuild), SIGNATURE_THREAD: JSON.stringify(signatures), REPORT_THREAD: JSON.stringify(reports)},
   plugins: [descriptionsAsText],
 });
 
 /** A thread is another file. Like the dashboard it is loaded later, so its name contains a hash as well. */
-const buildThread = async outdir => {
+const buildThread = async (outdir, name, entryPoint) => {
   const {metafile} = await build({
     ...esModule,
-    entryPoints: {'mfd-signatures': 'daemon/mail/authentication/signature-thread-main.ts'},
+    entryPoints: {[name]: entryPoint},
     outdir,
     entryNames: '[name]-[hash]',
     external,
@@ -107,7 +107,11 @@ const buildThread = async outdir => {
   return basename(Object.keys(metafile.outputs).find(path => path.endsWith('.js')));
 };
 
-const buildDaemon = async (outdir, isTestBuild) => build({...daemon(isTestBuild, await buildThread(outdir)), outdir});
+const buildDaemon = async (outdir, isTestBuild) => {
+  const signatures = await buildThread(outdir, 'mfd-signatures', 'daemon/mail/authentication/signature-thread-main.ts');
+  const reports = await buildThread(outdir, 'mfd-reports', 'daemon/mail/report/report-thread-main.ts');
+  return build({...daemon(isTestBuild, {signatures, reports}), outdir});
+};
 
 const buildDashboard = async outdir => {
   const {metafile} = await build({

@@ -109,6 +109,10 @@ export const dmarcSummaryQuerySchema = z.strictObject({
   domain: domain.meta({description: 'A domain of the cluster'}),
   since: instant.optional().meta({description: 'Since the day of this time in UTC; without it: for 30 days'}),
 });
+export const dmarcSourcesQuerySchema = z.strictObject({
+  ...dmarcSummaryQuerySchema.shape,
+  verified: flag('Only reports whose sender SPF or DKIM verifies'),
+});
 export const pageQuerySchema = z.strictObject(pageShape);
 
 export const forceQuerySchema = z.strictObject({force: flag('Even if no full-admin key is left')});

@@ -17,6 +17,7 @@ import type {
   Summary,
 } from '../../shared/held-mail.ts';
 import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
+import type {ReportedSources} from '../../shared/reported-source.ts';
 import {
   createTransport,
   type Method,
@@ -113,6 +114,7 @@ const mailPath = ({node_id, queue_id}: MailReference): string => `mail/quarantin
 
 const dmarcOver = ({send}: Transport) => ({
   summary: (query: Query) => send<DmarcSummary>({path: 'dmarc/summary', query}),
+  sources: (query: Query) => send<ReportedSources>({path: 'dmarc/sources', query}),
   reports: (query: Query) => send<DmarcReport[]>({path: 'dmarc/reports', query}),
   preview: (day: string, policyDomain: string) =>
     send<ReportPreview>({path: `dmarc/reports/${day}/${encodeURIComponent(policyDomain)}`}),

@@ -3,21 +3,20 @@ import {type Command, InvalidArgumentError} from 'commander';
 import {type DmarcReport, type DmarcSource, maxReports} from '../../shared/dmarc-report.ts';
 import {pastMoment} from '../command-line/moment.ts';
 import {addPageOptions, type PageFlags} from '../command-line/option-values.ts';
-import {countText, timeText} from '../output/cell-text.ts';
+import {countText, percentText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
 import {notePage, pagesOfNewest, printAll, warnOfPartialList} from '../output/print-all.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Listed} from '../output/table.ts';
 import type {Session} from '../session.ts';
-
-const percent = (part: number, {count}: DmarcSource): string => (count === 0 ? '-' : `${Math.round((100 * part) / count)} %`);
+import {addSourcesCommand} from './dmarc-sources.ts';
 
 const sourceColumns: Column<DmarcSource>[] = [
   {title: 'SOURCE', cell: source => source.source_ip},
   {title: 'MAILS', cell: source => source.count, align: 'right'},
-  {title: 'PASS', cell: source => percent(source.passed, source), align: 'right'},
-  {title: 'SPF', cell: source => percent(source.spf_aligned, source), align: 'right'},
-  {title: 'DKIM', cell: source => percent(source.dkim_aligned, source), align: 'right'},
+  {title: 'PASS', cell: source => percentText(source.passed, source.count), align: 'right'},
+  {title: 'SPF', cell: source => percentText(source.spf_aligned, source.count), align: 'right'},
+  {title: 'DKIM', cell: source => percentText(source.dkim_aligned, source.count), align: 'right'},
   {title: 'HELD', cell: source => source.held, align: 'right'},
   {title: 'REJECTED', cell: source => source.rejected, align: 'right'},
 ];
@@ -74,6 +73,8 @@ export const addDmarcCommands = (program: Command, session: Session): void => {
         session.printer().note(`${countText(count)} mails since ${answer.data.since}, ${countText(passed)} pass DMARC`);
       warnOfPartialList(session, answer);
     });
+
+  addSourcesCommand(dmarc, session);
 
   session
     .prints(addSortOption(addPageOptions(dmarc.command('reports'))), reports)

@@ -24,6 +24,8 @@ export const dateText = (timestamp: string | null): string | null => timestamp?.
 
 export const countText = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 
+export const percentText = (part: number, whole: number): string => (whole === 0 ? '-' : `${Math.floor((100 * part) / whole)} %`);
+
 export const plural = (count: number, noun: string): string => `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];

@@ -9,6 +9,7 @@ import {changeSchema, digestsPageSchema} from '../services/cluster/peer-protocol
 import type {RemoteRecords} from '../services/cluster/replication-ports.ts';
 import type {DmarcNode} from '../services/dmarc/dmarc-view.ts';
 import {dmarcAnswersOf, withAllTags} from '../services/dmarc/peer-dmarc-protocol.ts';
+import type {ReportedNode} from '../services/dmarc/reported-view.ts';
 import type {AuditLog} from '../services/ports.ts';
 import type {Steps} from '../services/quarantine/merged-list.ts';
 import {actorToRelay, auditAnswersOf, holdAnswersOf, positionAnswer} from '../services/quarantine/peer-hold-protocol.ts';
@@ -58,12 +59,13 @@ export const createPeerAuditLog = (client: PeerClient): AuditLog => ({
   ...createPeerPart(client, 'audit', auditAnswersOf(client.nodeId)),
 });
 
-export const createPeerDmarc = ({nodeNo, client}: Peer): DmarcNode => {
+export const createPeerDmarc = ({nodeNo, client}: Peer): DmarcNode & ReportedNode => {
   const answers = dmarcAnswersOf(client.nodeId);
   return {
     nodeId: client.nodeId,
     summary: async (choice, actor) => read(client, answers.summary, lookUp('dmarc/summary', {actor, ...choice})),
     reports: async (limit, actor) => read(client, answers.reports, lookUp('dmarc/reports', {actor, limit})),
+    reported: async (choice, actor) => read(client, answers.reported, lookUp('dmarc/reported', {actor, ...choice})),
     async counts(subject, actor) {
       const counts = await read(client, answers.preview, lookUp('dmarc/preview', {actor, ...subject}));
       return counts.map(count => ({...withAllTags(count), origin: nodeNo}));

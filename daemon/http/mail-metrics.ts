@@ -35,7 +35,7 @@ const createIntakeMetrics = (
     labelNames: ['verdict'],
     registers,
   });
-  for (const verdict of ['relayed', 'held', 'rejected', 'refused', 'deferred']) verdicts.inc({verdict}, 0);
+  for (const verdict of ['relayed', 'held', 'report', 'rejected', 'refused', 'deferred']) verdicts.inc({verdict}, 0);
   const deliveries = new Counter({
     name: 'mfd_deliveries_total',
     help: 'Deliveries to backends: relayed mails, and recipients of released ones, by outcome',

@@ -23,6 +23,8 @@ export interface Decision {
   judgement?: Judgement;
   /** The internal error that prevented a decision. */
   cause?: unknown;
+  /** Why a mail for reports was held. */
+  problem?: string;
 }
 
 export interface DecisionContext {
@@ -34,20 +36,17 @@ export interface DecisionContext {
 }
 
 /** Judges a mail and rejects, holds or relays it. A positive reply means that it is held durably, or relayed. */
-export const decide = async (
-  intake: Pick<IntakePort, 'judge' | 'hold' | 'count'>,
-  mail: ReceivedMail,
-  context: DecisionContext,
-): Promise<Decision> => {
+export const decide = async (intake: DecisionPort, mail: ReceivedMail, context: DecisionContext): Promise<Decision> => {
   const decision = await decided(intake, mail, context);
   const {verdict, judgement} = decision;
-  // Mail that is deferred comes again.
-  if (judgement && verdict !== 'deferred') intake.count({mail, ownership: context.ownership, judgement, outcome: verdict});
+  // Mail that is deferred comes again, and there are no reports about reports.
+  if (judgement && verdict !== 'deferred' && verdict !== 'report')
+    intake.count({mail, ownership: context.ownership, judgement, outcome: verdict});
   return decision;
 };
 
 const decided = async (
-  intake: Pick<IntakePort, 'judge' | 'hold'>,
+  intake: DecisionPort,
   mail: ReceivedMail,
   {ownership, isAbandoned, relay}: DecisionContext,
 ): Promise<Decision> => {
@@ -71,10 +70,28 @@ const decided = async (
     case 'hold':
       return hold(intake, mail, {ownership, judgement});
     case 'relay':
+      if (ownership.isForReports) return takeReport(intake, mail, {ownership, judgement});
       return {...(await relay(judgement)), judgement};
     default:
       return judgement.action satisfies never;
   }
+};
+
+/** What cannot be read is held, where a person can see it. */
+const takeReport = async (
+  intake: DecisionPort,
+  mail: ReceivedMail,
+  {ownership, judgement}: {ownership: Ownership; judgement: Judgement},
+): Promise<Decision> => {
+  let problem: string | undefined;
+  try {
+    problem = await intake.takeReport(mail, judgement);
+  } catch (cause) {
+    return {verdict: 'deferred', reply: replyToStorageError(cause), judgement, cause};
+  }
+  if (problem === undefined) return {verdict: 'report', reply: queuedAs(mail.queueId), judgement};
+  const symbols = [...judgement.symbols, {name: 'DMARC_REPORT_NOT_READ', score: 0}];
+  return {...(await hold(intake, mail, {ownership, judgement: {...judgement, symbols, action: 'hold'}})), problem};
 };
 
 export const verdictOf = (refusal: SmtpReply): Verdict => (isPermanent(refusal) ? 'refused' : 'deferred');
@@ -114,21 +131,38 @@ export interface MailFacts {
 export const logDecision = (
   log: MailLog,
   {queueId, clientIp, sender, recipients}: MailFacts,
-  {verdict, reply, judgement, cause}: Decision,
+  {verdict, reply, judgement, cause, problem}: Decision,
 ): void => {
   const facts = {queue_id: queueId, client_ip: clientIp, sender, recipients, verdict};
-  const outcome = {...facts, reply: `${reply.code} ${reply.text}`, ...(judgement && {score: judgement.score})};
+  const outcome = {
+    ...facts,
+    reply: `${reply.code} ${reply.text}`,
+    ...(judgement && {score: judgement.score}),
+    ...(problem !== undefined && {problem}),
+  };
   if (cause) log.error({...outcome, err: cause}, 'mail could not be accepted');
   else log.info(outcome, 'mail');
 };
 
-/** `refused`: because of form or size, or by the backend. `rejected`: because of the score. `deferred`: the sender has to retry. */
-export type Verdict = 'relayed' | 'held' | 'rejected' | 'refused' | 'deferred';
+/**
+ * `refused`: because of form or size, or by the backend. `rejected`: because of the score. `deferred`: the sender has to retry.
+ * `report`: a DMARC report that was read.
+ */
+export type Verdict = 'relayed' | 'held' | 'report' | 'rejected' | 'refused' | 'deferred';
 
-/** `hold` rejects with the error of the disk or the database when it cannot store the mail. All addresses are canonical. */
-export interface IntakePort extends Pick<Intake, 'claim' | 'routing' | 'canTakeMail' | 'judge' | 'hold'> {
+/** What a decision needs of either listener. */
+export interface DecisionPort extends Pick<Intake, 'judge' | 'hold'> {
   /** Counts a mail that has been dealt with, for reports. */
   count(received: Received): void;
+  /**
+   * Reads the DMARC report in a mail; it is on stable storage when this resolves with undefined. Else it resolves with the reason why
+   * the mail is none that can be read.
+   */
+  takeReport(mail: ReceivedMail, judgement: Judgement): Promise<string | undefined>;
+}
+
+/** `hold` rejects with the error of the disk or the database when it cannot store the mail. All addresses are canonical. */
+export interface IntakePort extends DecisionPort, Pick<Intake, 'claim' | 'routing' | 'canTakeMail'> {
   /** Takes out of the content what claims to be written by this cluster. */
   withoutClaims(content: MailContent, headers: readonly HeaderField[]): Promise<MailContent>;
   /** Header fields before the relayed content: those of the arrival, and for outbound mail a DKIM signature. */
@@ -140,9 +174,7 @@ export interface IntakePort extends Pick<Intake, 'claim' | 'routing' | 'canTakeM
 }
 
 /** Port of the milter, whose mail Postfix keeps and delivers. */
-export interface MilterIntake extends Pick<Intake, 'claim' | 'canTakeMail' | 'judge' | 'hold'> {
-  /** Counts a mail that has been dealt with, for reports. */
-  count(received: Received): void;
+export interface MilterIntake extends DecisionPort, Pick<Intake, 'claim' | 'canTakeMail'> {
   /** Whether a field claims to be written by this cluster. */
   isClaim(field: HeaderField): boolean;
   /** The field with the results of the authentication, with its line end; empty for mail that is not verified. */

@@ -4,6 +4,7 @@ import {Fault} from '../../shared/fault.ts';
 import type {Lookup} from '../mail/authentication/dns-answers.ts';
 import {createBackendPool} from '../mail/backend/backend-pool.ts';
 import {createDeliver, type DeliverNeeds} from '../mail/backend/deliver.ts';
+import {createClientNames} from '../mail/gateway/clients.ts';
 import {createReportTransport} from '../mail/report/report-transport.ts';
 import {clusterKeyword} from '../mail/smtp-reply.ts';
 import type {NodeIdentity} from '../services/access/actor.ts';
@@ -13,6 +14,8 @@ import type {Batch, NodeCount} from '../services/dmarc/dmarc-store.ts';
 import {createDmarcView, createOwnDmarc, type DmarcNode} from '../services/dmarc/dmarc-view.ts';
 import type {Gathering} from '../services/dmarc/hand-over.ts';
 import {fromGiven, type GivenBatch, toGiven} from '../services/dmarc/peer-dmarc-protocol.ts';
+import type {ReportInbox} from '../services/dmarc/report-inbox.ts';
+import {createOwnReported, createReportedView, type ReportedNode} from '../services/dmarc/reported-view.ts';
 import {createReportSender, dayOf} from '../services/dmarc/reporter.ts';
 import {routeFor} from '../services/intake/intake.ts';
 import type {AskAll} from '../services/quarantine/gather.ts';
@@ -25,7 +28,8 @@ interface Needs {
   newLookup(): Lookup;
   version: string;
   /** The other nodes, and how they are asked. */
-  others: {dmarcNodes(): DmarcNode[]; ask: AskAll};
+  others: {dmarcNodes(): (DmarcNode & ReportedNode)[]; ask: AskAll};
+  inbox: ReportInbox;
 }
 
 const handOverMs = 10_000;
@@ -41,7 +45,7 @@ export const openDmarc = (base: Base, {peers}: Pick<Cluster, 'peers'>, needs: Ne
   const counter = createDmarcCounter({
     store,
     nodeNo,
-    reportAddresses: from === undefined ? [] : [from],
+    reportAddresses: [...(from === undefined ? [] : [from]), ...config.dmarc.receive_at],
     onUncounted: metrics.dmarcUncounted,
   });
   const sender = reporter && openSender(base, {...needs, reporter, gathering: createGathering(base, peers)});
@@ -52,25 +56,31 @@ export const openDmarc = (base: Base, {peers}: Pick<Cluster, 'peers'>, needs: Ne
     {
       everyMs: 3_600_000,
       what: 'forgetting old DMARC counts',
-      run: async () => store.transaction(async tx => tx.dmarc.forget(dayOf(now() - keep_days * 86_400_000))),
+      async run() {
+        const day = dayOf(now() - keep_days * 86_400_000);
+        await store.transaction(async tx => tx.dmarc.forget(day));
+        await store.transaction(async tx => tx.received.forget(day));
+      },
     },
   ];
   const origin = engine.kind === 'own' ? nodeNo : undefined;
-  const own = createOwnDmarc({
+  const counted = createOwnDmarc({
     nodeId,
     origin,
     store,
     domains: domainDirectory,
     nodeIdOf: no => nodeDirectory.findByNo(no)?.node_id ?? String(no),
   });
+  const own = {...counted, ...createOwnReported({nodeId, store, domains: domainDirectory})};
+  const asking = {
+    nodes: () => (origin === undefined ? [own] : [own, ...needs.others.dmarcNodes()]),
+    ask: needs.others.ask,
+    domains: domainDirectory,
+  };
+  const names = createClientNames({servers: config.authentication.dns_servers});
   return {
     own,
-    view: createDmarcView({
-      nodes: () => (origin === undefined ? [own] : [own, ...needs.others.dmarcNodes()]),
-      ask: needs.others.ask,
-      domains: domainDirectory,
-      reporter,
-    }),
+    view: {...createDmarcView({...asking, reporter}), ...createReportedView({...asking, nameOf: names.find})},
     count: counter.count,
     jobs,
     async close() {
@@ -122,7 +132,7 @@ interface SenderNeeds extends Needs {
 
 const openSender = (
   {config, settings, storage, records, trust, fqdn, metrics, log, now}: Base,
-  {sign, newLookup, reporter, gathering}: SenderNeeds,
+  {sign, newLookup, reporter, gathering, inbox}: SenderNeeds,
 ) => {
   const {report_delay} = config.dmarc;
   const {from} = reporter;
@@ -139,6 +149,7 @@ const openSender = (
     transport: createReportTransport({
       from,
       newLookup,
+      inbox,
       deliver: createDeliver({pool, ...(sign && {sign})}).deliver,
       routeTo(name) {
         const {smarthost} = settings();

@@ -7,6 +7,7 @@ import {createBackendFailures, createBackendPool} from '../mail/backend/backend-
 import {createDeliver} from '../mail/backend/deliver.ts';
 import {signMail} from '../mail/sign/dkim.ts';
 import {clusterKeyword} from '../mail/smtp-reply.ts';
+import type {ReportInbox} from '../services/dmarc/report-inbox.ts';
 import type {DomainDirectory} from '../services/domains/domain-directory.ts';
 import type {EventBus} from '../services/events/event-bus.ts';
 import {createIntake, routeFor} from '../services/intake/intake.ts';
@@ -21,7 +22,7 @@ import {openOwnHold} from './own-hold.ts';
 import {openPostfix} from './postfix.ts';
 import {openSharedHold} from './shared-hold.ts';
 
-export const openHold = (base: Base, bus: EventBus) => {
+export const openHold = (base: Base, bus: EventBus, {isForReports}: Pick<ReportInbox, 'isForReports'>) => {
   const {settings, storage, records, metrics, log, now} = base;
   const {pool, sign, deliver} = openDelivery(base);
   const onHeld: SpoolHolderNeeds['onHeld'] = (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId);
@@ -47,7 +48,7 @@ export const openHold = (base: Base, bus: EventBus) => {
   const {engine} = storage;
   const hold = engine.kind === 'own' ? openOwnHold(base, engine, needs) : openSharedHold(base, engine, needs);
   const verifier = openVerifier(base);
-  const intakeTo = (holder: MailHolder) => openIntake(base, {hold, verifier, holder});
+  const intakeTo = (holder: MailHolder) => openIntake(base, {hold, verifier, holder, isForReports});
   return {
     ...hold,
     verifier,
@@ -101,10 +102,16 @@ const releaseRoute = (
 
 const openIntake = (
   {storage, settings, records, metrics, log}: Pick<Base, 'storage' | 'settings' | 'records' | 'metrics' | 'log'>,
-  {hold: {isStoreReachable}, verifier, holder}: {hold: Hold; verifier: MailVerifier; holder: MailHolder},
+  {
+    hold: {isStoreReachable},
+    verifier,
+    holder,
+    isForReports,
+  }: {hold: Hold; verifier: MailVerifier; holder: MailHolder} & Pick<ReportInbox, 'isForReports'>,
 ) =>
   createIntake({
     domains: records.domainDirectory,
+    isForReports,
     scorer: {score: async mail => settings().scorer.score(mail)},
     verifier: () => (settings().isMailVerified ? verifier : undefined),
     weigh: authentication => settings().weigh(authentication),

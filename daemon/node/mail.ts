@@ -7,10 +7,11 @@ import {createClientNames} from '../mail/gateway/clients.ts';
 import {startSmtpGateway} from '../mail/gateway/smtp-gateway.ts';
 import {formatLocalAddress, type LocalAddress, type LocalListener, parseLocalAddress} from '../mail/local-listener.ts';
 import {startMilterServer} from '../mail/milter/milter-connection.ts';
+import {reportSenderOf} from '../mail/report/report-sender.ts';
 import {clusterKeyword} from '../mail/smtp-reply.ts';
 import {createRoutingTables} from '../mail/socketmap/routing-tables.ts';
 import {startSocketmapServer} from '../mail/socketmap/socketmap-server.ts';
-import {createQueueIds} from '../services/intake/mail.ts';
+import {createQueueIds, type Judgement, type ReceivedMail} from '../services/intake/mail.ts';
 import type {Base} from './base.ts';
 import type {Closers} from './closers.ts';
 import {listenOf} from './free-addresses.ts';
@@ -57,6 +58,7 @@ const openGateway = async (base: Base, services: Services) => {
     intake: {
       ...services.intake,
       count: services.dmarc.count,
+      takeReport: takeReport(services),
       withoutClaims: async (content, headers) => withoutClaims(content, headers, isNodeOf(records)),
       async relayPrefix(mail, {direction, domain}, judgement) {
         const fields = arrivalFields(mail, judgement, fqdn);
@@ -68,6 +70,11 @@ const openGateway = async (base: Base, services: Services) => {
     },
   });
 };
+
+const takeReport =
+  ({inbox}: Services) =>
+  async (mail: ReceivedMail, judgement: Judgement) =>
+    inbox.take(mail.content, reportSenderOf(mail, judgement));
 
 /** Says of a name in lower case whether it is that of a node. */
 const isNodeOf =
@@ -99,6 +106,7 @@ const openMilter = async (
     intake: {
       ...services.milterIntake,
       count: services.dmarc.count,
+      takeReport: takeReport(services),
       sign: services.sign,
       isClaim: field => claimsToBeOurs(field, isNodeOf(records)),
       resultsField: (mail, {verified}) => (verified ? resultsField(verified.results, mail, fqdn) : Buffer.alloc(0)),
@@ -117,6 +125,7 @@ const openTables = async (
   const tables = createRoutingTables({
     domains: records.domainDirectory,
     routeTo: domain => services.intake.routeOf({direction: 'inbound', domain}),
+    isForReports: services.inbox.isForReports,
     recipients: createRecipientCheck({pool: services.pool, now}),
     standstill: () =>
       records.membership.advice() ?? (engine.isReachable() ? undefined : 'the store of the nodes cannot be reached'),

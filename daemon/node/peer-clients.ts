@@ -4,6 +4,7 @@ import {createHoldEventListener} from '../cluster/hold-event-listener.ts';
 import {createPeerAuditLog, createPeerDmarc, createPeerHoldQueue} from '../cluster/peer-queries.ts';
 import type {Peers} from '../cluster/peers.ts';
 import type {DmarcNode} from '../services/dmarc/dmarc-view.ts';
+import type {ReportedNode} from '../services/dmarc/reported-view.ts';
 import {createEventBus, publishConfigEvents} from '../services/events/event-bus.ts';
 import {createEvents} from '../services/events/events.ts';
 import type {AuditLog} from '../services/ports.ts';
@@ -15,7 +16,7 @@ import type {Base} from './base.ts';
 export const followPeers = ({records: {nodeDirectory, peerStates}, log}: Pick<Base, 'records' | 'log'>, peers: Peers) => {
   const queues = new Map<number, HoldQueue>();
   const logs = new Map<number, AuditLog>();
-  const counters = new Map<number, DmarcNode>();
+  const counters = new Map<number, DmarcNode & ReportedNode>();
   peers.follow(peer => {
     const {nodeNo, client} = peer;
     counters.set(nodeNo, createPeerDmarc(peer));

@@ -22,6 +22,7 @@ import {createDmarcState} from './dmarc-state.ts';
 import {apiUrl, listenOf} from './free-addresses.ts';
 import {openHold} from './hold.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
+import {openReportInbox} from './report-inbox.ts';
 
 /**
  * The listeners close first and have already waited. A delivery that takes longer is given up: its mail is held again at the next
@@ -50,9 +51,10 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   membership.onRemoved(events.close);
   const auditLog = createAuditLog({store, nodeId});
 
-  const mail = openHold(base, bus);
+  const inbox = openReportInbox(base);
+  const mail = openHold(base, bus, inbox);
   const {queue} = mail;
-  const dmarc = openDmarc(base, cluster, {sign: mail.sign, newLookup: mail.verifier.newLookup, version, others});
+  const dmarc = openDmarc(base, cluster, {sign: mail.sign, newLookup: mail.verifier.newLookup, version, others, inbox});
   return {
     ...access,
     limits: createClusterRateLimits({limiter, sendHeartbeats: links.sendHeartbeats}),
@@ -83,6 +85,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     forPeers: {queue, auditLog, actors, bus, dmarc},
     ...mail,
     dmarc,
+    inbox,
     jobs: [...mail.jobs, ...dmarc.jobs],
     flushKeyUses: keyDirectory.flush,
     async close() {

@@ -10,19 +10,18 @@ import type {Actor} from './access/actor.ts';
 import type {NewAuditEntry, StoredAuditEntry} from './audit/stored-entry.ts';
 import type {IssuedName, PeerReport, StoredJoinToken} from './cluster/stored-trust.ts';
 import type {DmarcReads, DmarcStore} from './dmarc/dmarc-store.ts';
+import type {ReceivedReads, ReceivedStore} from './dmarc/received-store.ts';
 import type {Samples, Steps} from './quarantine/merged-list.ts';
+import type {PostfixRowReads, PostfixRows} from './quarantine/postfix-rows.ts';
 import type {
   Claim,
   ClaimedState,
-  Confirmation,
-  Description,
   Ending,
   HeldCount,
   HeldMailPage,
   HoldBackendName,
   HoldCursor,
   NewHeldMail,
-  PostfixMail,
   StoredHeldMail,
 } from './quarantine/stored-mail.ts';
 import type {ChangedKey, FieldsOf, KeyUse, Kind, RecordKey, StoredApiKey, StoredDkimKey, StoredNode} from './records.ts';
@@ -163,23 +162,6 @@ export interface HoldStore extends HoldReads {
   forgetEnded(before: string, limit: number): Promise<number>;
 }
 
-interface PostfixRowReads {
-  /** All held mails, according to the rows. */
-  list(): Promise<PostfixMail[]>;
-  /** Rows with these ids of mails that are or were in Postfix, in any state. */
-  find(queueIds: readonly string[]): Promise<PostfixMail[]>;
-  /** Held mails that mfd has not scored and whose subject is unknown. */
-  listWithoutSubject(): Promise<string[]>;
-}
-
-/** Rows of mails whose bytes are in the hold queue of Postfix. */
-export interface PostfixRows extends PostfixRowReads {
-  /** Stores when Postfix queued held mails and their size there, which the milter does not know. */
-  confirm(confirmations: readonly Confirmation[]): Promise<void>;
-  /** Stores details read from a mail that mfd has not scored. */
-  describe(queueId: string, description: Description): Promise<void>;
-}
-
 /** Join tokens, names in certificates, and the last reports of peers. They belong to this node and are never replicated. */
 export interface TrustReads {
   findJoinToken(id: string): Promise<StoredJoinToken | undefined>;
@@ -229,6 +211,7 @@ interface StoreReads {
   keyUses: KeyUseReads;
   state: StateReads;
   dmarc: DmarcReads;
+  received: ReceivedReads;
 }
 
 export interface StoreTransaction extends Omit<StoreReads, 'audit'> {
@@ -239,6 +222,7 @@ export interface StoreTransaction extends Omit<StoreReads, 'audit'> {
   keyUses: KeyUseStore;
   state: StateStore;
   dmarc: DmarcStore;
+  received: ReceivedStore;
 }
 
 /** Committed data, and transactions to change it. A transaction commits as a whole and is on stable storage when it resolves. */

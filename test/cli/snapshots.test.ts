@@ -12,6 +12,7 @@ import {
   drift,
   filter,
   me,
+  reportedSources,
   status,
   summary,
   token,
@@ -63,10 +64,12 @@ const nouns = {
   dmarc: {
     commands: [
       ['dmarc', 'summary', 'example.com'],
+      ['dmarc', 'sources', 'example.com'],
       ['dmarc', 'reports'],
     ],
     answers: {
       'GET /dmarc/summary': {data: dmarcSummary},
+      'GET /dmarc/sources': {data: reportedSources},
       'GET /dmarc/reports': {
         data: [dmarcReport, {...dmarcReport, state: 'waiting', next_at: dmarcReport.created_at, ended_at: null}],
       },

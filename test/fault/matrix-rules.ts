@@ -111,6 +111,7 @@ export const rules: Record<string, Rule> = {
   'GET /cluster/nodes/:node_id': {permitted: admins, answers: {own: '200', unknown: '404 unknown_node'}},
   'DELETE /cluster/nodes/:node_id': {permitted: admins, answers: {own: '409 conflict', unknown: '404 unknown_node'}},
   'GET /dmarc/summary': {permitted: domainReaders, answers: ofDomain, beyondReach: gone},
+  'GET /dmarc/sources': {permitted: domainReaders, answers: ofDomain, beyondReach: gone},
   'GET /dmarc/reports': {permitted: readers, answers: ofNothing},
   // The node has no address that reports come from.
   'GET /dmarc/reports/:day/:policy_domain': {permitted: readers, answers: {own: '409 conflict'}},

@@ -199,7 +199,7 @@ const pathOf = ({path}: ApiRoute, node: ApiNode, {domain, filterId, selector, ma
     ':policy_domain': domain.name,
     ':id': String(path.startsWith('/domains') ? domain.id : keyId),
   };
-  const query = isList(`GET ${path}`) || path === '/dmarc/summary' ? `?domain=${domain.name}` : '';
+  const query = isList(`GET ${path}`) || path === '/dmarc/summary' || path === '/dmarc/sources' ? `?domain=${domain.name}` : '';
   return `${path.replace(/:\w+/g, name => values[name] ?? name)}${query}`;
 };
 

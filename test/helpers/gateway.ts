@@ -77,8 +77,11 @@ const domains = [
   {id: 4, name: 'closed.test', direction: 'inbound', active: false},
 ] as Domain[];
 
-/** Owners of mail: one.test and two.test are inbound, out.test is outbound and signed, closed.test is inactive. */
-export const claim = createClaim({findByName: name => domains.find(domain => domain.name === name)});
+/** Owners of mail: one.test and two.test are inbound, reports go to dmarc@one.test, out.test is outbound and signed, closed.test is inactive. */
+export const claim = createClaim({
+  domains: {findByName: name => domains.find(domain => domain.name === name)},
+  isForReports: address => address === 'dmarc@one.test',
+});
 
 const createFakeIntake = (
   servers: HostPort[],
@@ -99,6 +102,7 @@ const createFakeIntake = (
     held.push({mail, content: (await buffer(mail.content.open())).toString('latin1')});
   },
   count: () => {},
+  takeReport: async () => undefined,
   withoutClaims: async content => content,
   relayPrefix: async mail => Buffer.from(`Received: by gate.test id ${mail.queueId}\r\n`),
   recordVerdict: verdict => void verdicts.push(verdict),

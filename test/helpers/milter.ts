@@ -36,6 +36,7 @@ export const startTestMilter = async (owner: Owner, needs: Partial<MilterServerN
     hold: async mail => void record.held.push(mail),
     sign: async () => Buffer.alloc(0),
     count: () => {},
+    takeReport: async () => undefined,
     isClaim: () => false,
     resultsField: () => Buffer.alloc(0),
     recordVerdict: verdict => void record.verdicts.push(verdict),
@@ -116,7 +117,7 @@ export interface MilterPeer {
   write(bytes: Buffer): void;
   /** Resolves with the next answer; rejects when the milter closes. */
   answer(): Promise<MilterAnswer>;
-  /** Answers up to a final one: continue, accept, or a reply code. */
+  /** Answers up to a final one: continue, accept, discard, or a reply code. */
   decision(): Promise<MilterAnswer[]>;
   /**
    * The whole dialogue of one mail. Resolves with the answers to its recipients, and with the answer to its end or the answer
@@ -140,7 +141,7 @@ export const connectPeer = async (address: LocalAddress, {isSilent = false} = {}
   const decision = async () => {
     const all: MilterAnswer[] = [];
     do all.push(await answers.next());
-    while (!'cay'.includes(all.at(-1)?.letter ?? ''));
+    while (!'cayd'.includes(all.at(-1)?.letter ?? ''));
     return all;
   };
 

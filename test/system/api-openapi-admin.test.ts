@@ -170,6 +170,8 @@ test('every status that is described for the operations that are not curated com
   for (const id of [node().node_id, 'nobody']) await ask('DELETE', `cluster/nodes/${id}`);
   await ask('GET', `dmarc/summary?domain=${domain.name}`);
   await ask('GET', 'dmarc/summary?domain=none.example');
+  await ask('GET', `dmarc/sources?domain=${domain.name}&verified=true`);
+  await ask('GET', 'dmarc/sources?domain=none.example');
   await ask('GET', 'dmarc/reports');
   await ask('GET', 'dmarc/reports/2026-03-01/bank.test');
   await ask('GET', 'audit?action=domain.create&limit=2');

@@ -13,6 +13,7 @@ import type {JoinTokens} from '../../services/cluster/join-tokens.ts';
 import type {Membership} from '../../services/cluster/membership.ts';
 import type {Removal} from '../../services/cluster/removal.ts';
 import type {DmarcView} from '../../services/dmarc/dmarc-view.ts';
+import type {ReportedView} from '../../services/dmarc/reported-view.ts';
 import type {DomainParts} from '../../services/domains/domain-parts.ts';
 import type {Domains} from '../../services/domains/domains.ts';
 import type {Events} from '../../services/events/events.ts';
@@ -40,7 +41,7 @@ export interface ApiNeeds {
   quarantine: Quarantine;
   cluster: Cluster;
   audit: Audit;
-  dmarc: {view: DmarcView};
+  dmarc: {view: DmarcView & ReportedView};
   events: Events;
   /** Throws on a node that was removed from the cluster. */
   membership: Pick<Membership, 'requireMember'>;

@@ -4,7 +4,6 @@ import {auditEntrySchema} from '../../../shared/audit-entry.ts';
 import {clusterDriftSchema} from '../../../shared/cluster-drift.ts';
 import {eventsQuerySchema} from '../../../shared/cluster-event.ts';
 import {clusterNodeSchema, removedNodeSchema} from '../../../shared/cluster-node.ts';
-import {dmarcReportSchema, dmarcSummarySchema, reportPreviewSchema} from '../../../shared/dmarc-report.ts';
 import {
   actionOutcomeSchema,
   bulkFailureSchema,
@@ -13,15 +12,8 @@ import {
   heldMailDetailSchema,
   summarySchema,
 } from '../../../shared/held-mail.ts';
-import {
-  auditQuerySchema,
-  dmarcSummaryQuerySchema,
-  holdSummaryQuerySchema,
-  pageQuerySchema,
-  removeNodeQuerySchema,
-} from '../../../shared/hold-filter.ts';
+import {auditQuerySchema, holdSummaryQuerySchema, removeNodeQuerySchema} from '../../../shared/hold-filter.ts';
 import {createdTokenSchema, tokenOrderSchema} from '../../services/cluster/join-protocol.ts';
-import {reportSubjectSchema} from '../../services/dmarc/peer-dmarc-protocol.ts';
 import {
   body,
   bodyFailures,
@@ -35,6 +27,7 @@ import {
   ok,
   unreachableNodes,
 } from './operation.ts';
+import {dmarcOperations} from './operations-dmarc.ts';
 import {domainPartOperations} from './operations-domain-parts.ts';
 
 export const adminTags = [
@@ -157,38 +150,6 @@ const eventStream = {
   contentMediaType: 'text/event-stream',
   contentSchema: {$ref: '#/components/schemas/ClusterEvent'},
 };
-
-const dmarcOperations: Operation[] = [
-  {
-    method: 'get',
-    path: '/dmarc/summary',
-    operationId: 'getDmarcSummary',
-    tag: 'DMARC',
-    summary: 'What was received for one domain, by source address',
-    request: {query: dmarcSummaryQuerySchema},
-    success: gathered(dmarcSummarySchema, 'Nodes whose counts are missing here'),
-    failures: [404],
-  },
-  {
-    method: 'get',
-    path: '/dmarc/reports',
-    operationId: 'listDmarcReports',
-    tag: 'DMARC',
-    summary: 'Aggregate reports to the owners of other domains, newest first',
-    request: {query: pageQuerySchema},
-    success: gatheredPage(dmarcReportSchema, {total: 'All reports', missing: 'Nodes whose reports are missing here'}),
-  },
-  {
-    method: 'get',
-    path: '/dmarc/reports/{day}/{policy_domain}',
-    operationId: 'previewDmarcReport',
-    tag: 'DMARC',
-    summary: 'The report about one policy domain and UTC day as it would be now; nothing is sent',
-    request: {params: reportSubjectSchema},
-    success: gathered(reportPreviewSchema, 'Nodes whose counts are missing here'),
-    failures: [404, 409],
-  },
-];
 
 const otherOperations: Operation[] = [
   {

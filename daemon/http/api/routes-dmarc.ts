@@ -1,8 +1,9 @@
 // Routes of DMARC: what was received for a domain, and reports to others.
 import type Router from '@koa/router';
-import {dmarcSummaryQuerySchema, pageQuerySchema} from '../../../shared/hold-filter.ts';
+import {dmarcSourcesQuerySchema, dmarcSummaryQuerySchema, pageQuerySchema} from '../../../shared/hold-filter.ts';
 import type {DmarcView} from '../../services/dmarc/dmarc-view.ts';
 import {reportSubjectSchema} from '../../services/dmarc/peer-dmarc-protocol.ts';
+import type {ReportedView} from '../../services/dmarc/reported-view.ts';
 import {validateParameters} from '../../services/validate.ts';
 import type {RequestState} from '../observe.ts';
 import {noQuery, queryOf} from '../request-input.ts';
@@ -11,10 +12,19 @@ import {needs} from './guard.ts';
 
 const usualDays = 30;
 
-export const routeDmarc = (router: Router<RequestState>, dmarc: DmarcView): void => {
+const firstDay = (since = new Date(Date.now() - usualDays * 86_400_000).toISOString()): string => since.slice(0, 10);
+
+export const routeDmarc = (router: Router<RequestState>, dmarc: DmarcView & ReportedView): void => {
   router.get('/dmarc/summary', needs('domains:read'), async ctx => {
-    const {domain, since = new Date(Date.now() - usualDays * 86_400_000).toISOString()} = queryOf(ctx, dmarcSummaryQuerySchema);
-    const {result, unreachable} = await dmarc.summary(ctx.state.actor, {domain, since: since.slice(0, 10)});
+    const {domain, since} = queryOf(ctx, dmarcSummaryQuerySchema);
+    const {result, unreachable} = await dmarc.summary(ctx.state.actor, {domain, since: firstDay(since)});
+    replyGathered(ctx, result, unreachable);
+  });
+
+  router.get('/dmarc/sources', needs('domains:read'), async ctx => {
+    const {domain, since, verified} = queryOf(ctx, dmarcSourcesQuerySchema);
+    const choice = {domain, since: firstDay(since), isVerified: verified};
+    const {result, unreachable} = await dmarc.sources(ctx.state.actor, choice);
     replyGathered(ctx, result, unreachable);
   });
 

@@ -3,13 +3,14 @@ import type {NodeIdentity} from '../../services/access/actor.ts';
 import type {PeerActors} from '../../services/cluster/peer-actors.ts';
 import type {DmarcNode} from '../../services/dmarc/dmarc-view.ts';
 import {dmarcRequests, type GivenBatch, givenBatchSchema} from '../../services/dmarc/peer-dmarc-protocol.ts';
+import type {ReportedNode} from '../../services/dmarc/reported-view.ts';
 import {validate} from '../../services/validate.ts';
 import {reply} from '../answer.ts';
 import {peerJsonBody} from '../request-input.ts';
 import type {PeerRouter} from './peer-app.ts';
 
 interface Needs {
-  dmarc: {own: DmarcNode; take(origin: NodeIdentity, given: GivenBatch): Promise<void>};
+  dmarc: {own: DmarcNode & ReportedNode; take(origin: NodeIdentity, given: GivenBatch): Promise<void>};
   actors: PeerActors;
 }
 
@@ -30,6 +31,11 @@ export const routePeerDmarc =
     router.post('/dmarc/reports', peerJsonBody, async ctx => {
       const {actor, limit} = validate(dmarcRequests.reports, ctx.state.body);
       reply(ctx, await dmarc.own.reports(limit, await actors.admit(actor, 'audit:read', ctx.state.peer)));
+    });
+
+    router.post('/dmarc/reported', peerJsonBody, async ctx => {
+      const {actor, ...choice} = validate(dmarcRequests.reported, ctx.state.body);
+      reply(ctx, await dmarc.own.reported(choice, await actors.admit(actor, 'domains:read', ctx.state.peer)));
     });
 
     router.post('/dmarc/preview', peerJsonBody, async ctx => {

@@ -54,7 +54,7 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
       delivery = undefined;
     }
     delivery ??= {ownership: routing.ownership, backend: needs.pool.openTransaction(routing.route, start)};
-    const reply = await delivery.backend.rcpt(recipient);
+    const reply = routing.ownership.isForReports ? accepted : await delivery.backend.rcpt(recipient);
     if (!isPositive(reply)) return passedOn(reply);
     recipients.add(recipient);
     return accepted;

@@ -31,7 +31,8 @@ export type CommandOf<Kind extends MilterCommand['kind']> = Extract<MilterComman
 export type MilterReply =
   /** `macros`: names of the wanted macros, by the number of the stage. */
   | ({kind: 'negotiate'; macros: [stage: number, names: string][]} & Negotiation)
-  | {kind: 'continue' | 'accept'}
+  /** `discard`: Postfix says that it has taken the mail, and drops it. */
+  | {kind: 'continue' | 'accept' | 'discard'}
   /** `text` begins with an enhanced status code of the same class as `code`, which Postfix requires. */
   | {kind: 'reply'; code: number; text: string}
   | {kind: 'add-header'; name: string; value: string}
@@ -183,6 +184,8 @@ const encodeReply = (reply: MilterReply): Buffer => {
       return frame('c', []);
     case 'accept':
       return frame('a', []);
+    case 'discard':
+      return frame('d', []);
     case 'reply':
       // The peer uses the text as a format string.
       return frame('y', [text(`${reply.code} ${printable(reply.text).replaceAll('%', '%%')}`)]);

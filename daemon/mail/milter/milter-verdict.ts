@@ -45,7 +45,7 @@ export const answerMail = async (
       return {verdict: 'relayed', reply: queuedAs(mail.queueId)};
     };
     try {
-      return await decide({judge: intake.judge, hold, count: intake.count}, mail, {ownership, isAbandoned, relay});
+      return await decide({...intake, hold}, mail, {ownership, isAbandoned, relay});
     } catch (cause) {
       return {verdict: 'deferred', reply: replies.internal, cause};
     }
@@ -74,6 +74,7 @@ const editsFor = async (
 
 const answerOf = ({verdict, reply, judgement}: Decision, edits: MilterReply[]): MilterReply[] => {
   if (!isPositive(reply)) return [{kind: 'reply', ...reply}];
+  if (verdict === 'report') return [{kind: 'discard'}];
   const quarantine: MilterReply[] = verdict === 'held' ? [{kind: 'quarantine', reason: judgement?.reason ?? 'spam'}] : [];
   return [...edits, ...quarantine, {kind: 'accept'}];
 };

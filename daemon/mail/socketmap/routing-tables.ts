@@ -13,6 +13,8 @@ interface Needs {
   /** The route of a domain; undefined when it has none. */
   routeTo(domain: Domain): Route | undefined;
   recipients: RecipientCheck;
+  /** Whether this node reads DMARC reports that are sent to the address. */
+  isForReports(recipient: string): boolean;
   /** The reason why no lookup may be answered: the domains of this node are no longer those of the cluster. */
   standstill(): string | undefined;
 }
@@ -23,7 +25,7 @@ export const tableNames = ['relay_domains', 'transport_maps', 'relay_recipient_m
  * Postfix looks up only whole domains and addresses in socketmaps, never the parent of a domain, so `example.com` does not make
  * Postfix accept `sub.example.com`.
  */
-export const createRoutingTables = ({domains, routeTo, recipients, standstill}: Needs) => {
+export const createRoutingTables = ({domains, routeTo, recipients, isForReports, standstill}: Needs) => {
   /** `key`: a domain or an address. An address has an owner even if it cannot be parsed. */
   const findInbound = (key: string): Domain | undefined => {
     const domain = domains.findByName((key.includes('@') ? owningDomain(key) : canonicalDomain(key)) ?? '');
@@ -53,7 +55,7 @@ export const createRoutingTables = ({domains, routeTo, recipients, standstill}: 
     if (!domain || hasInstruction(key)) return absent;
     const route = routeTo(domain);
     // For an inactive domain, `transportOf` gives the answer.
-    if (!route || !domain.active) return {kind: 'found', value: domain.name};
+    if (!route || !domain.active || isForReports(key)) return {kind: 'found', value: domain.name};
     const {verdict, reason} = await recipients.ask(route, `${address.local}@${address.domain}`);
     if (verdict === 'unclear') return {kind: 'unavailable', reason};
     return verdict === 'known' ? {kind: 'found', value: domain.name} : absent;

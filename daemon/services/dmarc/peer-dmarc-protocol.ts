@@ -3,6 +3,7 @@ import {z} from 'zod';
 import {dmarcReportSchema, dmarcSourceSchema, maxReports, maxSources} from '../../../shared/dmarc-report.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {mailAuthenticationSchema} from '../../../shared/mail-authentication.ts';
+import {reportedSourceSchema} from '../../../shared/reported-source.ts';
 import {relayedActorSchema} from '../quarantine/peer-hold-protocol.ts';
 import type {Batch, NodeCount} from './dmarc-store.ts';
 
@@ -79,11 +80,20 @@ const about = {day, policy_domain: name.toLowerCase()};
 /** Of a report, as in the path of a request. */
 export const reportSubjectSchema = z.object(about);
 
+const digest = z.string().max(50);
+
 /** Questions on behalf of a caller, by their path. */
 export const dmarcRequests = {
   summary: z.strictObject({actor: relayedActorSchema, domain: name, since: day}),
   reports: z.strictObject({actor: relayedActorSchema, limit: z.int().min(1).max(maxReports)}),
   preview: z.strictObject({actor: relayedActorSchema, ...about}),
+  reported: z.strictObject({
+    actor: relayedActorSchema,
+    domain: name,
+    since: day,
+    isVerified: z.boolean(),
+    without: z.array(digest),
+  }),
 };
 
 /** Answers of the node `owner`. */
@@ -96,4 +106,11 @@ export const dmarcAnswersOf = (owner: string) => ({
   }),
   reports: z.object({reports: z.array(z.object({...dmarcReportSchema.shape, node_id: z.literal(owner)})), total: z.int().min(0)}),
   preview: z.array(countSchema.extend({batch: z.string().max(100)})),
+  reported: z.object({
+    digests: z.array(digest),
+    count: z.int().min(0),
+    passed: z.int().min(0),
+    source_count: z.int().min(0),
+    sources: z.array(z.object(reportedSourceSchema.shape).omit({name: true, network: true})).max(maxSources),
+  }),
 });

@@ -22,7 +22,7 @@ import type {
 
 /** A mail has one owner, so recipients with different owners need separate mails. */
 export const isSameOwner = (one: Ownership, other: Ownership): boolean =>
-  one.direction === other.direction && one.domain.id === other.domain.id;
+  one.direction === other.direction && one.domain.id === other.domain.id && one.isForReports === other.isForReports;
 
 type Routing = {kind: 'accept'; ownership: Ownership; route: Route} | {kind: 'refuse'; reply: SmtpReply};
 
@@ -43,6 +43,8 @@ export interface Intake {
 
 interface Needs {
   domains: DomainDirectory;
+  /** Whether this node reads DMARC reports that are sent to the address. */
+  isForReports(recipient: string): boolean;
   scorer: Scorer;
   /** Undefined when no mail is verified. */
   verifier(): MailVerifier | undefined;
@@ -64,7 +66,7 @@ export const createIntake = (needs: Needs): Intake => {
   const {domains, holder} = needs;
 
   const routeOf = (ownership: Ownership): Route | undefined => routeFor(ownership, needs.smarthost());
-  const claim = createClaim(domains);
+  const claim = createClaim(needs);
 
   const scoreOf = async (mail: ReceivedMail): Promise<Score> => {
     try {
@@ -145,8 +147,12 @@ type Claim = {kind: 'owned'; ownership: Ownership} | {kind: 'foreign'; reply: Sm
 /** `recipient` is an address or an SMTP path as received. Even one that cannot be parsed may have an owner. */
 export type MailClaim = (client: Pick<Client, 'isTrusted'>, sender: string, recipient: string) => Claim;
 
+interface ClaimNeeds extends Pick<Needs, 'isForReports'> {
+  domains: {findByName(name: string): Domain | undefined};
+}
+
 export const createClaim =
-  (domains: {findByName(name: string): Domain | undefined}): MailClaim =>
+  ({domains, isForReports}: ClaimNeeds): MailClaim =>
   (client, sender, recipient) => {
     const from = domains.findByName(domainOf(sender) ?? '');
     const mayBeOutbound = client.isTrusted && from !== undefined && from.direction !== 'inbound';
@@ -158,9 +164,15 @@ export const createClaim =
     if (!client.isTrusted && hasInstruction(recipient)) return {kind: 'refused', reply: noSourceRouting};
     if (!parseMailAddress(withoutBrackets(recipient))) return {kind: 'refused', reply: badRecipient};
     if (mayBeOutbound && from.active) return {kind: 'owned', ownership: {direction: 'outbound', domain: from}};
-    if (isInbound && to.active) return {kind: 'owned', ownership: {direction: 'inbound', domain: to}};
+    if (isInbound && to.active) return {kind: 'owned', ownership: inboundTo(to, isForReports(withoutBrackets(recipient)))};
     return {kind: 'refused', reply: inactive};
   };
+
+const inboundTo = (domain: Domain, isForReports: boolean): Ownership => ({
+  direction: 'inbound',
+  domain,
+  ...(isForReports && {isForReports}),
+});
 
 const relayingDenied: SmtpReply = {code: 550, text: '5.7.1 Relaying denied'};
 const noSourceRouting: SmtpReply = {code: 550, text: '5.1.3 Routing in the local part of an address is not allowed'};

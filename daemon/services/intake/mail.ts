@@ -75,6 +75,8 @@ export interface Score {
 export interface Ownership {
   direction: MailDirection;
   domain: Domain;
+  /** Mail to an address at which this node reads DMARC reports: no backend has to know it. */
+  isForReports?: true;
 }
 
 export interface Judgement extends Score {

@@ -1,6 +1,6 @@
 // Tables of a cluster in PostgreSQL.
 import type pg from 'pg';
-import {dmarcTables} from '../sql/dmarc-tables.ts';
+import {dmarcTables, receivedTables} from '../sql/dmarc-tables.ts';
 
 interface Migration {
   name: string;
@@ -110,6 +110,7 @@ const all: readonly Migration[] = [
     sql: `ALTER TABLE held_mail ADD COLUMN authentication ${text}; ALTER TABLE mail_filter ADD COLUMN authenticated boolean;`,
   },
   {name: '0003_dmarc', sql: dmarcTables(text).join(';\n')},
+  {name: '0004_received_reports', sql: receivedTables(text).join(';\n')},
 ];
 
 const table = 'schema_migration';

@@ -24,3 +24,18 @@ export const dmarcTables = (text: string): string[] => [
   `CREATE TABLE dmarc_refusal (address ${text} NOT NULL, policy_domain ${text} NOT NULL, at ${text} NOT NULL, PRIMARY KEY (address, policy_domain))`,
   "CREATE INDEX dmarc_report_due ON dmarc_report (holder, next_at) WHERE state = 'waiting'",
 ];
+
+/** Tables of the reports that were received. */
+export const receivedTables = (text: string): string[] => [
+  `CREATE TABLE dmarc_received (
+    digest ${text} PRIMARY KEY, domain ${text} NOT NULL, day ${text} NOT NULL, reporter ${text} NOT NULL, is_verified boolean NOT NULL,
+    organisation ${text} NOT NULL, report_id ${text} NOT NULL, policy_domain ${text} NOT NULL, received_at ${text} NOT NULL,
+    source_count bigint NOT NULL
+  )`,
+  'CREATE INDEX dmarc_received_by_day ON dmarc_received (domain, day)',
+  'CREATE INDEX dmarc_received_by_time ON dmarc_received (domain, received_at)',
+  `CREATE TABLE dmarc_received_source (
+    digest ${text} NOT NULL, source_ip ${text} NOT NULL, count bigint NOT NULL, passed bigint NOT NULL, spf_passed bigint NOT NULL,
+    spf_aligned bigint NOT NULL, dkim_passed bigint NOT NULL, dkim_aligned bigint NOT NULL, PRIMARY KEY (digest, source_ip)
+  )`,
+];

@@ -1,5 +1,6 @@
 // Hold store: the state changes of held mail, and the totals that change with them.
-import type {HoldStore, PostfixRows} from '../../services/ports.ts';
+import type {HoldStore} from '../../services/ports.ts';
+import type {PostfixRows} from '../../services/quarantine/postfix-rows.ts';
 import {claimedStates, isHeld, type NewHeldMail, unjudgedSymbols} from '../../services/quarantine/stored-mail.ts';
 import {type Db, type Dialect, insertOwn, query} from './db.ts';
 import {

@@ -8,6 +8,7 @@ import {dmarcStore} from './dmarc-store.ts';
 import {holdStore, postfixRows} from './hold-store.ts';
 import {keyUseStore, sequenceStore, stateStore} from './local-state.ts';
 import {outboxStore} from './outbox.ts';
+import {receivedStore} from './received-store.ts';
 import {trustStore} from './trust.ts';
 
 /** For reading and writing. The types of the store give only transactions the writes. */
@@ -20,6 +21,7 @@ export const portsOn = (db: Db): RecordTransaction & Pick<Store, 'audit'> => ({
   keyUses: keyUseStore(db),
   state: stateStore(db),
   dmarc: dmarcStore(db),
+  received: receivedStore(db),
   records: recordStore(db),
   sequences: sequenceStore(db),
   outbox: outboxStore(db),

@@ -1,5 +1,5 @@
 import type {Knex} from 'knex';
-import {dmarcTables} from '../sql/dmarc-tables.ts';
+import {dmarcTables, receivedTables} from '../sql/dmarc-tables.ts';
 import {addListIndexes, indexTrigrams} from './list-migration.ts';
 
 interface Migration {
@@ -19,6 +19,7 @@ const all: Migration[] = [
   {name: '0008_trigrams', up: indexTrigrams},
   {name: '0009_authentication', up: authentication},
   {name: '0010_dmarc', up: dmarc},
+  {name: '0011_received_reports', up: receivedReports},
 ];
 
 export const migrations: Knex.MigrationSource<Migration> = {
@@ -237,4 +238,8 @@ async function authentication(db: Knex): Promise<void> {
 
 async function dmarc(db: Knex): Promise<void> {
   for (const sql of dmarcTables('text')) await db.raw(sql);
+}
+
+async function receivedReports(db: Knex): Promise<void> {
+  for (const sql of receivedTables('text')) await db.raw(sql);
 }

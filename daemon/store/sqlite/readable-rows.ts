@@ -22,10 +22,12 @@ const tables = [
   'dmarc_count',
   'dmarc_report',
   'dmarc_refusal',
+  'dmarc_received',
+  'dmarc_received_source',
 ] as const;
 
 /** Of these, the tables that databases of earlier versions do not have. */
-const added: readonly string[] = ['dmarc_count', 'dmarc_report', 'dmarc_refusal'];
+const added: readonly string[] = tables.filter(table => table.startsWith('dmarc_'));
 
 export interface ReadableRows {
   /** Number of copied rows, by table. */

@@ -45,6 +45,7 @@ const askAll = async ({keys, domains, quarantine, cluster, ...client}: Client): 
   await cluster.removeNode('mx1', {force: true, revokeKeys: true});
   await client.audit.list({});
   await client.dmarc.summary({domain: 'example.com'});
+  await client.dmarc.sources({domain: 'example.com', verified: true});
   await client.dmarc.reports({});
   await client.dmarc.preview('2026-03-01', 'bank.test');
   await client.openapi(true);

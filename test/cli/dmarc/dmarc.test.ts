@@ -1,5 +1,5 @@
 import test from 'ava';
-import {dmarcReport, dmarcSummary} from '../../helpers/cli/sample-answers.ts';
+import {dmarcReport, dmarcSummary, reportedSources} from '../../helpers/cli/sample-answers.ts';
 import {startApi} from '../../helpers/cli/scripted-api.ts';
 
 test('the summary lists sources with the part that is authenticated, and says how much mail there was', async t => {
@@ -43,4 +43,37 @@ test('a report is printed as it would be, and nothing without --dry-run', async 
   t.regex(without.stderr, /--dry-run/);
   t.is(wrong.code, 2);
   t.regex(wrong.stderr, /Must be a day such as 2026-03-01/);
+});
+
+test('sources are listed with who says so, and what cannot be verified is marked', async t => {
+  const api = await startApi(t, {'GET /dmarc/sources': {data: reportedSources, headers: {'x-unreachable-nodes': 'mx2'}}});
+
+  const {code, stdout, stderr} = await api.mfctl(['dmarc', 'sources', 'example.com', '--since', '2026-02-01', '--verified']);
+
+  t.is(code, 0, stderr);
+  t.regex(stdout, /^SOURCE +NAME +NETWORK +MAILS +PASS +SPF +SPF ALIGNED +DKIM +DKIM ALIGNED +REPORTED BY\n/);
+  t.regex(
+    stdout,
+    /^192\.0\.2\.5 +mx1\.example\.com +192\.0\.2\.0\/24 +970 +100 % +100 % +100 % +92 % +92 % +google\.example, mail\.example \(not verified\)$/m,
+  );
+  t.regex(stdout, /^2001:db8::7 +- +\S+ +30 +0 % +100 % +0 % +0 % +0 % +google\.example$/m);
+  t.regex(stderr, /1,000 mails since 2026-02-01 in 28 reports, 970 pass DMARC/);
+  t.regex(stderr, /mx2/);
+  const [request] = api.requests;
+  t.deepEqual(Object.fromEntries(request?.query ?? []), {
+    domain: 'example.com',
+    since: '2026-02-01T00:00:00.000Z',
+    verified: 'true',
+  });
+});
+
+test('what names and reporters say of themselves reaches no terminal as it is', async t => {
+  const [source] = reportedSources.sources;
+  const evil = {...source, name: '\u001b]0;x\u0007evil', reporters: [{reporter: '\u001b[31mred', verified: false, count: 1}]};
+  const api = await startApi(t, {'GET /dmarc/sources': {data: {...reportedSources, sources: [evil]}}});
+
+  const {stdout} = await api.mfctl(['dmarc', 'sources', 'example.com']);
+
+  t.false(stdout.includes('\u001b'));
+  t.regex(stdout, /evil/);
 });

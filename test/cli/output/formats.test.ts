@@ -16,6 +16,7 @@ import {
   summarySchema,
 } from '../../../shared/held-mail.ts';
 import {mailFilterSchema} from '../../../shared/mail-filter.ts';
+import {reportedSourceSchema} from '../../../shared/reported-source.ts';
 import {commandWords, helpOf} from '../../helpers/cli/command-tree.ts';
 import {auditEntry, createdKey, dkimKey, drift, filter, status, summary, token} from '../../helpers/cli/sample-answers.ts';
 import {domain, key, mail, outcome} from '../../helpers/cli/sample-records.ts';
@@ -311,6 +312,7 @@ test('the fields of a record are those that the API sends, in its order', async 
     [['cluster', 'drift'], driftRecordSchema, clusterDriftSchema],
     [['audit'], auditEntrySchema],
     [['dmarc', 'summary'], dmarcSourceSchema],
+    [['dmarc', 'sources'], reportedSourceSchema],
     [['dmarc', 'reports'], dmarcReportSchema],
   ];
 

@@ -1,4 +1,5 @@
 // Answers of the API, beside the records in sample-records.ts: one of every kind that a command prints.
+
 import type {CreatedApiKey, Me} from '../../../shared/api-key.ts';
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
 import type {ClusterDrift} from '../../../shared/cluster-drift.ts';
@@ -7,6 +8,7 @@ import type {DkimKey} from '../../../shared/dkim-key.ts';
 import type {DmarcReport, DmarcSummary} from '../../../shared/dmarc-report.ts';
 import type {Summary} from '../../../shared/held-mail.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
+import type {ReportedSources} from '../../../shared/reported-source.ts';
 import {domain, hostile, key, mail, peer as peerOf} from './sample-records.ts';
 
 const at = key.created_at;
@@ -33,6 +35,30 @@ export const dmarcSummary: DmarcSummary = {
   sources: [
     {source_ip: '192.0.2.5', count: 1200, spf_aligned: 1200, dkim_aligned: 900, passed: 1200, held: 0, rejected: 0},
     {source_ip: '2001:db8::7', count: 50, spf_aligned: 0, dkim_aligned: 0, passed: 0, held: 40, rejected: 3},
+  ],
+};
+
+export const reportedSources: ReportedSources = {
+  domain: 'example.com',
+  since: '2026-02-01',
+  report_count: 28,
+  count: 1000,
+  passed: 970,
+  source_count: 2,
+  sources: [
+    {
+      ...{source_ip: '192.0.2.5', name: 'mx1.example.com', network: '192.0.2.0/24', count: 970, passed: 970},
+      ...{spf_passed: 970, spf_aligned: 970, dkim_passed: 900, dkim_aligned: 900},
+      reporters: [
+        {reporter: 'google.example', verified: true, count: 800},
+        {reporter: 'mail.example', verified: false, count: 170},
+      ],
+    },
+    {
+      ...{source_ip: '2001:db8::7', name: null, network: '2001:db8:0:0::/64', count: 30, passed: 0},
+      ...{spf_passed: 30, spf_aligned: 0, dkim_passed: 0, dkim_aligned: 0},
+      reporters: [{reporter: 'google.example', verified: true, count: 30}],
+    },
   ],
 };
 

@@ -90,7 +90,12 @@ testWithPostgres('while the store cannot be reached a mail gets 451 4.3.0, and i
     throw new Fault('unavailable', 'the store cannot be reached');
   };
   const mail = {...receivedMail(), queueId: id};
-  const intake = {judge: async () => judgement, hold: node.holder.hold, count: () => {}};
+  const intake = {
+    judge: async () => judgement,
+    hold: node.holder.hold,
+    count: () => {},
+    takeReport: async () => t.fail() as never,
+  };
   const context = {ownership, isAbandoned: () => false, relay: async () => t.fail()};
 
   const away = await decide(intake, mail, context as never);

@@ -1,8 +1,11 @@
+import {buffer} from 'node:stream/consumers';
 import test, {type ExecutionContext} from 'ava';
+import PostalMime from 'postal-mime';
 import {createDnsAnswers} from '../../../../daemon/mail/authentication/dns-answers.ts';
 import {reportMail} from '../../../../daemon/mail/report/report-mail.ts';
 import {createReportTransport} from '../../../../daemon/mail/report/report-transport.ts';
-import type {Deliver, Route} from '../../../../daemon/services/intake/mail.ts';
+import type {ReportSender} from '../../../../daemon/services/dmarc/report-inbox.ts';
+import type {Deliver, MailContent, Route} from '../../../../daemon/services/intake/mail.ts';
 import {startDnsZone, type Zone} from '../../../helpers/dns-zone.ts';
 import {reportXml} from '../../../helpers/report-mail.ts';
 
@@ -47,15 +50,26 @@ const start = async (t: ExecutionContext, {smarthost}: {smarthost?: Route} = {})
       },
     ];
   };
+  const kept: ReportSender[] = [];
+  const inbox = {
+    isForReports: (address: string) => address === 'read@here.test',
+    async take(content: MailContent, from: ReportSender) {
+      kept.push(from);
+      const {subject} = await PostalMime.parse(await buffer(content.open()));
+      t.regex(subject ?? '', /^Report Domain: bank\.test/);
+      return kept.length > 1 ? 'too many reports' : undefined;
+    },
+  };
   const transport = createReportTransport({
     from: 'dmarc@example.org',
     newLookup: answers.forMail,
     deliver,
+    inbox,
     routeTo: domain => (domain === 'here.test' ? {servers: [backend]} : smarthost),
     signFor: () => undefined,
     withinMs: 300,
   });
-  return {transport, routes, send: async (address: string) => transport.deliver(report as never, address, '<feedback/>')};
+  return {transport, routes, kept, send: async (address: string) => transport.deliver(report as never, address, '<feedback/>')};
 };
 
 test('addresses of the same organisation get reports, and others only when their domain says so', async t => {
@@ -115,4 +129,16 @@ test('the mail of a report is the same each time, and has the form of RFC 9990',
   t.true(unfolded.includes('Auto-Submitted: auto-generated'));
   t.regex(unfolded, /filename="?example\.org!bank\.test!1772323200!1772409599!0a1b2c3d\.xml\.gz/);
   t.is(reportXml(bytes), '<feedback/>\n');
+});
+
+test('a report to an address at which this cluster reads them goes to no server', async t => {
+  const {send, routes, kept} = await start(t);
+
+  const first = await send('read@here.test');
+  const second = await send('read@here.test');
+
+  t.deepEqual(first, {state: 'sent', detail: 'read by this cluster'});
+  t.deepEqual(second, {state: 'refused', detail: 'too many reports'});
+  t.deepEqual(kept[0], {domain: 'example.org', isVerified: true});
+  t.deepEqual(routes, []);
 });

@@ -35,6 +35,7 @@ const create = ({verdict = 'known', isRemoved = false}: {verdict?: RecipientAnsw
         return {verdict, reason: '451 4.4.1 No mail server of this domain can be reached'};
       },
     },
+    isForReports: address => address === 'dmarc@example.com',
     standstill: () => (isRemoved ? 'this node was removed' : undefined),
   });
   return {...tables, asked};
@@ -86,6 +87,13 @@ test('a recipient is there when the server says so, and nothing is known while i
   t.deepEqual(await create().lookUp('relay_recipient_maps', 'Ben@EXAMPLE.com'), found('example.com'));
   t.deepEqual(await create({verdict: 'unknown'}).lookUp('relay_recipient_maps', 'ben@example.com'), absent);
   t.like(await create({verdict: 'unclear'}).lookUp('relay_recipient_maps', 'ben@example.com'), {kind: 'unavailable'});
+});
+
+test('an address for reports is a recipient that no server has to know', async t => {
+  const tables = create({verdict: 'unknown'});
+
+  t.deepEqual(await tables.lookUp('relay_recipient_maps', 'dmarc@example.com'), found('example.com'));
+  t.deepEqual(tables.asked, []);
 });
 
 test('no server is asked about what is no address of ours', async t => {

@@ -7,6 +7,7 @@ const openIntake = (needs: Partial<Parameters<typeof createIntake>[0]>) =>
     scorer: {} as never,
     verifier: () => undefined,
     weigh: () => [],
+    isForReports: () => false,
     holder: {} as never,
     smarthost: () => undefined,
     hasSpace: () => true,

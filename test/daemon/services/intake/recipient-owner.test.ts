@@ -12,6 +12,7 @@ const tables = createRoutingTables({
   domains: {findByName: name => (name === 'one.test' ? ({name, active: true} as Domain) : undefined)},
   routeTo: () => ({servers: [{host: '192.0.2.1', port: 25}]}),
   recipients: {ask: async () => ({verdict: 'known', reason: ''})},
+  isForReports: () => false,
   standstill: () => undefined,
 });
 

@@ -1,0 +1,93 @@
+// Command `dmarc sources`: who sends mail as a domain here, as the reports of others say.
+import type {Command} from 'commander';
+import type {ReportedSource} from '../../shared/reported-source.ts';
+import {pastMoment} from '../command-line/moment.ts';
+import {countText, percentText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import {warnOfPartialList} from '../output/print-all.ts';
+import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
+import type {Listed} from '../output/table.ts';
+import type {Session} from '../session.ts';
+
+type Count = Exclude<keyof ReportedSource, 'source_ip' | 'name' | 'network' | 'reporters' | 'count'>;
+
+const part = (title: string, name: Count, more: Partial<Column<ReportedSource>> = {}): Column<ReportedSource> => ({
+  title,
+  cell: source => percentText(source[name], source.count),
+  align: 'right',
+  ...more,
+});
+
+const columns: Column<ReportedSource>[] = [
+  {title: 'SOURCE', cell: source => source.source_ip},
+  {title: 'NAME', cell: source => source.name ?? '-', isFlexible: true},
+  {title: 'NETWORK', cell: source => source.network, dropRank: 1},
+  {title: 'MAILS', cell: source => source.count, align: 'right'},
+  part('PASS', 'passed', {tone: source => (source.passed < source.count ? 'warn' : undefined)}),
+  part('SPF', 'spf_passed', {dropRank: 2}),
+  part('SPF ALIGNED', 'spf_aligned', {dropRank: 3}),
+  part('DKIM', 'dkim_passed', {dropRank: 2}),
+  part('DKIM ALIGNED', 'dkim_aligned', {dropRank: 3}),
+  {title: 'REPORTED BY', cell: source => reportersText(source), isFlexible: true, dropRank: 4},
+];
+
+/** `google.com, mail.example (not verified)` */
+const reportersText = ({reporters}: ReportedSource): string =>
+  reporters.map(({reporter, verified}) => (verified ? reporter : `${reporter} (not verified)`)).join(', ');
+
+const sources: Listed<ReportedSource> = {
+  fields: [
+    ...[
+      'source_ip',
+      'name',
+      'network',
+      'count',
+      'passed',
+      'spf_passed',
+      'spf_aligned',
+      'dkim_passed',
+      'dkim_aligned',
+      'reporters',
+    ],
+  ],
+  nameOf: ({source_ip}) => source_ip,
+  columns,
+  none: 'nothing was reported',
+};
+
+interface Flags extends SortFlag {
+  since?: string;
+  verified?: true;
+}
+
+export const addSourcesCommand = (dmarc: Command, session: Session): void => {
+  session
+    .prints(addSortOption(dmarc.command('sources')), sources)
+    .description('list who sends mail as a domain, as reports sent to dmarc.receive_at say')
+    .argument('<domain>', 'a domain of the cluster')
+    .option('--since <time>', 'since the day of this time: 2026-03-01, or 7d before now (default: 30d)', pastMoment)
+    .option('--verified', 'only reports whose sender SPF or DKIM verifies')
+    .addHelpText('after', help)
+    .action(async (domain: string, {since, verified, sort}: Flags) => {
+      const client = await session.client();
+      const answer = await client.dmarc.sources({domain, since, verified});
+      const {data} = answer;
+      const printer = session.printer();
+      printer.list(createSorter(sources, {sort})(data.sources), sources);
+      if (data.sources.length < data.source_count)
+        printer.note(`${countText(data.sources.length)} of ${countText(data.source_count)} sources`);
+      if (data.count > 0)
+        printer.note(
+          `${countText(data.count)} mails since ${data.since} in ${countText(data.report_count)} reports, ${countText(data.passed)} pass DMARC`,
+        );
+      warnOfPartialList(session, answer);
+    });
+};
+
+const help = `
+SPF and DKIM say how much of the mail passes, for whatever domain. ALIGNED says how much
+passes for the domain in From; PASS is what one of the two authenticates so.
+All of this is what the senders of the reports claim.
+
+Example:
+  mfctl dmarc sources example.com --since 7d`;

@@ -1,0 +1,13 @@
+// The thread that reads one report.
+import {parentPort, workerData} from 'node:worker_threads';
+import {unpackReport} from './report-attachment.ts';
+import {parseReport} from './report-parser.ts';
+import type {Answer} from './report-thread.ts';
+
+const answer = (message: Answer): void => parentPort?.postMessage(message);
+
+try {
+  answer(await parseReport(await unpackReport(workerData as Uint8Array)));
+} catch (error) {
+  answer({unreadable: error instanceof Error ? error.message : String(error)});
+}

@@ -1,0 +1,40 @@
+// Reading of reports in a thread of its own: whoever knows the address may send archives that unpack to anything, and the thread has a
+// limit for its memory and its time, which the node itself cannot have.
+import {buffer} from 'node:stream/consumers';
+import {Worker} from 'node:worker_threads';
+import type {ReadReport, ReceivedReport, Unreadable} from '../../services/dmarc/received-report.ts';
+
+/** Packed reports of the highest size are a third larger in a mail. */
+const maxMailBytes = 16 * 1024 * 1024;
+/** A report of 100 MiB takes some seconds. */
+const maxMs = 30_000;
+const maxMemoryMb = 150;
+
+export type Answer = ReceivedReport | Unreadable;
+
+/** Starts the thread, the module `file`, for each report; one at a time. */
+export const createReportThread = (file: URL, {withinMs = maxMs} = {}): ReadReport => {
+  let last: Promise<unknown> = Promise.resolve();
+
+  const read = async (bytes: Buffer): Promise<Answer> => {
+    const worker = new Worker(file, {workerData: bytes, resourceLimits: {maxOldGenerationSizeMb: maxMemoryMb}});
+    const timer = setTimeout(() => void worker.terminate(), withinMs);
+    try {
+      return await new Promise<Answer>(resolve => {
+        worker.once('message', resolve);
+        worker.once('error', error => resolve({unreadable: error.message}));
+        worker.once('exit', () => resolve({unreadable: 'it took too long to read'}));
+      });
+    } finally {
+      clearTimeout(timer);
+      await worker.terminate();
+    }
+  };
+
+  return async content => {
+    if (content.sizeBytes > maxMailBytes) return {unreadable: `the mail is larger than ${maxMailBytes} bytes`};
+    const turn = last.then(async () => read(await buffer(content.open())));
+    last = turn.catch(() => undefined);
+    return turn;
+  };
+};

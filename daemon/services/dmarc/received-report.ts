@@ -1,0 +1,37 @@
+// Aggregate report that somebody else has sent about domains here (RFC 9990, RFC 7489 section 7.2). All of it is a claim by its sender.
+import type {MailContent} from '../intake/mail.ts';
+
+/** What a report says of the mails from one address with one domain in From. */
+export interface ReportedSource {
+  /** The domain in From, canonical. */
+  header_from: string;
+  /** Canonical. */
+  source_ip: string;
+  count: number;
+  /** Mails that pass DMARC: by SPF, by DKIM or by both. */
+  passed: number;
+  /** Mails for which SPF passes, for whatever domain. */
+  spf_passed: number;
+  /** Mails for which SPF passes for the domain in From. */
+  spf_aligned: number;
+  dkim_passed: number;
+  dkim_aligned: number;
+}
+
+export interface ReceivedReport {
+  organisation: string;
+  report_id: string;
+  policy_domain: string;
+  /** First and last second that it is about, since the epoch. */
+  begin: number;
+  end: number;
+  sources: ReportedSource[];
+}
+
+/** Why a mail is no report that can be read, in words for the log. */
+export interface Unreadable {
+  unreadable: string;
+}
+
+/** Reads the report in a mail. Rejects only when the mail itself cannot be read. */
+export type ReadReport = (content: MailContent) => Promise<ReceivedReport | Unreadable>;

@@ -1,0 +1,71 @@
+// Port to the reports that were received. A store of one node has those that came to that node.
+import type {ReportedSource as Shown} from '../../../shared/reported-source.ts';
+
+/** What one report says of one domain here. */
+export interface StoredReceived {
+  /** Equal for the same report, however often it is received. */
+  digest: string;
+  domain: string;
+  /** The UTC day that it begins on. */
+  day: string;
+  /** The domain that it came from. */
+  reporter: string;
+  is_verified: boolean;
+  organisation: string;
+  report_id: string;
+  policy_domain: string;
+  received_at: string;
+  source_count: number;
+}
+
+export interface StoredSource {
+  /** That of the report. */
+  digest: string;
+  source_ip: string;
+  count: number;
+  passed: number;
+  spf_passed: number;
+  spf_aligned: number;
+  dkim_passed: number;
+  dkim_aligned: number;
+}
+
+/** What one reporter has sent about one domain. */
+export interface ReportUse {
+  reporter: string;
+  is_verified: boolean;
+  reports: number;
+  sources: number;
+}
+
+export interface ReportedChoice {
+  domain: string;
+  /** The first UTC day. */
+  since: string;
+  /** Only reports whose sender was verified. */
+  isVerified: boolean;
+  /** Digests of reports that another node has counted. */
+  without: readonly string[];
+}
+
+/** The sums of the reports that were chosen, and the sources with the most mails. */
+export interface Reported {
+  digests: string[];
+  count: number;
+  passed: number;
+  source_count: number;
+  sources: Omit<Shown, 'name' | 'network'>[];
+}
+
+export interface ReceivedReads {
+  /** By reporter, of reports that were received since then. */
+  usage(domain: string, since: string): Promise<ReportUse[]>;
+  reported(choice: ReportedChoice): Promise<Reported>;
+}
+
+export interface ReceivedStore extends ReceivedReads {
+  /** Adds what a report says of one domain; does nothing when it is there already. */
+  insert(report: StoredReceived, sources: readonly StoredSource[]): Promise<void>;
+  /** Deletes what is about days before `day`. */
+  forget(day: string): Promise<void>;
+}

@@ -1,0 +1,147 @@
+// Mail with aggregate reports about domains here: it is read, and does not go to a mailbox.
+import {createHash} from 'node:crypto';
+import {comparableAddress} from '../../../shared/mail-address.ts';
+import type {DomainDirectory} from '../domains/domain-directory.ts';
+import type {MailContent} from '../intake/mail.ts';
+import type {Store} from '../ports.ts';
+import type {ReadReport, ReceivedReport, ReportedSource} from './received-report.ts';
+import type {ReportUse, StoredReceived, StoredSource} from './received-store.ts';
+
+/** Who a report is from: a claim, unless SPF or DKIM shows it. */
+export interface ReportSender {
+  domain: string;
+  isVerified: boolean;
+}
+
+export interface ReportInbox {
+  /** Whether reports are read that are sent to this address. */
+  isForReports(recipient: string): boolean;
+  /** Undefined once the report is on stable storage; else why the mail is none that can be read here, in words for a log. */
+  take(content: MailContent, from: ReportSender): Promise<string | undefined>;
+}
+
+interface Needs {
+  addresses: readonly string[];
+  store: Pick<Store, 'transaction'>;
+  domains: Pick<DomainDirectory, 'findByName'>;
+  read: ReadReport;
+  keepDays: number;
+  now: () => number;
+}
+
+const dayMs = 86_400_000;
+const maxRangeMs = 31 * dayMs;
+/**
+ * In 24 hours, about one domain. A receiver sends one report a day, some send one an hour. All senders that are not verified count as
+ * one, as they have as many names as they like.
+ */
+const maxOfReporter = {reports: 50, sources: 200_000};
+const maxOfDomain = {reports: 1000, sources: 500_000};
+
+export const createReportInbox = ({addresses, store, domains, read, keepDays, now}: Needs): ReportInbox => {
+  const known = new Set(addresses.map(comparableAddress));
+
+  const dayOf = ({begin, end}: ReceivedReport): string | undefined => {
+    const [first, last] = [begin * 1000, end * 1000];
+    const isPossible = last >= first && last - first <= maxRangeMs && last <= now() + dayMs && first > now() - keepDays * dayMs;
+    return isPossible ? new Date(first).toISOString().slice(0, 10) : undefined;
+  };
+
+  return {
+    isForReports: recipient => known.has(comparableAddress(recipient)),
+
+    async take(content, from) {
+      const report = await read(content);
+      if ('unreadable' in report) return report.unreadable;
+      const day = dayOf(report);
+      if (day === undefined) return 'its dates are wrong, or long ago';
+      const parts = byDomain(report.sources, name => domains.findByName(name)?.name);
+      if (parts.size === 0) return `it is about no domain here, but about ${report.policy_domain}`;
+      const since = new Date(now() - dayMs).toISOString();
+      return store.transaction(async tx => {
+        for (const [domain, sources] of parts) {
+          const problem = excess(await tx.received.usage(domain, since), from, sources.length);
+          if (problem !== undefined) return `${problem} ${domain}`;
+        }
+        for (const [domain, sources] of parts) {
+          const {organisation, report_id, policy_domain} = report;
+          const fields = {
+            domain,
+            day,
+            reporter: from.domain,
+            is_verified: from.isVerified,
+            organisation,
+            report_id,
+            policy_domain,
+          };
+          const digest = digestOf(fields);
+          await tx.received.insert(
+            {digest, ...fields, received_at: new Date(now()).toISOString(), source_count: sources.length},
+            sources.map(({header_from: _name, ...source}) => ({digest, ...source}) satisfies StoredSource),
+          );
+        }
+        return undefined;
+      });
+    },
+  };
+};
+
+/** Each source belongs to the domain here that its domain in From is, or is below; the others are none of our business. */
+const byDomain = (
+  sources: readonly ReportedSource[],
+  find: (name: string) => string | undefined,
+): Map<string, ReportedSource[]> => {
+  const owners = new Map<string, string | undefined>();
+  const ownerOf = (name: string): string | undefined => {
+    if (!owners.has(name)) owners.set(name, withParents(name).map(find).find(Boolean));
+    return owners.get(name);
+  };
+  const parts = new Map<string, Map<string, ReportedSource>>();
+  for (const source of sources) {
+    const owner = ownerOf(source.header_from);
+    if (owner === undefined) continue;
+    const part = parts.get(owner) ?? new Map<string, ReportedSource>();
+    parts.set(owner, part);
+    const same = part.get(source.source_ip);
+    part.set(source.source_ip, same ? sumOf(same, source) : source);
+  }
+  return new Map([...parts].map(([owner, part]) => [owner, [...part.values()]]));
+};
+
+const withParents = (name: string): string[] => {
+  const labels = name.split('.');
+  return labels.map((_, at) => labels.slice(at).join('.'));
+};
+
+const sumOf = (one: ReportedSource, other: ReportedSource): ReportedSource => ({
+  ...one,
+  count: one.count + other.count,
+  passed: one.passed + other.passed,
+  spf_passed: one.spf_passed + other.spf_passed,
+  spf_aligned: one.spf_aligned + other.spf_aligned,
+  dkim_passed: one.dkim_passed + other.dkim_passed,
+  dkim_aligned: one.dkim_aligned + other.dkim_aligned,
+});
+
+/** Why one more report of this many sources is too much, if it is. */
+const excess = (uses: readonly ReportUse[], {domain, isVerified}: ReportSender, sources: number): string | undefined => {
+  const isOwn = (use: ReportUse) => (isVerified ? use.is_verified && use.reporter === domain : !use.is_verified);
+  const exceeds = (some: readonly ReportUse[], limit: typeof maxOfDomain) =>
+    some.reduce((sum, use) => sum + use.reports, 1) > limit.reports ||
+    some.reduce((sum, use) => sum + use.sources, sources) > limit.sources;
+  if (exceeds(uses.filter(isOwn), maxOfReporter)) return 'its sender has sent too many reports today about';
+  return exceeds(uses, maxOfDomain) ? 'too many reports came today about' : undefined;
+};
+
+const digestOf = ({
+  domain,
+  day,
+  reporter,
+  is_verified,
+  report_id,
+  policy_domain,
+}: Omit<StoredReceived, 'digest' | 'received_at' | 'source_count'>) =>
+  createHash('sha256')
+    .update(JSON.stringify([domain, day, reporter, is_verified, report_id, policy_domain]))
+    .digest('base64url')
+    .slice(0, 16);

@@ -1,0 +1,135 @@
+import {Readable} from 'node:stream';
+import test from 'ava';
+import {parseReport} from '../../../../daemon/mail/report/report-parser.ts';
+import {receivedXml, yesterday} from '../../../helpers/received-report.ts';
+
+/** In small pieces, which may end anywhere. */
+const parse = async (xml: string) => {
+  const bytes = Buffer.from(xml);
+  const pieces = Array.from({length: Math.ceil(bytes.length / 97)}, (_, n) => bytes.subarray(n * 97, (n + 1) * 97));
+  return parseReport(Readable.from(pieces));
+};
+
+test('a report in the form of RFC 7489 is summed up by address and domain in From', async t => {
+  const report = await parse(
+    receivedXml({
+      rows: [
+        {ip: '192.0.2.1', count: 3},
+        {ip: '192.0.2.1', count: 2, spf: 'fail', spfResult: 'pass'},
+        {ip: '192.0.2.1', count: 1, from: 'News.Example.com', dkim: 'fail'},
+        {ip: '2001:DB8:0:0::1', count: 4, spf: 'fail', dkim: 'fail', dkimResult: 'neutral'},
+      ],
+    }),
+  );
+
+  t.deepEqual(report, {
+    organisation: 'Receiver',
+    report_id: '1',
+    policy_domain: 'example.com',
+    begin: yesterday,
+    end: yesterday + 86_399,
+    sources: [
+      {
+        ...{header_from: 'example.com', source_ip: '192.0.2.1', count: 5, passed: 5},
+        ...{spf_passed: 5, spf_aligned: 3, dkim_passed: 5, dkim_aligned: 5},
+      },
+      {
+        ...{header_from: 'news.example.com', source_ip: '192.0.2.1', count: 1, passed: 1},
+        ...{spf_passed: 1, spf_aligned: 1, dkim_passed: 0, dkim_aligned: 0},
+      },
+      {
+        ...{header_from: 'example.com', source_ip: '2001:db8::1', count: 4, passed: 0},
+        ...{spf_passed: 0, spf_aligned: 0, dkim_passed: 0, dkim_aligned: 0},
+      },
+    ],
+  });
+});
+
+/** Made by hand after the elements of RFC 9990: a namespace with a prefix, extensions, several results, reasons. */
+const newForm = `<?xml version="1.0"?>
+<!-- a comment -->
+<d:feedback xmlns:d="urn:ietf:params:xml:ns:dmarc-2.0" xmlns:x="urn:example">
+ <d:version>1.0</d:version>
+ <d:report_metadata><d:org_name><![CDATA[Mail & Sons]]></d:org_name><d:email>r@mail.test</d:email>
+  <d:extra_contact_info>https://mail.test</d:extra_contact_info><d:report_id> 3v98abbp8ya9n3va8yr8oa3ya </d:report_id>
+  <d:date_range><d:begin>${yesterday}</d:begin><d:end>${yesterday + 86_399}</d:end></d:date_range>
+  <d:generator>Example DMARC Aggregate Reporter v1.2</d:generator></d:report_metadata>
+ <d:policy_published><d:domain>example.com</d:domain><d:p>quarantine</d:p><d:np>none</d:np><d:testing>n</d:testing>
+  <d:discovery_method>treewalk</d:discovery_method></d:policy_published>
+ <d:extension><x:p>feedback</x:p></d:extension>
+ <d:record>
+  <d:row><d:source_ip>192.0.2.123</d:source_ip><d:count>123</d:count>
+   <d:policy_evaluated><d:disposition>pass</d:disposition><d:dkim>pass</d:dkim><d:spf>fail</d:spf>
+    <d:reason><d:type>local_policy</d:type><d:comment>arc=pass</d:comment></d:reason></d:policy_evaluated></d:row>
+  <d:identifiers><d:envelope_from>example.com</d:envelope_from><d:header_from>example.com</d:header_from></d:identifiers>
+  <d:auth_results>
+   <d:dkim><d:domain>list.test</d:domain><d:selector>a</d:selector><d:result>fail</d:result></d:dkim>
+   <d:dkim><d:domain>example.com</d:domain><d:selector>b</d:selector><d:result>pass</d:result><d:human_result>fine</d:human_result></d:dkim>
+   <d:spf><d:domain>list.test</d:domain><d:scope>mfrom</d:scope><d:result>pass</d:result></d:spf></d:auth_results>
+ </d:record>
+</d:feedback>`;
+
+test('a report in the form of RFC 9990 is read, whatever it has beside what is needed', async t => {
+  const {organisation, report_id, sources} = await parse(newForm);
+
+  t.deepEqual([organisation, report_id], ['Mail & Sons', '3v98abbp8ya9n3va8yr8oa3ya']);
+  t.deepEqual(sources, [
+    {
+      ...{header_from: 'example.com', source_ip: '192.0.2.123', count: 123, passed: 123},
+      ...{spf_passed: 123, spf_aligned: 0, dkim_passed: 123, dkim_aligned: 123},
+    },
+  ]);
+});
+
+const nested = `<feedback>${'<a>'.repeat(100_000)}`;
+const manyAttributes = `<feedback ${Array.from({length: 1000}, (_, n) => `a${n}=""`).join(' ')}/>`;
+const entities = '<!DOCTYPE feedback [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]><feedback>&b;</feedback>';
+const external = '<!DOCTYPE feedback SYSTEM "file:///etc/passwd"><feedback/>';
+const hugeName = `<feedback><${'a'.repeat(200_000)}/></feedback>`;
+
+const refused: [what: string, xml: string, why: RegExp][] = [
+  ['entities that grow', entities, /document type/],
+  ['a document type elsewhere', external, /document type/],
+  ['an unknown entity', '<feedback>&unknown;</feedback>', /it is no XML/],
+  ['deep nesting', nested, /nested too deeply/],
+  ['many attributes', manyAttributes, /too many attributes/],
+  ['a name without end', hugeName, /it is no XML/],
+  ['half a report', receivedXml().slice(0, -20), /it is no XML/],
+  ['no XML at all', 'hello', /it is no XML/],
+  ['nothing', '', /has no report_id/],
+  ['HTML', '<html><body>hello</body></html>', /another kind of XML/],
+  ['no id', receivedXml({id: ' '}), /has no report_id/],
+  ['no policy domain', receivedXml({domain: 'nothing'}), /no policy domain/],
+  ['a date in words', receivedXml({begin: 'yesterday'}), /begin is no whole number/],
+  ['a negative count', receivedXml({rows: [{ip: '192.0.2.1', count: -1}]}), /count is no whole number/],
+  ['more mails than there are', receivedXml({rows: [{ip: '192.0.2.1', count: 999_999_999_999}]}), /counts more than/],
+  ['an address that is none', receivedXml({rows: [{ip: '192.0.2.1/24'}]}), /no address in source_ip/],
+];
+
+test('a row whose From has no domain is left out, and the others are read', async t => {
+  const rows = ['', 'localhost', 'a b', '<x>', 'example.com'].map(from => ({ip: '192.0.2.1', from: from.replace('<', '&lt;')}));
+
+  const {sources} = await parse(receivedXml({rows}));
+
+  t.deepEqual(
+    sources.map(({header_from, count}) => [header_from, count]),
+    [['example.com', 1]],
+  );
+});
+
+for (const [what, xml, why] of refused)
+  test(`a report with ${what} is refused, with the reason`, async t => {
+    await t.throwsAsync(parse(xml), {message: why});
+  });
+
+test('a report of more sources than fit is refused', async t => {
+  const head = receivedXml({rows: []}).replace('</feedback>', '');
+  const row = (n: number) =>
+    receivedXml({rows: [{ip: `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`}]}).match(/<record>[\s\S]*<\/record>/)?.[0];
+  const rows = function* () {
+    yield Buffer.from(head);
+    for (let n = 0; n < 150_001; n += 1) yield Buffer.from(row(n) ?? '');
+  };
+
+  await t.throwsAsync(parseReport(Readable.from(rows())), {message: /more than 150000 sources/});
+});

@@ -1,0 +1,112 @@
+import {readFile} from 'node:fs/promises';
+import {deflateRawSync, gzipSync} from 'node:zlib';
+import test from 'ava';
+import {createReportThread} from '../../../../daemon/mail/report/report-thread.ts';
+import {contentOf} from '../../../helpers/received-mail.ts';
+import {mailWith, receivedXml, reportMailOf} from '../../../helpers/received-report.ts';
+
+/** The thread of the build that is tested. */
+const dist = new URL('../../../../dist/', import.meta.url);
+const files = JSON.parse(await readFile(new URL('files.json', dist), 'utf8')) as string[];
+const file = new URL(files.find(name => /^mfd-reports-\w+\.js$/.test(name)) ?? 'none', dist);
+
+const read = async (mail: Buffer, withinMs?: number) =>
+  createReportThread(file, withinMs === undefined ? {} : {withinMs})(contentOf(mail));
+
+const idOf = (answer: Awaited<ReturnType<typeof read>>): string =>
+  'unreadable' in answer ? answer.unreadable : answer.report_id;
+
+/** An archive with one file (APPNOTE.TXT sections 4.3.7, 4.3.12 and 4.3.16). `claimed`: the size that it says the file has. */
+const zipOf = (content: Buffer, claimed = content.length): Buffer => {
+  const packed = deflateRawSync(content);
+  const name = Buffer.from('receiver.test!example.com.xml');
+  const fields = Buffer.alloc(26);
+  fields.writeUInt16LE(20, 0);
+  fields.writeUInt16LE(8, 4);
+  fields.writeUInt32LE(packed.length, 14);
+  fields.writeUInt32LE(claimed, 18);
+  fields.writeUInt16LE(name.length, 22);
+  const local = Buffer.concat([Buffer.from('PK\x03\x04'), fields, name, packed]);
+  const central = Buffer.concat([Buffer.from('PK\x01\x02\x14\x00'), fields, Buffer.alloc(14), name]);
+  const end = Buffer.alloc(18);
+  end.writeUInt16LE(1, 4);
+  end.writeUInt16LE(1, 6);
+  end.writeUInt32LE(central.length, 8);
+  end.writeUInt32LE(local.length, 12);
+  return Buffer.concat([local, central, Buffer.from('PK\x05\x06'), end]);
+};
+
+test('a report is read packed by gzip, in a zip archive, as it is, and as the mail itself', async t => {
+  const xml = Buffer.from(receivedXml({id: 'one'}));
+  const alone = (type: string, encoding: string, body: string) =>
+    Buffer.from(
+      `From: a@receiver.test\r\nMIME-Version: 1.0\r\nContent-Type: ${type}\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n${body}\r\n`,
+    );
+  const mails = {
+    gzip: mailWith(gzipSync(xml)),
+    zip: mailWith(zipOf(xml), {type: 'application/zip', name: 'report.zip'}),
+    'a wrong type': mailWith(zipOf(xml), {type: 'application/gzip', name: 'report.gz'}),
+    xml: mailWith(xml, {type: 'text/xml', name: 'report.xml'}),
+    'a mark of the byte order': mailWith(Buffer.concat([Buffer.from('\ufeff'), xml]), {type: 'text/xml', name: 'report.xml'}),
+    'the mail itself': alone('application/gzip', 'base64', gzipSync(xml).toString('base64').replace(/.{76}/g, '$&\r\n')),
+    'the text of the mail': alone('text/plain', '8bit', xml.toString()),
+  };
+
+  for (const [what, mail] of Object.entries(mails)) t.is(idOf(await read(mail)), 'one', what);
+});
+
+test('a mail without a report, or with a broken one, is not read, and it is said why', async t => {
+  const xml = Buffer.from(receivedXml());
+  const cases: [mail: Buffer, why: RegExp][] = [
+    [Buffer.from('From: a@receiver.test\r\nSubject: hello\r\n\r\nhello\r\n'), /no report attached/],
+    [Buffer.alloc(0), /no report attached/],
+    [mailWith(gzipSync(xml).subarray(0, 100)), /unexpected end of file/],
+    [mailWith(Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.alloc(100)])), /./],
+    [mailWith(zipOf(xml).subarray(0, 200)), /./],
+    [mailWith(zipOf(Buffer.alloc(0)).subarray(-22)), /no report attached/],
+    [mailWith(Buffer.from('PK\x03\x04')), /./],
+    [mailWith(zipOf(xml, 10)), /./],
+  ];
+
+  for (const [mail, why] of cases) t.regex(idOf(await read(mail)), why);
+});
+
+test('what unpacks to more than 100 MiB, or is packed larger than 10, is not read', async t => {
+  const spaces = Buffer.from(`<feedback>${' '.repeat(110 * 1024 * 1024)}`);
+  const packed = mailWith(Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.alloc(11 * 1024 * 1024)]));
+
+  t.regex(idOf(await read(mailWith(gzipSync(spaces)))), /larger than \d+ bytes when unpacked/);
+  t.regex(idOf(await read(mailWith(zipOf(spaces)))), /larger than \d+ bytes when unpacked/);
+  t.regex(idOf(await read(packed)), /larger than 10485760 bytes$/);
+  t.regex(idOf(await read(Buffer.alloc(17 * 1024 * 1024))), /^the mail is larger than/);
+});
+
+test('a report that takes too long is given up, and the next one is read', async t => {
+  const rows = Array.from({length: 20_000}, (_, n) => ({ip: `10.0.${n >> 8}.${n & 255}`}));
+
+  t.is(idOf(await read(reportMailOf({rows}), 1)), 'it took too long to read');
+  t.is(idOf(await read(reportMailOf({id: 'next'}))), 'next');
+});
+
+test('many reports at once are all read, one after the other', async t => {
+  const thread = createReportThread(file);
+
+  const answers = await Promise.all(
+    Array.from({length: 12}, async (_, n) => thread(contentOf(reportMailOf({id: `report ${n}`})))),
+  );
+
+  t.deepEqual(
+    answers.map(idOf),
+    Array.from({length: 12}, (_, n) => `report ${n}`),
+  );
+});
+
+test('a mail that cannot be read is an error, and does not count as one without a report', async t => {
+  const thread = createReportThread(file);
+  const open = () => {
+    throw new Error('the disk is gone');
+  };
+
+  await t.throwsAsync(thread({...contentOf(Buffer.alloc(1)), open}), {message: 'the disk is gone'});
+  t.is(idOf(await thread(contentOf(reportMailOf({id: 'next'})))), 'next');
+});

@@ -1,0 +1,197 @@
+import {parseReport} from '../../../../daemon/mail/report/report-parser.ts';
+import type {ReadReport} from '../../../../daemon/services/dmarc/received-report.ts';
+import {createReportInbox, type ReportSender} from '../../../../daemon/services/dmarc/report-inbox.ts';
+import type {Store} from '../../../../daemon/services/ports.ts';
+import type {Domain} from '../../../../shared/domain.ts';
+import {contentOf} from '../../../helpers/received-mail.ts';
+import {receivedXml, yesterday} from '../../../helpers/received-report.ts';
+import {testStores} from '../../../helpers/store-makes.ts';
+
+const here = ['example.com', 'shop.example.com', 'other.test'];
+const google: ReportSender = {domain: 'google.test', isVerified: true};
+
+/** Without the mail around a report: its parts have tests of their own. */
+const read: ReadReport = async ({open}) =>
+  parseReport(open() as AsyncIterable<Buffer>).catch(({message}: Error) => ({unreadable: message}));
+
+const openInbox = (store: Store) => {
+  const inbox = createReportInbox({
+    addresses: ['DMARC@example.com'],
+    store,
+    domains: {findByName: name => (here.includes(name) ? ({name} as Domain) : undefined)},
+    read,
+    keepDays: 400,
+    now: Date.now,
+  });
+  return {
+    ...inbox,
+    take: async (fields: Parameters<typeof receivedXml>[0], from = google) =>
+      inbox.take(contentOf(Buffer.from(receivedXml(fields))), from),
+    reported: async (domain: string, more: {isVerified?: boolean; without?: string[]} = {}) =>
+      store.received.reported({domain, since: '2020-01-01', isVerified: false, without: [], ...more}),
+  };
+};
+
+testStores('a report is stored once, however often it comes, and is still there after a restart', async (t, {store, reopen}) => {
+  const inbox = openInbox(store);
+  const report = {id: 'a', rows: [{ip: '192.0.2.1', count: 3}, {ip: '192.0.2.2', count: 1, spf: 'fail', dkim: 'fail'} as const]};
+
+  const answers = [await inbox.take(report), await inbox.take(report), await inbox.take({...report, id: 'b'})];
+
+  const {store: again} = await reopen();
+  const {digests, ...sums} = await openInbox(again).reported('example.com');
+  t.deepEqual(answers, [undefined, undefined, undefined]);
+  t.is(digests.length, 2);
+  t.deepEqual(sums, {
+    ...{count: 8, passed: 6, source_count: 2},
+    sources: [
+      {
+        ...{source_ip: '192.0.2.1', count: 6, passed: 6, spf_passed: 6, spf_aligned: 6, dkim_passed: 6, dkim_aligned: 6},
+        reporters: [{reporter: 'google.test', verified: true, count: 6}],
+      },
+      {
+        ...{source_ip: '192.0.2.2', count: 2, passed: 0, spf_passed: 0, spf_aligned: 0, dkim_passed: 0, dkim_aligned: 0},
+        reporters: [{reporter: 'google.test', verified: true, count: 2}],
+      },
+    ],
+  });
+});
+
+testStores(
+  'what a forger says in the name of a receiver neither replaces its report nor counts as verified',
+  async (t, {store}) => {
+    const inbox = openInbox(store);
+    const forger = {domain: 'google.test', isVerified: false};
+    await inbox.take({id: 'a', rows: [{ip: '203.0.113.9', count: 1000}]}, forger);
+
+    await inbox.take({id: 'a', rows: [{ip: '192.0.2.1', count: 3}]});
+
+    const all = await inbox.reported('example.com');
+    const verified = await inbox.reported('example.com', {isVerified: true});
+    t.is(all.count, 1003);
+    t.deepEqual(
+      all.sources.map(({source_ip, reporters}) => [source_ip, reporters[0]?.verified]),
+      [
+        ['203.0.113.9', false],
+        ['192.0.2.1', true],
+      ],
+    );
+    t.deepEqual([verified.count, verified.sources.length], [3, 1]);
+  },
+);
+
+testStores(
+  'a row belongs to the nearest domain here above its domain in From, and rows of others are left out',
+  async (t, {store}) => {
+    const inbox = openInbox(store);
+    const rows = ['example.com', 'news.example.com', 'a.shop.example.com', 'bank.test', 'notexample.com', 'com'].map(
+      (from, n) => ({
+        ip: '192.0.2.1',
+        from,
+        count: 10 ** n,
+      }),
+    );
+
+    const answer = await inbox.take({rows});
+
+    t.is(answer, undefined);
+    t.is((await inbox.reported('example.com')).count, 11);
+    t.is((await inbox.reported('shop.example.com')).count, 100);
+    t.is((await inbox.reported('other.test')).count, 0);
+  },
+);
+
+testStores('a report about domains that are not here, and one with impossible dates, is left as mail', async (t, {store}) => {
+  const inbox = openInbox(store);
+  const elsewhere = {domain: 'bank.test', rows: [{ip: '192.0.2.1', from: 'bank.test'}]};
+  const dates = [
+    {begin: yesterday + 3 * 86_400, end: yesterday + 4 * 86_400},
+    {begin: yesterday, end: yesterday - 1},
+    {begin: yesterday - 40 * 86_400, end: yesterday},
+    {begin: 0, end: 86_399},
+    {begin: 999_999_999_999, end: 999_999_999_999},
+  ];
+
+  t.is(await inbox.take(elsewhere), 'it is about no domain here, but about bank.test');
+  for (const wrong of dates) t.is(await inbox.take(wrong), 'its dates are wrong, or long ago', JSON.stringify(wrong));
+  t.is(await inbox.take({id: ''}), 'the report has no report_id');
+  t.is((await inbox.reported('example.com')).count, 0);
+});
+
+testStores(
+  'a sender may send fifty reports a day about one domain, and all that are not verified together',
+  async (t, {store}) => {
+    const inbox = openInbox(store);
+    const fill = async (from: (n: number) => ReportSender) => {
+      const answers = [];
+      for (let n = 0; n < 52; n += 1) answers.push(await inbox.take({id: String(n)}, from(n)));
+      return answers.filter(answer => answer === undefined).length;
+    };
+
+    const known = await fill(() => google);
+    const unknown = await fill(n => ({domain: `mail${n}.test`, isVerified: false}));
+    const another = await inbox.take({id: 'x'}, {domain: 'yahoo.test', isVerified: true});
+    const elsewhere = await inbox.take({id: 'x', rows: [{ip: '192.0.2.1', from: 'other.test'}]});
+
+    t.deepEqual([known, unknown], [50, 50]);
+    t.regex((await inbox.take({id: 'y'})) ?? '', /^its sender has sent too many reports today about example\.com$/);
+    t.deepEqual([another, elsewhere], [undefined, undefined], 'others may go on, and it about other domains');
+  },
+);
+
+testStores('the sources of a day are limited, for one sender and for a domain', async (t, {store}) => {
+  const inbox = openInbox(store);
+  await store.transaction(async tx => {
+    const report = {
+      ...{domain: 'example.com', day: '2026-03-01', organisation: 'x', report_id: 'x', policy_domain: 'example.com'},
+      ...{is_verified: true, received_at: new Date().toISOString()},
+    };
+    await tx.received.insert({...report, digest: 'a', reporter: 'google.test', source_count: 200_000}, []);
+    await tx.received.insert({...report, digest: 'b', reporter: 'b.test', source_count: 200_000}, []);
+    await tx.received.insert({...report, digest: 'c', reporter: 'c.test', source_count: 99_999}, []);
+  });
+  const rows = [{ip: '192.0.2.1'}, {ip: '192.0.2.2'}];
+
+  t.regex((await inbox.take({rows})) ?? '', /its sender has sent too many/);
+  t.regex(
+    (await inbox.take({rows}, {domain: 'd.test', isVerified: true})) ?? '',
+    /^too many reports came today about example\.com/,
+  );
+  t.is(await inbox.take({}, {domain: 'd.test', isVerified: true}), undefined, 'one more source fits');
+});
+
+testStores('what is older than it is kept is forgotten, with its sources', async (t, {store}) => {
+  const inbox = openInbox(store);
+  await inbox.take({id: 'old', begin: yesterday - 86_400, end: yesterday - 1});
+  await inbox.take({id: 'new'});
+  const day = new Date(yesterday * 1000).toISOString().slice(0, 10);
+
+  await store.transaction(async tx => tx.received.forget(day));
+
+  const {digests, count} = await inbox.reported('example.com');
+  t.deepEqual([digests.length, count], [1, 1]);
+});
+
+testStores('a report of thousands of rows is stored whole, and what another node has counted is left out', async (t, {store}) => {
+  const inbox = openInbox(store);
+  const rows = Array.from({length: 12_000}, (_, n) => ({ip: `10.0.${n >> 8}.${n & 255}`, count: 2}));
+  await inbox.take({id: 'big', rows});
+  await inbox.take({id: 'small'});
+  const {digests, ...all} = await inbox.reported('example.com');
+
+  const [rest] = await Promise.all(digests.map(async digest => inbox.reported('example.com', {without: [digest]})));
+  const none = await inbox.reported('example.com', {without: digests});
+
+  t.deepEqual([all.count, all.source_count, all.sources.length], [24_001, 12_001, 1000]);
+  t.true([1, 24_000].includes(rest?.count ?? 0));
+  t.deepEqual([none.count, none.source_count, none.digests, none.sources], [0, 0, [], []]);
+});
+
+testStores('addresses are compared as mail servers do, without the case of the domain', async (t, {store}) => {
+  const inbox = openInbox(store);
+
+  t.deepEqual(
+    ['dmarc@EXAMPLE.com', 'dmarc@example.com.', 'dmarc@example.org', 'dmarc+x@example.com', ''].map(inbox.isForReports),
+    [true, true, false, false, false],
+  );
+});
