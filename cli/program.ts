@@ -17,6 +17,7 @@ import {addDmarcCommands} from './dmarc/dmarc.ts';
 import {addDomainCommands} from './domain/domain.ts';
 import {asCliError, CliError, ExitStatus, exitCodes} from './errors.ts';
 import {addEventsCommand} from './events/events.ts';
+import {addGlobalFilterCommands} from './filter/filter.ts';
 import {addHelpCommand, groupCommands} from './help/help.ts';
 import {helpTopics} from './help/help-topics.ts';
 import {addKeyCommands, addWhoamiCommand} from './key/key.ts';
@@ -103,6 +104,7 @@ const addCommands = (program: Command, session: Session): void => {
   addWhoamiCommand(program, session);
   addKeyCommands(program, session);
   addDomainCommands(program, session);
+  addGlobalFilterCommands(program, session);
   addQuarantineCommands(program, session);
   addClusterCommands(program, session);
   addDmarcCommands(program, session);

@@ -16,7 +16,7 @@ export const headerName = /^[!-9;-~]{1,76}$/;
 export const maxPatternChars = 255;
 export const maxCommentChars = 200;
 export const maxPoints = 1000;
-/** Per domain. */
+/** Of a domain, and for all domains. */
 export const maxFilters = 1000;
 
 /** Also undefined for values of a wrong type, which the schema reports. */

@@ -46,6 +46,11 @@ export const mailFilterSchema = z
   .meta({id: 'MailFilter', description: 'A rule for mail of one domain'});
 export type MailFilter = z.infer<typeof mailFilterSchema>;
 
+export const globalFilterSchema = mailFilterSchema
+  .omit({domain_id: true})
+  .meta({id: 'GlobalFilter', description: 'A rule for mail of all domains'});
+export type GlobalFilter = z.infer<typeof globalFilterSchema>;
+
 export const createMailFilterSchema = z
   .strictObject({
     ...fields,

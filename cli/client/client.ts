@@ -16,7 +16,7 @@ import type {
   MailReference,
   Summary,
 } from '../../shared/held-mail.ts';
-import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
+import type {CreateMailFilter, GlobalFilter, MailFilter} from '../../shared/mail-filter.ts';
 import type {ReportedSources} from '../../shared/reported-source.ts';
 import {
   createTransport,
@@ -39,7 +39,7 @@ type Input<T> = {[Name in keyof T]?: T[Name] | null | undefined};
 export type Client = ReturnType<typeof clientOver>;
 
 /** Members that do not belong to its kind may be left out. */
-type NewFilter = Pick<CreateMailFilter, 'action' | 'match' | 'pattern'> & Partial<CreateMailFilter>;
+export type NewFilter = Pick<CreateMailFilter, 'action' | 'match' | 'pattern'> & Partial<CreateMailFilter>;
 
 export interface CreatedToken {
   token: string;
@@ -55,6 +55,7 @@ export const clientOver = (transport: Transport) => ({
   me: () => transport.send<Me>({path: 'auth/me'}),
   keys: keysOver(transport),
   domains: domainsOver(transport),
+  filters: filtersOver(transport),
   quarantine: quarantineOver(transport),
   cluster: clusterOver(transport),
   dmarc: dmarcOver(transport),
@@ -94,6 +95,13 @@ const domainsOver = ({send}: Transport) => ({
   createDkimKey: (id: Id, json: Input<CreateDkimKey>) => send<DkimKey>({method: 'POST', path: `domains/${id}/dkim-keys`, json}),
   removeDkimKey: (id: Id, selector: string) =>
     send<null>({method: 'DELETE', path: `domains/${id}/dkim-keys/${encodeURIComponent(selector)}`}),
+});
+
+/** For all domains. */
+const filtersOver = ({send}: Transport) => ({
+  list: () => send<GlobalFilter[]>({path: 'filters'}),
+  add: (json: NewFilter) => send<GlobalFilter>({method: 'POST', path: 'filters', json}),
+  remove: (id: Id) => send<null>({method: 'DELETE', path: `filters/${id}`}),
 });
 
 const ifMatch = (etag: string | undefined): Record<string, string> => (etag === undefined ? {} : {'if-match': etag});

@@ -192,8 +192,8 @@ const otherNode = 'waiting does not help; ask another node: mfctl context list, 
 
 const listCommand = (path: string): string | undefined => {
   if (path.includes('/dkim-keys')) return 'mfctl domain dkim list DOMAIN';
-  if (path.includes('/filters')) return 'mfctl domain filters list DOMAIN';
-  if (path.includes('/domains')) return 'mfctl domain list';
+  if (path.includes('/domains')) return path.includes('/filters') ? 'mfctl domain filters list DOMAIN' : 'mfctl domain list';
+  if (path.includes('/filters')) return 'mfctl filter list';
   if (path.includes('/auth/api-keys')) return 'mfctl key list';
   return path.includes('/mail/quarantine') ? 'mfctl quarantine list' : undefined;
 };

@@ -4,6 +4,7 @@ import {stat} from 'node:fs/promises';
 import type {Command} from 'commander';
 import type {ApiKey} from '../../shared/api-key.ts';
 import {eventTypes} from '../../shared/event-type.ts';
+import type {GlobalFilter} from '../../shared/mail-filter.ts';
 import {type Client, createClient} from '../client/client.ts';
 import {type ConnectionFlags, resolveConnection} from '../client/connection.ts';
 import type {Terminal} from '../command-line/terminal.ts';
@@ -58,8 +59,9 @@ const askers: Record<LiveKind, (question: LiveQuestion) => Promise<Candidate[]>>
   },
   filter: async ({client, operands: [domain = '']}) => {
     const {data} = await client.domains.filters(await findDomainId(client, domain));
-    return data.map(({id, action, match, pattern}) => ({value: String(id), about: `${action} ${match} ${pattern}`}));
+    return filterCandidates(data);
   },
+  globalFilter: async ({client}) => filterCandidates((await client.filters.list()).data),
   selector: async ({client, operands: [domain = '']}) => {
     const {data} = await client.domains.dkimKeys(await findDomainId(client, domain));
     return data.map(({selector, algorithm}) => ({value: selector, about: algorithm}));
@@ -69,6 +71,9 @@ const askers: Record<LiveKind, (question: LiveQuestion) => Promise<Candidate[]>>
     return [...new Set(data.map(({action}) => action))].toSorted().map(value => ({value, about: ''}));
   },
 };
+
+const filterCandidates = (filters: readonly GlobalFilter[]): Candidate[] =>
+  filters.map(({id, action, match, pattern}) => ({value: String(id), about: `${action} ${match} ${pattern}`}));
 
 interface AskNeeds {
   terminal: Terminal;
@@ -103,7 +108,7 @@ const regularFile = async (given: string | undefined, env: Terminal['env'], vari
 // others that are missing here.
 
 /** Kinds whose values only a node knows. */
-export type LiveKind = 'node' | 'mail' | 'domain' | 'key' | 'filter' | 'selector' | 'action';
+export type LiveKind = 'node' | 'mail' | 'domain' | 'key' | 'filter' | 'globalFilter' | 'selector' | 'action';
 
 /** A list contains all choices. `@file` is a file after an @. */
 export type ValueKind = LiveKind | 'context' | 'command' | 'field' | 'recordField' | 'file' | '@file' | readonly string[];
@@ -137,6 +142,7 @@ const kinds: Record<string, ValueKind | ValueList> = {
   '<file>': 'file',
   '--file': 'file',
   'domain filters <id>': 'filter',
+  'filter <id>': 'globalFilter',
   '<selector>': 'selector',
 
   'quarantine <id>': 'mail',

@@ -39,7 +39,7 @@ const changeRecords: Listed<ChangeRecord> = {
 
 const help = `
 A setting that the file leaves out stays as it is; a new domain gets its default. With filters: the domain has exactly those
-afterwards. The whole file is checked before anything changes. What somebody else has changed meanwhile is not overwritten.
+afterwards. all_domains has the filters for all domains, in the same way. The whole file is checked before anything changes. What somebody else has changed meanwhile is not overwritten.
 
 Examples:
   mfctl domain apply -f domains.yaml --dry-run
@@ -104,7 +104,10 @@ const sentence = (changes: readonly DomainChange[]): string => {
     ['update', changes.filter(({kind}) => kind === 'updated').length],
     ['delete', changes.filter(({kind}) => kind === 'deleted').length],
   ] as const;
-  const parts = kinds.filter(([, count]) => count > 0).map(([verb, count]) => `${verb} ${plural(count, 'domain')}`);
+  const parts = [
+    ...(changes.some(({kind}) => kind === 'refiltered') ? ['change the filters for all domains'] : []),
+    ...kinds.filter(([, count]) => count > 0).map(([verb, count]) => `${verb} ${plural(count, 'domain')}`),
+  ];
   const all = parts.length > 1 ? `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}` : (parts[0] ?? 'change nothing');
   return kinds[2][1] > 0 ? `${all} with DKIM keys and mail filters` : all;
 };
@@ -130,9 +133,9 @@ const report = (
   for (const {change, error, isBegun} of outcomes.filter(outcome => outcome !== final))
     if (error) printer.warn(`${change.name}: ${error.detail} (${error.code})${isBegun ? '; a part of it was done' : ''}`);
   const untried = changes.length - outcomes.length;
-  if (untried > 0) printer.warn(`${plural(untried, 'domain')} ${untried === 1 ? 'was' : 'were'} not processed`);
+  if (untried > 0) printer.warn(`${plural(untried, 'change')} ${untried === 1 ? 'was' : 'were'} not tried`);
   const done = (kind: DomainChange['kind']) => outcomes.filter(({change, error}) => change.kind === kind && !error).length;
-  printer.note(`${done('created')} created, ${done('updated')} updated, ${done('deleted')} deleted`);
+  printer.note(`${done('created')} created, ${done('updated') + done('refiltered')} updated, ${done('deleted')} deleted`);
 };
 
 interface Failure {
@@ -153,7 +156,7 @@ const failureOf = (
   if (decisive && (end || !outcomes.some(({isBegun}) => isBegun))) return {error: named(decisive), outcome: decisive};
   const error = new CliError(
     'partial_failure',
-    `${countText(failed.length)} of ${plural(changes.length, 'domain')} could not be changed as the file says`,
+    `${countText(failed.length)} of ${plural(changes.length, 'change')} could not be made as the file says`,
     {exitCode: exitCodes.partial, hint: 'run the same command again: it goes on with what is left'},
   );
   return {error};

@@ -4,7 +4,8 @@ import {letsIn} from '../../shared/filter-rules.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import {paint, type Tone} from '../output/column.ts';
 import {type FilterRule, sortedRules} from './domain-entry.ts';
-import type {DomainChange, FilterChanges, SettingChange} from './domain-plan.ts';
+import type {DomainChange, SettingChange} from './domain-plan.ts';
+import type {FilterChanges} from './filter-plan.ts';
 
 const tones: Record<string, Tone> = {'+': 'good', '~': 'warn', '-': 'bad'};
 
@@ -35,15 +36,21 @@ const linesOf = (change: DomainChange): Line[] => {
       return [
         ['~', '', change.name],
         ...change.settings.map(({name, from, to}): Line => ['~', inner, `${name}: ${valueText(from)} -> ${valueText(to)}`]),
-        ...(change.filters?.remove ?? []).map((rule): Line => ['-', inner, ruleText(rule)]),
-        ...(change.filters?.add ?? []).map((rule): Line => ['+', inner, ruleText(rule)]),
+        ...filterLines(change.filters, inner),
       ];
+    case 'refiltered':
+      return [['~', '', change.name], ...filterLines(change.filters, inner)];
     case 'deleted':
       return [['-', '', `${change.name} with its DKIM keys and mail filters`]];
     default:
       return change satisfies never;
   }
 };
+
+const filterLines = (filters: FilterChanges | undefined, indent: string): Line[] => [
+  ...(filters?.remove ?? []).map((rule): Line => ['-', indent, ruleText(rule)]),
+  ...(filters?.add ?? []).map((rule): Line => ['+', indent, ruleText(rule)]),
+];
 
 /** As JSON, so that a text and a number differ. */
 const valueText = (value: unknown): string => {
@@ -60,7 +67,11 @@ const ruleText = (rule: FilterRule): string => {
 };
 
 /** For JSON: the names of the changes, with the values before and after. */
-export const changeRecord = (change: DomainChange) => ({domain: change.name, change: change.kind, fields: fieldsOf(change)});
+export const changeRecord = (change: DomainChange) => ({
+  domain: change.name,
+  change: change.kind === 'refiltered' ? ('updated' as const) : change.kind,
+  fields: fieldsOf(change),
+});
 
 interface FieldRecord {
   name: string;
@@ -76,6 +87,7 @@ const fieldsOf = (change: DomainChange): FieldRecord[] => {
       ...ofSettings(change.settings),
       ...(change.filters.length > 0 ? [{name: 'filters', from: null, to: change.filters}] : []),
     ];
+  if (change.kind === 'refiltered') return [filtersRecord(change.filters)];
   if (change.kind !== 'updated') return [];
   return [...ofSettings(change.settings), ...(change.filters ? [filtersRecord(change.filters)] : [])];
 };

@@ -1,4 +1,4 @@
-// Domain as `domain export` writes it and `domain apply` reads it: its settings, without ids and times.
+// Domain as `domain export` writes it and `domain apply` reads it: its settings and filters, without ids and times.
 import {ascending} from '../../shared/collections.ts';
 import type {Domain} from '../../shared/domain.ts';
 import {
@@ -43,6 +43,9 @@ const ruleNames = [
 export type FilterRule = Pick<MailFilter, Exclude<(typeof ruleNames)[number], 'authenticated'>> & {
   authenticated?: boolean | undefined;
 };
+
+/** The member of the file with the filters for all domains. No domain has this name. */
+export const allDomains = 'all_domains';
 
 export interface DomainEntry {
   name: string;

@@ -6,12 +6,22 @@ import type {Terminal} from '../command-line/terminal.ts';
 import type {LineFault} from '../files/bounded-yaml.ts';
 import {isMapping, labelFault, type Path, type ReportFault, reportUnknownMembers} from '../files/text-file.ts';
 import {readYamlFile, wrongFile} from '../files/yaml-file.ts';
-import {type DomainEntry, readRules, type SettingName, type Settings, settingNames} from './domain-entry.ts';
+import {
+  allDomains,
+  type DomainEntry,
+  type FilterRule,
+  readRules,
+  type SettingName,
+  type Settings,
+  settingNames,
+} from './domain-entry.ts';
 
 export interface DomainFile {
   entries: DomainEntry[];
-  /** For faults that are found in the entries later. */
-  fault(index: number, detail: string): LineFault;
+  /** The filters for all domains; undefined when the file does not mention them. */
+  allDomains: FilterRule[] | undefined;
+  /** For faults that are found in the entries later; without an index, in those filters. */
+  fault(index: number | undefined, detail: string): LineFault;
   /** The error that lists all faults. */
   wrong(faults: readonly LineFault[]): Error;
 }
@@ -24,10 +34,15 @@ export const readDomainFile = async (file: string, terminal: Terminal): Promise<
   };
 
   const entries = entriesIn(value, reportFault, at => lineOf(['domains', at]));
+  const globalRules = isMapping(value) ? globalRulesIn(value, reportFault) : undefined;
   if (faults.length > 0) throw wrongFile(name, faults);
   return {
     entries,
-    fault: (index, detail) => ({line: lineOf(['domains', index]), detail: `${entries[index]?.name} ${detail}`}),
+    allDomains: globalRules,
+    fault: (index, detail) =>
+      index === undefined
+        ? {line: lineOf([allDomains]), detail: `${allDomains} ${detail}`}
+        : {line: lineOf(['domains', index]), detail: `${entries[index]?.name} ${detail}`},
     wrong: found => wrongFile(name, found),
   };
 };
@@ -37,7 +52,7 @@ const entriesIn = (value: unknown, reportFault: ReportFault, lineOfEntry: (at: n
     reportFault([], 'the file must be a mapping with domains: a list');
     return [];
   }
-  reportUnknownMembers(value, ['domains'], [], reportFault);
+  reportUnknownMembers(value, [allDomains, 'domains'], [], reportFault);
   const {domains} = value;
   // An empty file is most often the result of a failed command, and with --prune it would delete everything.
   if (!Array.isArray(domains)) {
@@ -57,6 +72,17 @@ const entriesIn = (value: unknown, reportFault: ReportFault, lineOfEntry: (at: n
     else reportFault(['domains', at, 'name'], `is there twice: ${entry.name} is on line ${lineOfEntry(first)} already`);
     return [entry];
   });
+};
+
+const globalRulesIn = (file: Record<string, unknown>, reportFault: ReportFault): FilterRule[] | undefined => {
+  if (!Object.hasOwn(file, allDomains)) return undefined;
+  const value = file[allDomains];
+  if (isMapping(value)) {
+    reportUnknownMembers(value, ['filters'], [allDomains], reportFault);
+    if (Object.hasOwn(value, 'filters')) return readRules(value.filters, [allDomains, 'filters'], reportFault);
+  }
+  reportFault([allDomains], 'must be a mapping with filters: a list, [] for none');
+  return undefined;
 };
 
 const entryIn = (value: unknown, path: Path, reportFault: ReportFault): DomainEntry | undefined => {
@@ -116,9 +142,11 @@ const canonicalSetting = (value: unknown): unknown => {
   return value === 0 ? 0 : value;
 };
 
-/** `example.com: filters.0.pattern`, or `domains.3: name` when the name itself is wrong. */
-const nameOfPath = (value: unknown, [first, index, ...rest]: Path): string => {
+/** `example.com: filters.0.pattern`, or `domains.3: name` when the name itself is wrong; `all_domains: filters.0.pattern`. */
+const nameOfPath = (value: unknown, path: Path): string => {
+  const [first, index, ...rest] = path;
   if (index === undefined) return String(first);
+  if (first === allDomains) return `${first}: ${path.slice(1).join('.')}`;
   const domains = isMapping(value) && Array.isArray(value.domains) ? (value.domains as unknown[]) : [];
   const domain = domains[Number(index)];
   const name =

@@ -1,18 +1,15 @@
-// Plan of the changes that make the domains match a file. It reads, and changes nothing.
-import {groupBy} from '../../shared/collections.ts';
+// Plan of the changes that make the domains, and the filters for all of them, match a file. It reads, and changes nothing.
 import type {Domain} from '../../shared/domain.ts';
 import {areThresholdsInOrder, domainDefaults, hasBackend} from '../../shared/field-rules.ts';
-import {maxFilters, patternCostFault} from '../../shared/filter-rules.ts';
-import type {MailFilter} from '../../shared/mail-filter.ts';
+import {patternCostFault} from '../../shared/filter-rules.ts';
 import type {Client} from '../client/client.ts';
 import {inParallel} from '../client/in-parallel.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import type {LineFault} from '../files/bounded-yaml.ts';
 import {
+  allDomains,
   type DomainEntry,
   type FilterRule,
-  kindKey,
-  ruleKey,
   type SettingName,
   type Settings,
   settingNames,
@@ -20,6 +17,7 @@ import {
   sortedRules,
 } from './domain-entry.ts';
 import type {DomainFile} from './domain-file.ts';
+import {changeFilters, type FilterChanges, filterList, planFilters} from './filter-plan.ts';
 
 export interface SettingChange {
   name: SettingName;
@@ -28,43 +26,39 @@ export interface SettingChange {
   to: unknown;
 }
 
-export interface FilterChanges {
-  /** The filters at the time of the plan. */
-  seen: MailFilter[];
-  add: FilterRule[];
-  remove: MailFilter[];
-}
-
 interface Named {
+  /** Of the domain, or `allDomains`. */
   name: string;
 }
 export type DomainChange =
   | (Named & {kind: 'unchanged'})
   | (Named & {kind: 'created'; settings: SettingChange[]; filters: FilterRule[]})
   | (Named & {kind: 'updated'; id: number; etag: string; settings: SettingChange[]; filters: FilterChanges | undefined})
+  | (Named & {kind: 'refiltered'; filters: FilterChanges})
   | (Named & {kind: 'deleted'; id: number; etag: string});
 
 /** Concurrent requests, as ten thousand domains would otherwise need ten thousand round trips in sequence. */
 export const parallelRequests = 8;
 
-/** In the order of the file; with `isPruning`, the domains that it does not contain come last. */
+/** Filters for all domains come first, then the domains in the order of the file; with `isPruning`, the domains that it does not contain come last. */
 export const planDomainChanges = async (client: Client, file: DomainFile, isPruning: boolean): Promise<DomainChange[]> => {
   const {data: domains} = await client.domains.list();
   const byName = new Map(domains.map(domain => [domain.name, domain]));
   requireRules(file, byName);
 
+  const ofAll = file.allDomains ? [await planGlobalFilters(client, file.allDomains)] : [];
   const changes = await inParallel(file.entries, parallelRequests, async entry => {
     const domain = byName.get(entry.name);
     return domain ? planUpdate(client, entry, domain) : planCreation(entry);
   });
-  requireCheapFilters(file, changes);
+  requireCheapFilters(file, ofAll, changes);
   const wanted = new Set(file.entries.map(({name}) => name));
   const others = isPruning ? domains.filter(({name}) => !wanted.has(name)) : [];
   const deletions = await inParallel(others, parallelRequests, async ({id, name}): Promise<DomainChange> => {
     const {etag} = await readDomain(client, id);
     return {kind: 'deleted', name, id, etag};
   });
-  return [...changes, ...deletions];
+  return [...ofAll, ...changes, ...deletions];
 };
 
 /** Checks the rules between settings on the result: the settings of the file over the present ones. */
@@ -86,19 +80,30 @@ const requireRules = ({entries, fault, wrong}: DomainFile, byName: ReadonlyMap<s
 };
 
 /** Checks new filters only: existing ones may stay. `changes` are in the order of the file. */
-const requireCheapFilters = ({fault, wrong}: DomainFile, changes: readonly DomainChange[]): void => {
-  const faults = changes.flatMap((change, at) =>
+const requireCheapFilters = (
+  {fault, wrong}: DomainFile,
+  ofAll: readonly DomainChange[],
+  changes: readonly DomainChange[],
+): void => {
+  const faultsOf = (change: DomainChange, at: number | undefined): LineFault[] =>
     addedFilters(change).flatMap(rule => {
       const detail = patternCostFault(rule);
       return detail === undefined ? [] : [fault(at, `has a filter whose pattern ${detail}: ${rule.pattern}`)];
-    }),
-  );
+    });
+  const faults = [...ofAll.flatMap(change => faultsOf(change, undefined)), ...changes.flatMap(faultsOf)];
   if (faults.length > 0) throw wrong(faults);
 };
 
 const addedFilters = (change: DomainChange): readonly FilterRule[] => {
   if (change.kind === 'created') return change.filters;
-  return change.kind === 'updated' ? (change.filters?.add ?? []) : [];
+  return change.kind === 'updated' || change.kind === 'refiltered' ? (change.filters?.add ?? []) : [];
+};
+
+const planGlobalFilters = async (client: Client, wanted: readonly FilterRule[]): Promise<DomainChange> => {
+  const filters = await planFilters(filterList(client, undefined), wanted).catch((error: unknown) => {
+    throw error instanceof CliError ? error.with({detail: `${allDomains}: ${error.detail}`}) : error;
+  });
+  return filters ? {kind: 'refiltered', name: allDomains, filters} : {kind: 'unchanged', name: allDomains};
 };
 
 const planCreation = ({name, settings, filters = []}: DomainEntry): DomainChange => ({
@@ -112,7 +117,7 @@ const planCreation = ({name, settings, filters = []}: DomainEntry): DomainChange
 
 const planUpdate = async (client: Client, entry: DomainEntry, listed: Domain): Promise<DomainChange> => {
   const {name} = entry;
-  const filters = entry.filters && (await planFilters(client, listed.id, entry.filters));
+  const filters = entry.filters && (await planFilters(filterList(client, listed.id), entry.filters));
   if (differences(listed, entry).length === 0 && !filters) return {kind: 'unchanged', name};
 
   // The list has no ETags, which the changes need.
@@ -128,22 +133,6 @@ const differences = (domain: Domain, {settings}: DomainEntry): SettingChange[] =
   return settingNames
     .filter(name => Object.hasOwn(settings, name) && JSON.stringify(settings[name]) !== JSON.stringify(current[name]))
     .map(name => ({name, from: current[name], to: settings[name]}));
-};
-
-/** Counts equal filters, as two of them add their score twice. */
-const planFilters = async (client: Client, id: number, wanted: readonly FilterRule[]): Promise<FilterChanges | undefined> => {
-  const {data: seen} = await client.domains.filters(id);
-  const missing = groupBy(wanted, kindKey);
-  const isThere = (filter: MailFilter): boolean => {
-    const rules = missing.get(kindKey(filter)) ?? [];
-    const exact = rules.findIndex(rule => ruleKey(rule) === ruleKey(filter));
-    const at = exact >= 0 ? exact : rules.findIndex(({authenticated}) => authenticated === undefined);
-    if (at >= 0) rules.splice(at, 1);
-    return at >= 0;
-  };
-  const remove = seen.filter(filter => !isThere(filter));
-  const add = sortedRules([...missing.values()].flat());
-  return remove.length + add.length > 0 ? {seen, add, remove} : undefined;
 };
 
 const readDomain = async (client: Client, id: number): Promise<{domain: Domain; etag: string}> => {
@@ -198,7 +187,8 @@ const isEnd = ({exitCode, code}: CliError): boolean =>
 /** Every request that changes something goes through it. */
 type Step = <T>(change: Promise<T>) => Promise<T>;
 
-const applyOne = async ({domains}: Client, change: DomainChange, step: Step): Promise<number | undefined> => {
+const applyOne = async (client: Client, change: DomainChange, step: Step): Promise<number | undefined> => {
+  const {domains} = client;
   switch (change.kind) {
     case 'unchanged':
       return undefined;
@@ -209,8 +199,11 @@ const applyOne = async ({domains}: Client, change: DomainChange, step: Step): Pr
     }
     case 'updated':
       if (change.settings.length > 0) await step(domains.update(change.id, wanted(change.settings), change.etag));
-      if (change.filters) await changeFilters(domains, {id: change.id, filters: change.filters}, step);
+      if (change.filters) await changeFilters(filterList(client, change.id), change.filters, step);
       return change.id;
+    case 'refiltered':
+      await changeFilters(filterList(client, undefined), change.filters, step);
+      return undefined;
     case 'deleted':
       await step(domains.remove(change.id, change.etag));
       return undefined;
@@ -221,28 +214,3 @@ const applyOne = async ({domains}: Client, change: DomainChange, step: Step): Pr
 
 const wanted = (settings: readonly SettingChange[]): Record<string, unknown> =>
   Object.fromEntries(settings.map(({name, to}) => [name, to]));
-
-/** Filters have no ETag, so they are read again: a concurrent change must not be lost. */
-const changeFilters = async (
-  domains: Client['domains'],
-  {id, filters: {seen, add, remove}}: {id: number; filters: FilterChanges},
-  step: Step,
-): Promise<void> => {
-  const {data: now} = await domains.filters(id);
-  if (identityOf(now) !== identityOf(seen))
-    throw new CliError('precondition_failed', 'its mail filters have changed since they were read', {
-      hint: 'somebody changed them meanwhile; run the same command again',
-    });
-  const adding = async () => {
-    for (const rule of add) await step(domains.addFilter(id, rule));
-  };
-  const removing = async () => {
-    for (const {id: filterId} of remove) await step(domains.removeFilter(id, filterId));
-  };
-  // Adds before it removes, if the limit allows: both rules for a moment are better than none.
-  const steps = seen.length + add.length > maxFilters ? [removing, adding] : [adding, removing];
-  for (const step of steps) await step();
-};
-
-const identityOf = (filters: readonly MailFilter[]): string =>
-  JSON.stringify(filters.map(filter => [filter.id, ruleKey(filter)]).sort(([a], [b]) => Number(a) - Number(b)));

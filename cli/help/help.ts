@@ -45,7 +45,7 @@ const commandAt = (program: Command, words: readonly string[]): Command =>
 /** Groups of commands in the help of the program; a test finds a command without one. */
 export const commandGroups: Record<string, string[]> = {
   'Mail:': ['quarantine', 'dmarc'],
-  'Configuration:': ['domain', 'key'],
+  'Configuration:': ['domain', 'filter', 'key'],
   'The cluster:': ['cluster', 'dashboard', 'audit', 'events', 'metrics'],
   'The API as it is:': ['api', 'openapi'],
   'mfctl itself:': ['login', 'whoami', 'context', 'completion', 'help'],

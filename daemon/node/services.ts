@@ -15,6 +15,7 @@ import {createPeerActors} from '../services/cluster/peer-actors.ts';
 import {createRemoval} from '../services/cluster/removal.ts';
 import {createDomainParts} from '../services/domains/domain-parts.ts';
 import {createBackendRules, createDomains} from '../services/domains/domains.ts';
+import {createGlobalFilters, createMailFilters} from '../services/domains/mail-filters.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
 import {openDmarc} from './dmarc.ts';
@@ -45,6 +46,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     backendFaults: createBackendRules({nodes: nodeDirectory, nodeNo, networks: () => settings().backendNetworks}),
     canReport: config.dmarc.report_from !== undefined,
   });
+  const filters = createMailFilters({store, configuration});
   const {actors, ...access} = createAccess(base, cluster);
   const others = followPeers(base, peers);
   const {bus, events} = openEvents(base, peers);
@@ -59,7 +61,8 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     ...access,
     limits: createClusterRateLimits({limiter, sendHeartbeats: links.sendHeartbeats}),
     domains,
-    domainParts: createDomainParts({store, configuration, domains}),
+    domainParts: createDomainParts({store, configuration, domains, filters}),
+    globalFilters: createGlobalFilters(filters),
     quarantine: mail.openQuarantine({...others, postfixNodes: () => presences?.postfixNodes() ?? []}),
     cluster: createCluster({
       config: cluster.config,

@@ -2,7 +2,7 @@
 
 import {Fault} from '../../shared/fault.ts';
 import {createPresences} from '../services/cluster/presences.ts';
-import type {ChangedKey} from '../services/records.ts';
+import {allDomains, type ChangedKey} from '../services/records.ts';
 import {startChangeFollower} from '../shared-store/change-follower.ts';
 import {createSharedConfiguration} from '../shared-store/shared-configuration.ts';
 import type {Closers} from './closers.ts';
@@ -57,7 +57,8 @@ export const openSharedRecords = async (
 const keysIn = ({nodeDirectory, keyDirectory, domainDirectory}: Records): ChangedKey[] => [
   ...nodeDirectory.list().map(({id}) => ({kind: 'node' as const, id, parent_id: null})),
   ...keyDirectory.list().map(({id}) => ({kind: 'api_key' as const, id, parent_id: null})),
-  // The filters and signing keys of a domain are read by its id: one key stands for all of them.
+  // Filters and signing keys are read by the id of their domain: one key stands for all of them.
+  {kind: 'mail_filter', id: allDomains, parent_id: allDomains},
   ...domainDirectory.list().flatMap(({id}): ChangedKey[] => [
     {kind: 'domain', id, parent_id: null},
     {kind: 'mail_filter', id, parent_id: id},

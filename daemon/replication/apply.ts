@@ -6,6 +6,7 @@ import {groupBy} from '../../shared/collections.ts';
 import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
 import type {Differences, IdRange, RecordReads, RecordStore, RecordTransaction} from '../services/node-store.ts';
 import {
+  allDomains,
   type ConfigRecord,
   type Kind,
   type Readable,
@@ -146,9 +147,10 @@ export const settle = (records: StoredRecord[], known: ReadonlyMap<string, Store
   });
 };
 
+/** Filters for all domains have none. */
 export const parentOf = ({kind, parent_id}: Pick<StoredRecord, 'kind' | 'parent_id'>): RecordKey | undefined => {
   const {parent} = rulesOf[kind];
-  return parent && parent_id !== null ? {kind: parent.kind, id: parent_id} : undefined;
+  return parent && parent_id !== null && parent_id !== allDomains ? {kind: parent.kind, id: parent_id} : undefined;
 };
 
 /** The names of records that lost their unique keys to other records. */

@@ -9,7 +9,7 @@ import {canonicalDomain} from '../../shared/domain-name.ts';
 import {id, nodeId, timestamp} from '../../shared/fields.ts';
 import {mailFilterSchema} from '../../shared/mail-filter.ts';
 import type {Json} from '../../shared/merge-patch.ts';
-import type {Kind, Stamp, StampedFields} from '../services/records.ts';
+import {allDomains, type Kind, type Stamp, type StampedFields} from '../services/records.ts';
 import {parseSafely} from '../services/validate.ts';
 
 export interface RecordState {
@@ -155,6 +155,7 @@ const schemas = {
   }),
   mail_filter: z.object({
     ...mailFilterSchema.omit({id: true}).shape,
+    domain_id: id.or(z.literal(allDomains)),
     // An address gets longer when its domain is written in ASCII.
     pattern: text(1000),
     // Filters of earlier versions have none.

@@ -14,6 +14,9 @@ export const isKind = (kind: string): kind is Kind => (kinds as readonly string[
 /** An id is node number × 10^9 + local sequence, so nodes create ids without coordination. */
 export const idsPerNode = 1_000_000_000;
 
+/** The `domain_id` of filters for all domains. No domain has it. */
+export const allDomains = 0;
+
 /** The number of the node that created a record. The id of a node record is that node's number. */
 export const makerOf = ({kind, id}: RecordKey): number => (kind === 'node' ? id : Math.floor(id / idsPerNode));
 

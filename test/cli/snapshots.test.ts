@@ -11,6 +11,7 @@ import {
   dmarcSummary,
   drift,
   filter,
+  globalFilter,
   me,
   reportedSources,
   status,
@@ -109,6 +110,18 @@ const nouns = {
       },
       'POST /domains/7/filters': {status: 201, data: filter},
       'DELETE /domains/7/filters/5': {data: null},
+    },
+  },
+  filter: {
+    commands: [
+      ['filter', 'list'],
+      ['filter', 'add', '--block', '--sender', 'a@b.example'],
+      ['filter', 'remove', '5'],
+    ],
+    answers: {
+      'GET /filters': {data: [globalFilter, {...globalFilter, id: 5, action: 'allow'}]},
+      'POST /filters': {status: 201, data: globalFilter},
+      'DELETE /filters/5': {data: null},
     },
   },
   'domain-dkim': {

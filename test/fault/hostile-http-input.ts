@@ -27,6 +27,7 @@ const rightBodies: Record<string, object> = {
   'POST /domains': {name: 'made.test', backend_servers: ['mx.test:25']},
   'PUT /domains/:id': {quarantine_threshold: 5},
   'POST /domains/:id/filters': {action: 'block', match: 'subject', pattern: 'x'},
+  'POST /filters': {action: 'block', match: 'subject', pattern: 'x'},
   'POST /domains/:id/dkim-keys': {selector: 's1', algorithm: 'ed25519'},
   'POST /mail/quarantine/release': {items: [{node_id: 'x', queue_id: 'abcdef'}]},
   'POST /mail/quarantine/discard': {items: [{node_id: 'x', queue_id: 'abcdef'}]},

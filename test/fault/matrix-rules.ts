@@ -69,6 +69,9 @@ export const rules: Record<string, Rule> = {
   'GET /domains/:id/filters': {permitted: domainReaders, answers: ofDomain, beyondReach: gone},
   'POST /domains/:id/filters': {permitted: domainWriters, answers: inDomain, beyondReach: gone},
   'DELETE /domains/:id/filters/:filter_id': {permitted: domainWriters, answers: ofDomain, beyondReach: gone, isDestructive: true},
+  'GET /filters': {permitted: admins, answers: ofNothing},
+  'POST /filters': {permitted: admins, answers: {own: '201'}},
+  'DELETE /filters/:id': {permitted: admins, answers: {own: '200', unknown: gone}, isDestructive: true},
   'GET /domains/:id/dkim-keys': {permitted: domainReaders, answers: ofDomain, beyondReach: gone},
   'POST /domains/:id/dkim-keys': {permitted: domainWriters, answers: inDomain, beyondReach: gone},
   'DELETE /domains/:id/dkim-keys/:selector': {

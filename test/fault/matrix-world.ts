@@ -11,6 +11,8 @@ import type {BadKey, Caller, Target} from './matrix-rules.ts';
 export interface DomainThings {
   domain: Domain;
   filterId: number;
+  /** A filter for all domains. */
+  globalFilterId: number;
   selector: string;
   mail: MailReference;
   /** A key that no caller uses. */
@@ -36,13 +38,14 @@ export const createWorld = async (node: ApiNode): Promise<World> => {
   };
   const furnish = async (fields: Partial<Domain> = {}): Promise<DomainThings> => {
     const domain = await node.createDomain(fields);
-    const [filter, mail, key] = await Promise.all([
+    const [filter, forAll, mail, key] = await Promise.all([
       must('POST', `domains/${domain.id}/filters`, {action: 'block', match: 'sender', pattern: 'x@bad.test'}),
+      must('POST', 'filters', {action: 'block', match: 'sender', pattern: 'x@bad.test'}),
       post(domain.name),
       node.createKey('read-only'),
       must('POST', `domains/${domain.id}/dkim-keys`, {selector: 'standing', algorithm: 'ed25519'}),
     ]);
-    return {domain, filterId: filter.id, selector: 'standing', mail, keyId: key.id};
+    return {domain, filterId: filter.id, globalFilterId: forAll.id, selector: 'standing', mail, keyId: key.id};
   };
   const take = async (target: Target): Promise<DomainThings> => {
     if (target === 'unknown') return unknown(node.node_id);
@@ -100,6 +103,7 @@ export const createWorld = async (node: ApiNode): Promise<World> => {
 const unknown = (node_id: string): DomainThings => ({
   domain: {id: 4_000_000_042, name: 'never.test'} as Domain,
   filterId: 4_000_000_042,
+  globalFilterId: 4_000_000_042,
   selector: 'never',
   mail: {node_id, queue_id: 'neverKnown1'},
   keyId: 4_000_000_042,

@@ -151,9 +151,10 @@ const unlikeRunning = async (node: ApiNode): Promise<string[]> => {
 /** State that no cell may have changed: every request that removes an object has an object of its own. */
 const stateOf = async (node: ApiNode, {things: {own, other, deleted}}: World): Promise<Record<string, unknown>> => {
   const get = async (path: string) => (await node.api('GET', path)).json;
-  const of = async ({domain: {id}, mail, keyId}: DomainThings) => ({
+  const of = async ({domain: {id}, mail, keyId, globalFilterId}: DomainThings) => ({
     domain: (await get(`domains/${id}`)).data?.name,
     filter: (await get(`domains/${id}/filters`)).data?.filter((filter: {pattern: string}) => filter.pattern === 'x@bad.test'),
+    forAll: (await get('filters')).data.find(({id: one}: {id: number}) => one === globalFilterId),
     dkim: (await get(`domains/${id}/dkim-keys`)).data?.filter(({selector}: {selector: string}) => selector === 'standing'),
     mail: (await get(`mail/quarantine/${mail.node_id}/${mail.queue_id}`)).data,
     key: (await get('auth/api-keys')).data.find(({id: one}: {id: number}) => one === keyId),
@@ -189,7 +190,8 @@ const textOf = ({status, headers, json}: ApiAnswer, route: string): string => {
   return `${status} ${Number(headers['x-total-count'] ?? json.data.count) > 0 ? 'some' : 'none'}`;
 };
 
-const pathOf = ({path}: ApiRoute, node: ApiNode, {domain, filterId, selector, mail, keyId}: DomainThings): string => {
+const pathOf = ({path}: ApiRoute, node: ApiNode, things: DomainThings): string => {
+  const {domain, filterId, selector, mail} = things;
   const values: Record<string, string> = {
     ':filter_id': String(filterId),
     ':selector': selector,
@@ -197,10 +199,15 @@ const pathOf = ({path}: ApiRoute, node: ApiNode, {domain, filterId, selector, ma
     ':node_id': path.startsWith('/cluster') && domain.name === 'never.test' ? 'nobody' : node.node_id,
     ':day': '2026-03-01',
     ':policy_domain': domain.name,
-    ':id': String(path.startsWith('/domains') ? domain.id : keyId),
+    ':id': String(idFor(path, things)),
   };
   const query = isList(`GET ${path}`) || path === '/dmarc/summary' || path === '/dmarc/sources' ? `?domain=${domain.name}` : '';
   return `${path.replace(/:\w+/g, name => values[name] ?? name)}${query}`;
+};
+
+const idFor = (path: string, {domain, keyId, globalFilterId}: DomainThings): number => {
+  if (path.startsWith('/domains')) return domain.id;
+  return path.startsWith('/filters') ? globalFilterId : keyId;
 };
 
 let made = 0;
@@ -213,6 +220,7 @@ const bodyOf = (route: ApiRoute, {mail}: DomainThings): {body?: object} => {
     'POST /domains': {name: `made${made}.matrix.test`, direction: 'outbound'},
     'PUT /domains/:id': {},
     'POST /domains/:id/filters': {action: 'block', match: 'sender', pattern: 'a@b.test'},
+    'POST /filters': {action: 'block', match: 'sender', pattern: 'a@b.test'},
     'POST /domains/:id/dkim-keys': {selector: `made${made}`, algorithm: 'ed25519'},
     'POST /mail/quarantine/release': {items: [mail]},
     'POST /mail/quarantine/discard': {items: [mail]},

@@ -66,19 +66,22 @@ export const newFields = {
 const domainIds = [1, 2, 3, 4];
 const names = ['one.test', 'two.test'];
 
+/** The domain of a filter, or `allDomains`. */
+export const filterOwner = (id: number): number => id % 4;
+
 /** Each record is created with the same values in every history, because an id is generated once. */
 const creations: Record<Kind, (id: number) => Record<string, Json>> = {
   node: newFields.node,
   domain: id => newFields.domain(names[id % names.length] ?? ''),
   api_key: newFields.apiKey,
-  mail_filter: id => newFields.mailFilter(1 + (id % 3)),
+  mail_filter: id => newFields.mailFilter(filterOwner(id)),
   dkim_key: id => newFields.dkimKey(1 + (id % 2), `s${id % 3}`),
 };
 
 const record = fc.oneof(
   {weight: 4, arbitrary: fc.record({kind: fc.constant<Kind>('domain'), id: fc.constantFrom(...domainIds)})},
   {weight: 2, arbitrary: fc.record({kind: fc.constant<Kind>('dkim_key'), id: fc.integer({min: 1, max: 6})})},
-  {weight: 1, arbitrary: fc.record({kind: fc.constant<Kind>('mail_filter'), id: fc.integer({min: 1, max: 3})})},
+  {weight: 1, arbitrary: fc.record({kind: fc.constant<Kind>('mail_filter'), id: fc.integer({min: 1, max: 4})})},
   {weight: 1, arbitrary: fc.record({kind: fc.constant<Kind>('api_key'), id: fc.integer({min: 1, max: 2})})},
   {weight: 1, arbitrary: fc.record({kind: fc.constant<Kind>('node'), id: fc.integer({min: 1, max: 3})})},
 );

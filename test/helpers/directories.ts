@@ -3,6 +3,7 @@ import {createKeyDirectory} from '../../daemon/services/access/key-directory.ts'
 import {createKeys} from '../../daemon/services/access/keys.ts';
 import {createDomainDirectory} from '../../daemon/services/domains/domain-directory.ts';
 import {createDomains} from '../../daemon/services/domains/domains.ts';
+import {createMailFilters} from '../../daemon/services/domains/mail-filters.ts';
 import {type Teardown, testConfiguration, testStore} from './store.ts';
 
 export const testDirectories = async (t: Teardown) => {
@@ -20,5 +21,6 @@ export const testDirectories = async (t: Teardown) => {
     awaitReplication: async () => [],
     now: Date.now,
   });
-  return {store, filename, configuration, keyDirectory, domainDirectory, domains, keys};
+  const filters = createMailFilters({store, configuration});
+  return {store, filename, configuration, keyDirectory, domainDirectory, domains, filters, keys};
 };

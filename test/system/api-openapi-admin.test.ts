@@ -130,6 +130,10 @@ test('every status that is described for the operations that are not curated com
   await ask('GET', filters);
   await ask('DELETE', `${filters}/${filterId}`);
   await ask('DELETE', `${filters}/${filterId}`);
+  const {id: globalId} = (await ask('POST', 'filters', {body: filter})).json.data;
+  await ask('GET', 'filters');
+  for (const _ of ['there', 'gone']) await ask('DELETE', `filters/${globalId}`);
+  for (const bad of badBodies) await ask('POST', 'filters', bad);
   const dkimKeys = `domains/${domain.id}/dkim-keys`;
   for (const selector of ['s1', 's1']) await ask('POST', dkimKeys, {body: {selector, algorithm: 'ed25519'}});
   await ask('GET', dkimKeys);
@@ -143,6 +147,7 @@ test('every status that is described for the operations that are not curated com
   const tooMany = Array.from({length: maxFilters + 1});
   // Changes of one domain take turns; who waits too long for theirs is told to come again.
   await inParallel(tooMany, 4, () => ask('POST', `domains/${full.id}/filters`, {body: filter}));
+  await inParallel(tooMany, 4, () => ask('POST', 'filters', {body: filter}));
 
   await ask('GET', 'mail/quarantine/summary');
   const [released, discarded, many] = [held[0], held[1], held.slice(2)] as [(typeof held)[0], (typeof held)[0], typeof held];

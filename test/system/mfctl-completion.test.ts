@@ -19,17 +19,18 @@ interface Shell {
   pwned: string;
 }
 
-/** A domain, a filter, a DKIM key, an API key and a held mail. */
+/** A domain, filters, a DKIM key, an API key and a held mail. */
 const startPopulated = async (t: ExecutionContext): Promise<TestNode> => {
   const {node} = await startHoldingNode(t);
   const made = [
     await node.mfctl(['domain', 'dkim', 'create', 'example.com', '--selector', 'mfd2026']),
     await node.mfctl(['domain', 'filters', 'add', 'example.com', '--block', '--subject', hostile]),
+    await node.mfctl(['filter', 'add', '--block', '--subject', hostile]),
     await node.mfctl(['key', 'create', '--name', hostile, '--scope', 'read-only']),
   ];
   t.deepEqual(
     made.map(({code}) => code),
-    [0, 0, 0],
+    [0, 0, 0, 0],
   );
   await send(node, `Subject: ${hostile}\r\n\r\ntext\r\n`);
   return node;
@@ -111,6 +112,7 @@ testIn('bash')('bash offers what there is on the node', async t => {
   t.deepEqual(await offers('domain', 'get', 'ex'), ['example.com']);
   t.deepEqual(await offers('domain', 'dkim', 'delete', 'example.com', ''), ['mfd2026']);
   t.deepEqual(await offers('domain', 'filters', 'remove', '"example.com"', ''), ['1000000001']);
+  t.deepEqual(await offers('filter', 'remove', ''), ['1000000002']);
   t.deepEqual(await offers('key', 'revoke', ''), ['1000000001', '1000000002']);
   t.deepEqual(await offers('cluster', 'remove', ''), [node.node_id]);
   t.deepEqual(await offers('quarantine', 'list', '--node', ''), [node.node_id]);

@@ -28,6 +28,12 @@ test.serial('what one cluster exports makes another one the same, and applying i
     'ours: "yes" \u202e#',
   );
   await change(from, 'filters', 'add', 'a.example', '--block', '--sender-domain', 'SPAM.example');
+  for (const args of [
+    ['--block', '--sender-domain', 'worse.example'],
+    ['--allow', '--sender', 'post@a.example', '--no-authenticated'],
+  ])
+    t.is((await from.mfctl(['filter', 'add', ...args])).code, 0);
+  t.is((await to.mfctl(['filter', 'add', '--block', '--subject', 'old'])).code, 0);
   await change(to, 'create', 'a.example', '--backend', 'old.example:25', '--dmarc-reporting');
   await change(to, 'filters', 'add', 'a.example', '--allow', '--sender', 'boss@example.org');
   await change(to, 'create', 'gone.example', '--backend', 'old.example:25');
@@ -40,11 +46,15 @@ test.serial('what one cluster exports makes another one the same, and applying i
   const again = await to.mfctl(['domain', 'apply', '-f', '-', '--prune', '--yes'], {input: exported});
 
   t.deepEqual([dry.code, untouched.code], [0, 0]);
-  t.regex(dry.stdout, /^~ a\.example\n.*\n\+ xn--bcher-kva\.example\n.*\n- gone\.example with/s);
+  t.regex(
+    dry.stdout,
+    /^~ all_domains\n {4}- filter: block subject old\n.*\n~ a\.example\n.*\n\+ xn--bcher-kva\.example\n.*\n- gone\.example with/s,
+  );
   t.is(applied.code, 0, applied.stderr);
   t.deepEqual(
     (JSON.parse(applied.stdout) as {domain: string; change: string}[]).map(({domain, change: kind}) => [domain, kind]),
     [
+      ['all_domains', 'updated'],
       ['a.example', 'updated'],
       ['xn--bcher-kva.example', 'created'],
       ['gone.example', 'deleted'],
@@ -55,6 +65,19 @@ test.serial('what one cluster exports makes another one the same, and applying i
   t.deepEqual(again, {code: 0, stdout: '', stderr: 'no changes\n'});
   t.is(await audited(to), before);
   t.false(/\bid\b|created_at|updated_at/.test(exported));
+});
+
+test.serial('a file with filters for all domains makes an empty cluster the same', async t => {
+  const [from, to] = await Promise.all([startNode(t), startNode(t)]);
+  await change(from, 'create', 'a.example', '--backend', '[::1]:25');
+  t.is((await from.mfctl(['filter', 'add', '--block', '--sender-domain', 'worse.example', '--comment', 'why'])).code, 0);
+  const {stdout: exported} = await from.mfctl(['domain', 'export']);
+
+  const applied = await to.mfctl(['domain', 'apply', '-f', '-', '--yes'], {input: exported});
+
+  t.is(applied.stderr, '1 created, 1 updated, 0 deleted\n');
+  t.is((await to.mfctl(['domain', 'export'])).stdout, exported);
+  t.regex(exported, /^all_domains:\n {2}filters:\n {4}- action: block\n/);
 });
 
 test.serial('some domains are exported by name or id, once each, as JSON too, and apply reads that as well', async t => {

@@ -78,9 +78,10 @@ const prepared = async ({node, backend}: Place, line: string): Promise<string> =
     const {id} = await ask<{id: number}>(node, 'POST', 'auth/api-keys', {name, scope: 'full-admin'});
     text = text.replace(/(key \w+ )\d+/, `$1${id}`).replace(/(key \w+ )monitoring/, `$1${name}`);
   }
-  if (/ filters remove /.test(line)) {
+  if (/ filters? remove /.test(line)) {
     const filter = {action: 'block', match: 'sender', pattern: 'a@b.example'};
-    const {id} = await ask<{id: number}>(node, 'POST', `domains/${domain}/filters`, filter);
+    const path = / domain /.test(line) ? `domains/${domain}/filters` : 'filters';
+    const {id} = await ask<{id: number}>(node, 'POST', path, filter);
     text = text.replace(/\d+$/, String(id));
   }
   // No held mail matches the example.

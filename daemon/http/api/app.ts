@@ -16,6 +16,7 @@ import type {DmarcView} from '../../services/dmarc/dmarc-view.ts';
 import type {ReportedView} from '../../services/dmarc/reported-view.ts';
 import type {DomainParts} from '../../services/domains/domain-parts.ts';
 import type {Domains} from '../../services/domains/domains.ts';
+import type {GlobalFilters} from '../../services/domains/mail-filters.ts';
 import type {Events} from '../../services/events/events.ts';
 import type {Quarantine} from '../../services/quarantine/quarantine.ts';
 import {answerErrors} from '../answer.ts';
@@ -29,6 +30,7 @@ import {routeCluster, routeClusterNodes} from './routes-cluster.ts';
 import {routeDmarc} from './routes-dmarc.ts';
 import {routeDomains} from './routes-domains.ts';
 import {routeEvents} from './routes-events.ts';
+import {routeFilters} from './routes-filters.ts';
 import {routeKeys} from './routes-keys.ts';
 import {routeQuarantine} from './routes-quarantine.ts';
 
@@ -38,6 +40,7 @@ export interface ApiNeeds {
   keyFailures: KeyFailures;
   domains: Domains;
   domainParts: DomainParts;
+  globalFilters: GlobalFilters;
   quarantine: Quarantine;
   cluster: Cluster;
   audit: Audit;
@@ -64,6 +67,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   const router = new Router<RequestState>({prefix, sensitive: true});
   routeKeys(router, needs.keys);
   routeDomains(router, needs.domains, needs.domainParts);
+  routeFilters(router, needs.globalFilters);
   routeQuarantine(router, needs.quarantine);
   routeCluster(router, needs);
   routeClusterNodes(router, needs.joinTokens, needs.removal);

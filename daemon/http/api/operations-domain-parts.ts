@@ -1,8 +1,8 @@
-// Operations on the parts of a domain in the administrators' API description: mail filters and DKIM keys.
+// Operations on mail filters and DKIM keys in the administrators' API description.
 import {z} from 'zod';
 import {createDkimKeySchema, dkimKeySchema} from '../../../shared/dkim-key.ts';
 import {id} from '../../../shared/fields.ts';
-import {createMailFilterSchema, mailFilterSchema} from '../../../shared/mail-filter.ts';
+import {createMailFilterSchema, globalFilterSchema, mailFilterSchema} from '../../../shared/mail-filter.ts';
 import {body, bodyFailures, created, idParameter, type Operation, ok} from './operation.ts';
 
 const filterParameters = idParameter.extend({filter_id: id.meta({description: 'Identifier of the filter'})});
@@ -36,6 +36,34 @@ export const domainPartOperations: Operation[] = [
     tag: 'Mail filters',
     summary: 'Remove a filter',
     request: {params: filterParameters},
+    success: ok(z.null()),
+    failures: [404],
+  },
+  {
+    method: 'get',
+    path: '/filters',
+    operationId: 'listGlobalFilters',
+    tag: 'Mail filters',
+    summary: 'The filters for all domains',
+    success: ok(z.array(globalFilterSchema)),
+  },
+  {
+    method: 'post',
+    path: '/filters',
+    operationId: 'createGlobalFilter',
+    tag: 'Mail filters',
+    summary: 'Add a filter for all domains, which their own filters override where both match equally exactly',
+    request: body(createMailFilterSchema),
+    success: created(globalFilterSchema),
+    failures: [409, ...bodyFailures],
+  },
+  {
+    method: 'delete',
+    path: '/filters/{id}',
+    operationId: 'deleteGlobalFilter',
+    tag: 'Mail filters',
+    summary: 'Remove a filter for all domains',
+    request: {params: idParameter},
     success: ok(z.null()),
     failures: [404],
   },

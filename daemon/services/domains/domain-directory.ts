@@ -1,17 +1,18 @@
-// Directory of all domains with their filters and DKIM keys in memory, because SMTP needs them for every recipient.
+// Directory of all domains with their DKIM keys, and of all filters, in memory, because SMTP needs them for every recipient.
 
 import {groupBy} from '../../../shared/collections.ts';
 import type {Domain} from '../../../shared/domain.ts';
 import {createYield} from '../event-loop-yield.ts';
-import {compileFilters, type FilterSet} from '../intake/filters.ts';
+import {type CompiledFilter, compileFilters, createFilterSet, type FilterSet} from '../intake/filters.ts';
 import type {ConfigStore, Store} from '../ports.ts';
-import type {ChangedKey, Kind, StoredDkimKey} from '../records.ts';
+import {allDomains, type ChangedKey, type Kind, type StoredDkimKey} from '../records.ts';
 
 export interface DomainDirectory {
   findByName(name: string): Domain | undefined;
   findById(id: number): Domain | undefined;
   /** All domains, ordered by name. */
   list(): Domain[];
+  /** Its own filters, and those for all domains. */
   filtersOf(domainId: number): FilterSet;
   dkimKeysOf(domainId: number): StoredDkimKey[];
 }
@@ -20,8 +21,7 @@ export const createDomainDirectory = async (store: Store, configuration: ConfigS
   const byId = new Map<number, Domain>();
   const byName = new Map<string, Domain>();
   const yieldNow = createYield();
-  const noFilters = compileFilters([], yieldNow);
-  const filters = new Map<number, FilterSet>();
+  const filters = new Map<number, CompiledFilter[]>();
   const dkimKeys = new Map<number, StoredDkimKey[]>();
   let sorted: Domain[] | undefined;
 
@@ -44,7 +44,7 @@ export const createDomainDirectory = async (store: Store, configuration: ConfigS
     }
     sorted = undefined;
     for (const id of filtersOf ?? []) filters.delete(id);
-    for (const [id, list] of filtersNow) filters.set(id, compileFilters(list, yieldNow));
+    for (const [id, list] of filtersNow) filters.set(id, compileFilters(list));
     for (const id of keysOf ?? []) dkimKeys.delete(id);
     for (const [id, list] of keysNow) dkimKeys.set(id, list);
   };
@@ -59,7 +59,7 @@ export const createDomainDirectory = async (store: Store, configuration: ConfigS
       sorted ??= [...byId.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
       return sorted;
     },
-    filtersOf: domainId => filters.get(domainId) ?? noFilters,
+    filtersOf: domainId => createFilterSet([...(filters.get(domainId) ?? []), ...(filters.get(allDomains) ?? [])], yieldNow),
     dkimKeysOf: domainId => dkimKeys.get(domainId) ?? [],
   };
 };

@@ -3,15 +3,16 @@
 import {generateKeyPair as generate, type KeyObject} from 'node:crypto';
 import {promisify} from 'node:util';
 import {createDkimKeySchema, type DkimKey} from '../../../shared/dkim-key.ts';
+import type {Domain} from '../../../shared/domain.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {DkimAlgorithm} from '../../../shared/field-rules.ts';
-import {maxFilters} from '../../../shared/filter-rules.ts';
-import {createMailFilterSchema, type MailFilter} from '../../../shared/mail-filter.ts';
+import type {MailFilter} from '../../../shared/mail-filter.ts';
 import type {Actor} from '../access/actor.ts';
 import type {ConfigStore, ConfigTransaction, Store} from '../ports.ts';
 import type {StoredDkimKey} from '../records.ts';
 import {validate} from '../validate.ts';
 import type {Domains} from './domains.ts';
+import type {FilterOwner, MailFilters} from './mail-filters.ts';
 
 /** Each method throws a Fault `not_found` for a domain outside the actor's access scope. */
 export interface DomainParts {
@@ -29,37 +30,21 @@ interface Needs {
   store: Store;
   configuration: ConfigStore;
   domains: Domains;
+  filters: MailFilters;
 }
 
-export const createDomainParts = ({store, configuration, domains}: Needs): DomainParts => ({
+export const createDomainParts = ({store, configuration, domains, filters}: Needs): DomainParts => ({
   async filters(actor, domainId) {
     domains.get(actor, domainId);
-    return (await store.config.listMailFilters([domainId])).map(toFilter);
+    return filters.list(domainId);
   },
 
   async addFilter(actor, domainId, body) {
-    const {name} = domains.get(actor, domainId);
-    const wanted = validate(createMailFilterSchema, body);
-    return configuration.change(async tx => {
-      await requireDomain(tx, domainId);
-      if ((await tx.config.listMailFilters([domainId])).length >= maxFilters)
-        throw new Fault('conflict', `the domain has ${maxFilters} filters, which is the most it may have; delete one first`);
-      const id = await tx.nextId('mail_filter');
-      const fields = {domain_id: domainId, ...wanted, created_at: tx.at};
-      await tx.create('mail_filter', id, fields);
-      await tx.audit(actor, 'filter.create', `${name}/${id}`, `${wanted.action} ${wanted.match} ${wanted.pattern}`);
-      return {id, ...fields};
-    });
+    return filters.add(actor, ownerOf(domains.get(actor, domainId)), body);
   },
 
   async removeFilter(actor, domainId, filterId) {
-    const {name} = domains.get(actor, domainId);
-    await configuration.change(async tx => {
-      const filter = (await tx.config.listMailFilters([domainId])).find(({id}) => id === filterId);
-      if (!filter) throw new Fault('not_found', `the domain ${name} has no filter ${filterId}`);
-      await tx.remove('mail_filter', filterId);
-      await tx.audit(actor, 'filter.delete', `${name}/${filterId}`);
-    });
+    await filters.remove(actor, ownerOf(domains.get(actor, domainId)), filterId);
   },
 
   async dkimKeys(actor, domainId) {
@@ -102,30 +87,11 @@ const requireDomain = async (tx: ConfigTransaction, id: number): Promise<void> =
   if (!(await tx.config.findDomain(id))) throw new Fault('not_found', `there is no domain ${id}; GET /domains lists them`);
 };
 
-/** Copies fields in the order of the API record, which may differ from the order of the columns. */
-const toFilter = ({
+const ownerOf = ({id, name}: Domain): FilterOwner => ({
   id,
-  domain_id,
-  action,
-  match,
-  header,
-  pattern,
-  score,
-  comment,
-  authenticated,
-  created_at,
-}: MailFilter): MailFilter => ({
-  id,
-  domain_id,
-  action,
-  match,
-  header,
-  pattern,
-  score,
-  comment,
-  // Filters of earlier versions have none, and SQLite has no booleans.
-  authenticated: Boolean(authenticated),
-  created_at,
+  name,
+  whose: `of the domain ${name}`,
+  check: async tx => requireDomain(tx, id),
 });
 
 const toDkimKey = ({id, domain_id, selector, algorithm, public_key, created_at}: StoredDkimKey, domain: string): DkimKey => ({

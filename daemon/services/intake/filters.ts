@@ -1,4 +1,4 @@
-// Mail filters of a domain, applied to one mail.
+// Mail filters of a domain and for all domains, applied to one mail.
 import {addressParser} from 'postal-mime';
 import {groupBy} from '../../../shared/collections.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
@@ -7,6 +7,7 @@ import {compileGlob, type GlobText, globText} from '../../../shared/glob.ts';
 import {comparableAddress} from '../../../shared/mail-address.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
 import type {EventLoopYield} from '../event-loop-yield.ts';
+import {allDomains} from '../records.ts';
 import {decodeHeader, subjectOf, unfoldHeader} from './header-block.ts';
 import type {ReceivedMail, Score} from './mail.ts';
 
@@ -21,12 +22,19 @@ export interface FilteredMail extends Pick<ReceivedMail, 'envelope' | 'headers'>
   isAuthentic: boolean;
 }
 
-/** The compiled mail filters of one domain. */
+/** A filter, prepared for many mails. */
+export interface CompiledFilter {
+  filter: MailFilter;
+  matches(view: MailView): boolean;
+}
+
+/** The filters for mail of one domain. */
 export interface FilterSet {
   readonly filters: readonly MailFilter[];
   /**
    * Every matching `score` filter adds its score and a symbol. Among matching `allow` and `block` filters the most specific
-   * decides: sender before sender_domain (longer before shorter) before header before subject; on a tie `block` wins.
+   * decides: sender before sender_domain (longer before shorter) before header before subject. On a tie a filter of the domain
+   * wins over one for all domains, and then `block` wins.
    *
    * Filters that let mail in (`allow`, a negative `score`) match only the envelope sender, which SPF can check, and with
    * `authenticated` only mail that really comes from its domain. Filters that keep mail out also match the addresses in `From`,
@@ -41,26 +49,26 @@ const sliceMs = 2;
 /** Up to this number, filters run without a yield first: any such set finishes faster than a yield. */
 const fewFilters = 10;
 
-export const compileFilters = (filters: readonly MailFilter[], yieldNow: EventLoopYield): FilterSet => {
-  const compiled = filters.map(filter => ({filter, matches: compile(filter)}));
-  return {
-    filters,
-    async apply(mail, score) {
-      const view = viewOf(mail);
-      const matching: MailFilter[] = [];
-      if (compiled.length > fewFilters) await yieldNow();
-      let sliceStart = performance.now();
-      for (const {filter, matches} of compiled) {
-        if (performance.now() - sliceStart > sliceMs) {
-          await yieldNow();
-          sliceStart = performance.now();
-        }
-        if (matches(view) && (mail.isAuthentic || !needsAuthentication(filter))) matching.push(filter);
+export const compileFilters = (filters: readonly MailFilter[]): CompiledFilter[] =>
+  filters.map(filter => ({filter, matches: compile(filter)}));
+
+export const createFilterSet = (compiled: readonly CompiledFilter[], yieldNow: EventLoopYield): FilterSet => ({
+  filters: compiled.map(({filter}) => filter),
+  async apply(mail, score) {
+    const view = viewOf(mail);
+    const matching: MailFilter[] = [];
+    if (compiled.length > fewFilters) await yieldNow();
+    let sliceStart = performance.now();
+    for (const {filter, matches} of compiled) {
+      if (performance.now() - sliceStart > sliceMs) {
+        await yieldNow();
+        sliceStart = performance.now();
       }
-      return decided(matching, score);
-    },
-  };
-};
+      if (matches(view) && (mail.isAuthentic || !needsAuthentication(filter))) matching.push(filter);
+    }
+    return decided(matching, score);
+  },
+});
 
 const decided = (matching: readonly MailFilter[], score: Score): Filtered => {
   const added = matching.filter(filter => filter.action === 'score').map(filter => filter.score ?? 0);
@@ -80,7 +88,10 @@ const ranks: Record<MailFilter['match'], number> = {sender: 3, sender_domain: 2,
 const bySpecificity = (a: MailFilter, b: MailFilter): number =>
   ranks[b.match] - ranks[a.match] ||
   (a.match === 'sender_domain' ? b.pattern.length - a.pattern.length : 0) ||
+  Number(isForAll(a)) - Number(isForAll(b)) ||
   (a.action === b.action ? 0 : a.action === 'block' ? -1 : 1);
+
+const isForAll = ({domain_id}: MailFilter): boolean => domain_id === allDomains;
 
 /** Removes floating point errors, so that 5.9 + 0.1 reaches a threshold of 6. */
 const rounded = (score: number): number => Math.round(score * 1000) / 1000;

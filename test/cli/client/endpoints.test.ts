@@ -27,6 +27,9 @@ const askAll = async ({keys, domains, quarantine, cluster, ...client}: Client): 
   await domains.filters(1);
   await domains.addFilter(1, filter);
   await domains.removeFilter(1, 2);
+  await client.filters.list();
+  await client.filters.add(filter);
+  await client.filters.remove(2);
   await domains.dkimKeys(1);
   await domains.createDkimKey(1, {selector: 'x'});
   await domains.removeDkimKey(1, 'x');
@@ -101,7 +104,7 @@ test('a path that is not described is noticed', t => {
 });
 
 const pathText =
-  /\bpath: ['`](?:auth|audit|cluster|domains|events|mail|openapi)\b|['`](?:auth\/(?:me|api-keys)|domains\/|mail\/quarantine|cluster\/(?:status|drift|tokens|nodes)|audit\?)/;
+  /\bpath: ['`](?:auth|audit|cluster|domains|events|filters|mail|openapi)\b|['`](?:auth\/(?:me|api-keys)|domains\/|mail\/quarantine|cluster\/(?:status|drift|tokens|nodes)|audit\?)/;
 
 test('no file but the client names a path of the API', async t => {
   const files = (await readdir(cli, {recursive: true})).filter(file => /\.tsx?$/.test(file));

@@ -63,7 +63,7 @@ test('what somebody changed meanwhile is not overwritten, and the others are cha
   t.is(table.code, 6);
   t.regex(
     table.stderr,
-    /^warning: b\.example: the domain has changed .*\n0 created, 2 updated, 0 deleted\nerror: 1 of 3 domains/,
+    /^warning: b\.example: the domain has changed .*\n0 created, 2 updated, 0 deleted\nerror: 1 of 3 changes could not be made/,
   );
   t.like(
     (JSON.parse(json.stdout) as {change: string}[]).map(({change}) => change),
@@ -145,7 +145,7 @@ test('what would fail for all others ends it, and says what was not tried', asyn
   const json = await api.apply(raising('a.example', 'b.example', 'c.example'), ['--yes', '-o', 'json']);
 
   t.is(table.code, 4);
-  t.regex(table.stderr, /^warning: 1 domain was not processed\n0 created, 1 updated, 0 deleted\nerror: b\.example: the API key/);
+  t.regex(table.stderr, /^warning: 1 change was not tried\n0 created, 1 updated, 0 deleted\nerror: b\.example: the API key/);
   t.like((JSON.parse(json.stdout) as object[])[2], {change: 'failed', error: {code: 'not_tried'}});
   t.false(api.changes().includes('PUT /domains/3'));
 });
@@ -240,4 +240,91 @@ test('a pattern that costs too much is refused before anything is changed, unles
     added.stderr,
   );
   t.deepEqual(api.changes(), before);
+});
+
+const {domain_id: _, ...forAll} = filter;
+const allBlocking = (pattern: string) => `all_domains: {filters: [{action: block, match: sender_domain, pattern: ${pattern}}]}\n`;
+
+test('with all_domains the filters for all domains are exactly those, and without it they are left alone, with --prune too', async t => {
+  const api = await arrange(t, {
+    'GET /filters': {data: [forAll]},
+    'POST /filters': {status: 201, data: forAll},
+    'DELETE /filters/9': {data: null},
+  });
+
+  const dry = await api.apply(`${allBlocking('new.example')}domains: []`, ['--dry-run']);
+  const {code, stdout, stderr} = await api.apply(`${allBlocking('new.example')}domains: []`);
+  const done = api.changes();
+  const json = await api.apply(`${allBlocking('new.example')}domains: []`, ['--yes', '-o', 'json']);
+  const same = await api.apply(`${allBlocking('spam.example')}domains: []`);
+  await api.apply('domains: [{name: a.example}, {name: b.example}, {name: c.example}]', ['--yes', '--prune']);
+
+  const rules = ['- filter: block sender_domain spam.example', '+ filter: block sender_domain new.example'];
+  t.is(dry.stdout, `~ all_domains\n${rules.map(rule => `    ${rule}\n`).join('')}`);
+  t.is(dry.stderr, 'nothing was changed; this would change the filters for all domains\n');
+  t.is(code, 0);
+  t.is(stdout, dry.stdout);
+  t.is(stderr, '0 created, 1 updated, 0 deleted\n');
+  t.deepEqual(done, ['POST /filters', 'DELETE /filters/9']);
+  t.like(JSON.parse(json.stdout), {length: 1, 0: {domain: 'all_domains', change: 'updated', fields: {0: {name: 'filters'}}}});
+  t.is(same.stderr, 'no changes\n');
+  t.is(api.changes().length, 4);
+});
+
+test('a key that may not see the filters for all domains changes nothing with a file that has them', async t => {
+  const error = {
+    code: 'insufficient_scope',
+    detail: 'the scope domain-admin does not permit this',
+    required_scopes: ['full-admin'],
+  };
+  const api = await arrange(t, {'GET /filters': {status: 403, error}});
+
+  const {code, stderr} = await api.apply(`${allBlocking('new.example')}${raising('a.example')}`);
+
+  t.is(code, 4);
+  t.regex(stderr, /^error: all_domains: the scope domain-admin does not permit this \(insufficient_scope/);
+  t.deepEqual(api.changes(), []);
+});
+
+test('filters for all domains that changed between the diff and the change are left as they are', async t => {
+  let reads = 0;
+  const api = await arrange(t, {
+    'GET /filters': () => {
+      reads += 1;
+      return {data: reads === 1 ? [] : [forAll]};
+    },
+  });
+
+  const {code, stderr} = await api.apply(`${allBlocking('new.example')}domains: []`);
+
+  t.is(code, 1);
+  t.regex(stderr, /error: all_domains: its mail filters have changed since they were read/);
+  t.deepEqual(api.changes(), []);
+});
+
+test('a pattern for all domains that is too costly is refused before anything changes', async t => {
+  const api = await arrange(t, {'GET /filters': {data: []}});
+  const rule = `{action: block, match: subject, pattern: "${'*x'.repeat(21)}"}`;
+
+  const {code, stderr} = await api.apply(`all_domains: {filters: [${rule}]}\n${raising('a.example')}`);
+
+  t.is(code, 2);
+  t.regex(stderr, /:1: all_domains has a filter whose pattern has more than 20 \*/);
+  t.deepEqual(api.changes(), []);
+});
+
+test('an export has the filters for all domains with all of them, if the key may see them, and not with some', async t => {
+  const refusing = (status: number, code: string) => ({'GET /filters': {status, error: {code, detail: 'no'}}});
+  const exported = async (answers: Parameters<typeof startApi>[1], ...names: string[]) => {
+    const {code, stdout, stderr} = await (await arrange(t, answers)).mfctl(['domain', 'export', ...names, '-o', 'json']);
+    return {code, stderr, names: code === 0 ? Object.keys(JSON.parse(stdout)) : []};
+  };
+
+  const whole = {code: 0, stderr: '', names: ['all_domains', 'domains']};
+  const domainsOnly = {...whole, names: ['domains']};
+  t.deepEqual(await exported({'GET /filters': {data: [forAll]}}), whole);
+  t.deepEqual(await exported({'GET /filters': {data: [forAll]}}, 'a.example'), domainsOnly);
+  t.deepEqual(await exported(refusing(403, 'insufficient_scope')), domainsOnly);
+  t.deepEqual(await exported(refusing(404, 'not_found')), domainsOnly);
+  t.is((await exported(refusing(500, 'internal'))).code, 1);
 });

@@ -40,6 +40,37 @@ domains:
   ]);
 });
 
+test('filters for all domains are a list of their own; without it, nothing is said of them', async t => {
+  const rule = {action: 'block', match: 'sender', header: null, pattern: 'a@b.example', score: null, comment: null};
+
+  const {allDomains} = await read('all_domains: {filters: [{action: block, match: sender, pattern: A@B.example}]}\ndomains: []');
+
+  t.deepEqual(allDomains as unknown[], [rule]);
+  t.deepEqual((await read('all_domains: {filters: []}\ndomains: []')).allDomains, []);
+  t.is((await read('domains: []')).allDomains, undefined);
+  t.deepEqual(
+    await faultsOf(`all_domains:
+  active: true
+  filters:
+    - action: block
+      match: sender
+      pattern: "*@x"
+domains: []
+`),
+    [
+      '2: all_domains: active is not known here; known are filters',
+      '6: all_domains: filters.0.pattern must be one address; match sender_domain for all of a domain',
+    ],
+  );
+  for (const text of ['all_domains:', 'all_domains: []', 'all_domains: {}'])
+    t.deepEqual(
+      await faultsOf(`${text}\ndomains: []`),
+      ['1: all_domains must be a mapping with filters: a list, [] for none'],
+      text,
+    );
+  t.regex((await faultsOf('all_domains: {filters: []}'))[0] ?? '', /domains is missing/);
+});
+
 test('all faults are reported at once, each with its line', async t => {
   const faults = await faultsOf(`domains:
   - name: a.example

@@ -15,7 +15,7 @@ import {
   summaryGroupSchema,
   summarySchema,
 } from '../../../shared/held-mail.ts';
-import {mailFilterSchema} from '../../../shared/mail-filter.ts';
+import {globalFilterSchema, mailFilterSchema} from '../../../shared/mail-filter.ts';
 import {reportedSourceSchema} from '../../../shared/reported-source.ts';
 import {commandWords, helpOf} from '../../helpers/cli/command-tree.ts';
 import {auditEntry, createdKey, dkimKey, drift, filter, status, summary, token} from '../../helpers/cli/sample-answers.ts';
@@ -96,6 +96,7 @@ test('names are what other commands take', async t => {
     'POST /mail/quarantine/release': {data: [outcome('aaaaaa'), outcome('bbbbbb')]},
     'GET /domains': {data: [domain]},
     'GET /domains/7/filters': {data: [filter]},
+    'GET /filters': {data: [filter]},
     'GET /domains/7/dkim-keys': {data: [dkimKey]},
     'GET /auth/api-keys': {data: [key]},
     'GET /cluster/status': {data: status},
@@ -111,6 +112,7 @@ test('names are what other commands take', async t => {
   t.is(released.stdout, ids);
   t.is(await names('domain', 'list'), 'example.com\n');
   t.is(await names('domain', 'filters', 'list', '7'), `${filter.id}\n`);
+  t.is(await names('filter', 'list'), `${filter.id}\n`);
   t.is(await names('domain', 'dkim', 'list', '7'), 'mfd2026\n');
   t.is(await names('key', 'list'), '7\n');
   t.is(await names('cluster', 'status'), 'mx1\nmx2\n');
@@ -305,6 +307,7 @@ test('the fields of a record are those that the API sends, in its order', async 
     [['key', 'create'], createdApiKeySchema],
     [['domain', 'list'], domainSchema],
     [['domain', 'filters', 'list'], mailFilterSchema],
+    [['filter', 'list'], globalFilterSchema],
     [['domain', 'dkim', 'list'], dkimKeySchema],
     [['quarantine', 'list'], heldMailSchema],
     [['quarantine', 'summary'], summaryGroupSchema, summarySchema],
@@ -349,6 +352,7 @@ test('every command says which fields it prints, but those that print no records
     'domain dkim delete',
     'domain export',
     'domain filters remove',
+    'filter remove',
     'help',
     'key delete',
     'metrics',

@@ -164,6 +164,7 @@ test('every list can be sorted, and what has no value comes last', async t => {
       ],
     },
     'GET /domains/7/filters': {data: []},
+    'GET /filters': {data: []},
     'GET /domains/7/dkim-keys': {data: []},
     'GET /auth/api-keys': {
       data: [key, {...key, id: 8, last_used_at: key.created_at}, {...key, id: 9, last_used_at: '2026-01-01T00:00:00.000Z'}],
@@ -184,6 +185,7 @@ test('every list can be sorted, and what has no value comes last', async t => {
     [['audit'], 'at'],
     [['quarantine', 'summary'], 'count'],
     [['domain', 'filters', 'list', '7'], 'score'],
+    [['filter', 'list'], 'score'],
     [['domain', 'dkim', 'list', '7'], 'selector'],
     [['context', 'list'], 'name'],
   ] as const)

@@ -6,10 +6,10 @@ import {apply, type Change, digestOf} from '../../../daemon/replication/apply.ts
 import {claimsIn, conflictsIn, isComplete} from '../../../daemon/replication/config-merge.ts';
 import {changedKeys} from '../../../daemon/replication/notifier.ts';
 import type {NodeTransaction} from '../../../daemon/services/node-store.ts';
-import type {Kind, StampedFields, StoredRecord} from '../../../daemon/services/records.ts';
+import {allDomains, type Kind, type StampedFields, type StoredRecord} from '../../../daemon/services/records.ts';
 import type {Json} from '../../../shared/merge-patch.ts';
-import {change, deletion, delivery, history, newFields, stampOf} from '../../helpers/config-history.ts';
-import {type TestStore, testStore} from '../../helpers/store.ts';
+import {change, deletion, delivery, filterOwner, history, newFields, stampOf} from '../../helpers/config-history.ts';
+import {type TestStore, testConfiguration, testStore} from '../../helpers/store.ts';
 
 const tables: Kind[] = ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key'];
 
@@ -112,7 +112,7 @@ const isLiveAmong = (records: StoredRecord[], {kind, id, fields, deleted, unique
   const claims = claimsIn(records.filter(other => other.kind === kind && other.unique_key === unique_key));
   if (unique_key !== null && conflictsIn(claims).has(id)) return false;
   const parent = records.find(other => other.kind === 'domain' && other.id === parent_id);
-  return parent_id === null || (parent !== undefined && isLiveAmong(records, parent));
+  return parent_id === null || parent_id === allDomains || (parent !== undefined && isLiveAmong(records, parent));
 };
 
 test('a record has a digest exactly when it is complete, not deleted, has its name and its parent is live', async t => {
@@ -152,7 +152,7 @@ test('what is read of a record is there exactly when it is complete, not deleted
           );
         t.deepEqual(
           await idsIn(db, 'mail_filter'),
-          wanted('mail_filter').filter(id => domains.includes(1 + (id % 3))),
+          wanted('mail_filter').filter(id => filterOwner(id) === allDomains || domains.includes(filterOwner(id))),
         );
         t.deepEqual(await idsIn(db, 'api_key'), wanted('api_key'));
       });
@@ -244,6 +244,32 @@ test('children that arrive after the deletion of their domain never appear', asy
   t.deepEqual(await idsIn(store.write, 'mail_filter'), []);
 });
 
+test('a filter for all domains is live without any domain, and stays when one is deleted', async t => {
+  const {store} = await testStore(t);
+  const filter = change('mail_filter', 1, stampOf(1), newFields.mailFilter(allDomains));
+
+  const made = await store.transaction(async tx => apply(tx, [filter], 1));
+  await applyAll(store, [[domain(1, 'one.test', 2)], [deletion('domain', 1, stampOf(3))]]);
+
+  t.deepEqual(changedKeys(made), [{kind: 'mail_filter', id: 1, parent_id: allDomains}]);
+  t.deepEqual(await idsIn(store.write, 'mail_filter'), [1]);
+  await applyAll(store, [[deletion('mail_filter', 1, stampOf(4))]]);
+  t.deepEqual(await idsIn(store.write, 'mail_filter'), []);
+});
+
+test('a filter for all domains that an earlier version has stored as incomplete is live after the upgrade', async t => {
+  const {store} = await testStore(t);
+  await applyAll(store, [[change('mail_filter', 1, stampOf(1), newFields.mailFilter(allDomains))]]);
+  const whole = await dump(store, store.write);
+  await store.write('config_record').update({digest: ''});
+  await store.write('mail_filter').delete();
+  await store.write('local_state').where({name: 'config_sum'}).update({value: ''});
+
+  await testConfiguration(store).rebuild();
+
+  t.deepEqual(await dump(store, store.write), whole);
+});
+
 test('children that arrive before their domain appear with it', async t => {
   const {store} = await testStore(t);
 
@@ -314,6 +340,7 @@ const wrongValues: [kind: Kind, whole: Record<string, Json>, wrong: Record<strin
   ['mail_filter', newFields.mailFilter(7), {pattern: 7}],
   ['mail_filter', newFields.mailFilter(7), {domain_id: {id: 7}}],
   ['mail_filter', newFields.mailFilter(7), {match: 'body'}],
+  ['mail_filter', newFields.mailFilter(0), {domain_id: -1}],
   ['dkim_key', newFields.dkimKey(7, 's1'), {selector: 's1\r\nX: y'}],
   ['dkim_key', newFields.dkimKey(7, 's1'), {private_key_pem: null}],
   ['node', newFields.node(1), {fqdn: 25}],

@@ -1,5 +1,5 @@
 import type {ConfigStore} from '../../../daemon/services/ports.ts';
-import type {ChangedKey, FieldsOf} from '../../../daemon/services/records.ts';
+import {allDomains, type ChangedKey, type FieldsOf} from '../../../daemon/services/records.ts';
 import {domainDefaults} from '../../../shared/field-rules.ts';
 import {testStores} from '../../helpers/store-makes.ts';
 
@@ -119,6 +119,27 @@ testStores('what belongs to a domain goes with it, its name is free again, and i
   t.true(await store.config.isDeleted({kind: 'domain', id: one}));
   t.true(await store.config.isDeleted({kind: 'mail_filter', id: filterIds[0]}));
   t.false(await store.config.isDeleted({kind: 'domain', id: again}));
+});
+
+testStores('filters for all domains are read by themselves, and stay when a domain goes', async (t, {store, config}) => {
+  const one = await createDomain(config, 'one.test');
+  const [own, forAll] = await config.change(async tx => {
+    const ids = [await tx.nextId('mail_filter'), await tx.nextId('mail_filter')] as const;
+    await tx.create('mail_filter', ids[0], filterFields(one));
+    await tx.create('mail_filter', ids[1], {...filterFields(allDomains), authenticated: true});
+    return ids;
+  });
+  const idsOf = async (...owners: number[]) => (await store.config.listMailFilters(owners)).map(({id}) => id);
+
+  t.deepEqual(await idsOf(allDomains), [forAll]);
+  t.deepEqual(await idsOf(one, allDomains), [own, forAll]);
+  const {config_hash: before} = await store.config.configHash();
+  await config.change(async tx => tx.remove('domain', one));
+
+  t.deepEqual(await idsOf(one, allDomains), [forAll]);
+  t.not((await store.config.configHash()).config_hash, before);
+  await config.change(async tx => tx.remove('mail_filter', forAll));
+  t.deepEqual(await idsOf(one, allDomains), []);
 });
 
 testStores('a key is found by its id and by its hash', async (t, {store, config}) => {

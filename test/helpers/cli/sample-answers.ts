@@ -7,7 +7,7 @@ import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
 import type {DkimKey} from '../../../shared/dkim-key.ts';
 import type {DmarcReport, DmarcSummary} from '../../../shared/dmarc-report.ts';
 import type {Summary} from '../../../shared/held-mail.ts';
-import type {MailFilter} from '../../../shared/mail-filter.ts';
+import type {GlobalFilter, MailFilter} from '../../../shared/mail-filter.ts';
 import type {ReportedSources} from '../../../shared/reported-source.ts';
 import {domain, hostile, key, mail, peer as peerOf} from './sample-records.ts';
 
@@ -89,6 +89,18 @@ export const filter: MailFilter = {
   score: -3,
   comment: '=our newsletter',
   authenticated: true,
+  created_at: at,
+};
+
+export const globalFilter: GlobalFilter = {
+  id: 1_000_000_007,
+  action: 'block',
+  match: 'sender',
+  header: null,
+  pattern: 'a@b.example',
+  score: null,
+  comment: null,
+  authenticated: false,
   created_at: at,
 };
 

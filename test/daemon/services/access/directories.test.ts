@@ -4,6 +4,7 @@ import {createKeyDirectory, hashKey} from '../../../../daemon/services/access/ke
 import {insertKey} from '../../../../daemon/services/access/keys.ts';
 import {createDomainDirectory} from '../../../../daemon/services/domains/domain-directory.ts';
 import {createDomainParts} from '../../../../daemon/services/domains/domain-parts.ts';
+import {createGlobalFilters} from '../../../../daemon/services/domains/mail-filters.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import {change, newFields, stampOf} from '../../../helpers/config-history.ts';
 import {testDirectories} from '../../../helpers/directories.ts';
@@ -16,7 +17,7 @@ const arrange = async (t: ExecutionContext) => {
   const node = await testDirectories(t);
   const {domains} = node;
   const create = async (name: string) => domains.create(operator, {name, backend_servers: ['127.0.0.1:25']});
-  return {...node, parts: createDomainParts(node), create};
+  return {...node, parts: createDomainParts(node), globalFilters: createGlobalFilters(node.filters), create};
 };
 
 type Arranged = Awaited<ReturnType<typeof arrange>>;
@@ -78,6 +79,40 @@ test('filters and DKIM keys of a domain come and go with the calls, and with the
   t.notRegex(JSON.stringify(await node.store.read('config_record')), /PRIVATE KEY/);
 });
 
+test('a filter for all domains is one of every domain, of those that come later too, and outlives them', async t => {
+  const node = await arrange(t);
+  const first = await node.create('one.test');
+  const own = await node.parts.addFilter(operator, first.id, blockBad);
+
+  const forAll = await node.globalFilters.add(operator, {...blockBad, pattern: 'worse.test'});
+  const second = await node.create('two.test');
+  const idsOf = (id: number) => node.domainDirectory.filtersOf(id).filters.map(filter => filter.id);
+  t.deepEqual(idsOf(first.id), [own.id, forAll.id]);
+  t.deepEqual(idsOf(second.id), [forAll.id]);
+  t.deepEqual(remembered(node), await fresh(node));
+  await node.domains.remove(operator, first.id, undefined);
+  t.deepEqual(idsOf(second.id), [forAll.id]);
+  t.deepEqual(await node.globalFilters.list(), [forAll]);
+  await node.globalFilters.remove(operator, forAll.id);
+
+  t.deepEqual(idsOf(second.id), []);
+  t.deepEqual(await node.globalFilters.list(), []);
+});
+
+test('neither a domain nor all domains can remove a filter of the other', async t => {
+  const node = await arrange(t);
+  const {id} = await node.create('one.test');
+  const own = await node.parts.addFilter(operator, id, blockBad);
+  const forAll = await node.globalFilters.add(operator, blockBad);
+
+  await t.throwsAsync(node.globalFilters.remove(operator, own.id), {message: /there is no filter \d+ for all domains/});
+  await t.throwsAsync(node.parts.removeFilter(operator, id, forAll.id), {
+    message: /there is no filter \d+ of the domain one\.test/,
+  });
+
+  t.is(node.domainDirectory.filtersOf(id).filters.length, 2);
+});
+
 test('a domain of the same name as a deleted one is another, with none of its parts', async t => {
   const node = await arrange(t);
   const first = await node.create('one.test');
@@ -103,8 +138,7 @@ test('a domain with many parts goes in one change, and nothing of it stays in me
   t.like(JSON.parse(event), {changes: {length: 1, 0: {kind: 'domain', id, fields: {}}}});
   for (const table of ['domain', 'mail_filter', 'dkim_key']) t.deepEqual(await node.store.read(table), []);
   t.deepEqual(await node.store.read('config_record').whereNull('deleted'), []);
-  const never = node.domainDirectory.filtersOf(0);
-  t.is(node.domainDirectory.filtersOf(id), never);
+  t.deepEqual(node.domainDirectory.filtersOf(id).filters, []);
   t.deepEqual(node.domainDirectory.dkimKeysOf(id), []);
   const {action} = await node.store.read('audit').orderBy('seq', 'desc').first();
   t.is(action, 'domain.delete');

@@ -1,17 +1,20 @@
 import test from 'ava';
 import fc from 'fast-check';
 import {createYield} from '../../../../daemon/services/event-loop-yield.ts';
-import {compileFilters, type FilteredMail} from '../../../../daemon/services/intake/filters.ts';
+import {compileFilters, createFilterSet, type FilteredMail} from '../../../../daemon/services/intake/filters.ts';
 import type {Score} from '../../../../daemon/services/intake/mail.ts';
+import {allDomains} from '../../../../daemon/services/records.ts';
 import {filterActions, filterMatches} from '../../../../shared/filter-rules.ts';
 import {createMailFilterSchema, type MailFilter} from '../../../../shared/mail-filter.ts';
 import {headersOf} from '../../../helpers/received-mail.ts';
 
+const fieldsOf = ({domain_id: _, ...fields}: Partial<MailFilter>) => fields;
+
 /** A filter as returned by the store: in the schema's canonical form. */
 const filter = (given: Partial<MailFilter> & Pick<MailFilter, 'action' | 'match' | 'pattern'>): MailFilter => ({
-  ...createMailFilterSchema.parse({...given, ...(given.action === 'score' && {score: given.score ?? 1})}),
+  ...createMailFilterSchema.parse({...fieldsOf(given), ...(given.action === 'score' && {score: given.score ?? 1})}),
   id: 1,
-  domain_id: 1,
+  domain_id: given.domain_id ?? 1,
   created_at: '2025-11-04T08:00:00.000Z',
 });
 
@@ -24,7 +27,7 @@ const mail = (sender: string, ...lines: string[]): FilteredMail => ({
 const scored: Score = {score: 5.9, symbols: [{name: 'BAYES_SPAM', score: 5.9}], reason: 'spam'};
 
 const applyFilters = async (filters: MailFilter[], to: FilteredMail, score: Score) =>
-  compileFilters(filters, createYield()).apply(to, score);
+  createFilterSet(compileFilters(filters), createYield()).apply(to, score);
 
 const overrideOf = async (filters: MailFilter[], to: FilteredMail) => (await applyFilters(filters, to, scored)).override;
 
@@ -128,6 +131,49 @@ test('the more exact of allow and block decides, in whichever order they are', a
     t.is(await overrideOf(both, to), 'block');
     t.is(await overrideOf(both.reverse(), to), 'block');
   }
+});
+
+const decidedBetween: [own: string, forAll: string, override: string][] = [
+  // Equally exact: that of the domain.
+  ['allow sender ada@news.example.net', 'block sender ada@news.example.net', 'relay'],
+  ['block sender ada@news.example.net', 'allow sender ada@news.example.net', 'block'],
+  ['allow sender_domain example.net', 'block sender_domain example.net', 'relay'],
+  ['allow header yes', 'block header y*', 'relay'],
+  ['block subject off*', 'allow subject offer', 'block'],
+  // The more exact one, wherever it is.
+  ['allow sender_domain news.example.net', 'block sender ada@news.example.net', 'block'],
+  ['allow sender_domain example.net', 'block sender_domain news.example.net', 'block'],
+  ['allow subject offer', 'block header yes', 'block'],
+  ['block sender_domain example.net', 'allow sender ada@news.example.net', 'relay'],
+  // What does not match decides nothing.
+  ['allow sender other@example.net', 'block subject offer', 'block'],
+  // Equally exact, and on the same level: block.
+  ['allow subject offer, block subject off*', 'allow subject offer', 'block'],
+  ['score subject offer', 'allow subject offer, block subject off*', 'block'],
+];
+
+for (const [own, forAll, override] of decidedBetween)
+  test(`between "${own}" of the domain and "${forAll}" for all domains: ${override}`, async t => {
+    const to = mail('ada@news.example.net', 'Subject: offer', 'X-Shop: yes');
+    const rules = (text: string, domain_id: number) =>
+      text.split(', ').map(rule => {
+        const [action, match, pattern = ''] = rule.split(' ') as [MailFilter['action'], MailFilter['match'], string];
+        return filter({action, match, pattern, domain_id, header: match === 'header' ? 'X-Shop' : null});
+      });
+    const both = [...rules(own, 1), ...rules(forAll, allDomains)];
+
+    t.is(await overrideOf(both, to), override as 'relay' | 'block');
+    t.is(await overrideOf(both.toReversed(), to), override as 'relay' | 'block');
+  });
+
+test('scores of a domain and for all domains add up', async t => {
+  const filters = [1, allDomains].map(domain_id =>
+    filter({action: 'score', match: 'subject', pattern: 'offer', score: 2, domain_id}),
+  );
+
+  const {score} = await applyFilters(filters, mail('ada@example.net', 'Subject: offer'), scored);
+
+  t.is(score.score, 9.9);
 });
 
 test('the order of the filters changes neither score nor override, and the given score is left alone', async t => {
