@@ -7,44 +7,47 @@ const node = useApiNode();
 
 const block = {action: 'block', match: 'sender_domain', pattern: '@SPAM.example'};
 
-test('a filter for all domains is created in canonical form, listed without a domain, and deleted, and each is in the audit log', async t => {
-  const {id: domainId} = await node().createDomain();
+test.serial(
+  'a filter for all domains is created in canonical form, listed without a domain, and deleted, and each is in the audit log',
+  async t => {
+    const {id: domainId} = await node().createDomain();
 
-  const {status, json} = await node().api('POST', 'filters', {body: block});
-  const {data: filter} = json;
-  t.is(status, 201);
-  t.deepEqual(Object.keys(filter), [
-    'id',
-    'action',
-    'match',
-    'header',
-    'pattern',
-    'score',
-    'comment',
-    'authenticated',
-    'created_at',
-  ]);
-  t.like(filter, {action: 'block', pattern: 'spam.example', authenticated: false, comment: null});
-  const letIn = await node().api('POST', 'filters', {body: {...block, action: 'allow'}});
-  t.true(letIn.json.data.authenticated);
-  t.deepEqual((await node().api('GET', 'filters')).json.data, [filter, letIn.json.data]);
-  t.deepEqual((await node().api('GET', `domains/${domainId}/filters`)).json.data, []);
+    const {status, json} = await node().api('POST', 'filters', {body: block});
+    const {data: filter} = json;
+    t.is(status, 201);
+    t.deepEqual(Object.keys(filter), [
+      'id',
+      'action',
+      'match',
+      'header',
+      'pattern',
+      'score',
+      'comment',
+      'authenticated',
+      'created_at',
+    ]);
+    t.like(filter, {action: 'block', pattern: 'spam.example', authenticated: false, comment: null});
+    const letIn = await node().api('POST', 'filters', {body: {...block, action: 'allow'}});
+    t.true(letIn.json.data.authenticated);
+    t.deepEqual((await node().api('GET', 'filters')).json.data, [filter, letIn.json.data]);
+    t.deepEqual((await node().api('GET', `domains/${domainId}/filters`)).json.data, []);
 
-  t.is((await node().api('DELETE', `domains/${domainId}/filters/${filter.id}`)).status, 404);
-  for (const {id} of [filter, letIn.json.data]) t.is((await node().api('DELETE', `filters/${id}`)).json.data, null);
-  const again = await node().api('DELETE', `filters/${filter.id}`);
-  t.like(again, {status: 404, json: {error: {code: 'not_found', detail: `there is no filter ${filter.id} for all domains`}}});
-  t.deepEqual((await node().api('GET', 'filters')).json.data, []);
-  for (const action of ['filter.create', 'filter.delete']) {
-    const {data} = (await node().api('GET', `audit?action=${action}`)).json;
-    t.true(
-      data.some(({target}: {target: string}) => target === `all/${filter.id}`),
-      action,
-    );
-  }
-});
+    t.is((await node().api('DELETE', `domains/${domainId}/filters/${filter.id}`)).status, 404);
+    for (const {id} of [filter, letIn.json.data]) t.is((await node().api('DELETE', `filters/${id}`)).json.data, null);
+    const again = await node().api('DELETE', `filters/${filter.id}`);
+    t.like(again, {status: 404, json: {error: {code: 'not_found', detail: `there is no filter ${filter.id} for all domains`}}});
+    t.deepEqual((await node().api('GET', 'filters')).json.data, []);
+    for (const action of ['filter.create', 'filter.delete']) {
+      const {data} = (await node().api('GET', `audit?action=${action}`)).json;
+      t.true(
+        data.some(({target}: {target: string}) => target === `all/${filter.id}`),
+        action,
+      );
+    }
+  },
+);
 
-test('the rules of the fields are those of a domain’s filters, and a domain is no field', async t => {
+test.serial('the rules of the fields are those of a domain’s filters, and a domain is no field', async t => {
   for (const [body, paths] of [
     [{action: 'score', match: 'subject', pattern: 'x'}, ['score']],
     [{action: 'block', match: 'sender', pattern: '*@example.com'}, ['pattern']],
@@ -57,7 +60,7 @@ test('the rules of the fields are those of a domain’s filters, and a domain is
   }
 });
 
-test('keys of all other scopes may neither see nor change them', async t => {
+test.serial('keys of all other scopes may neither see nor change them', async t => {
   const {name} = await node().createDomain();
   const {id} = (await node().api('POST', 'filters', {body: block})).json.data;
 
