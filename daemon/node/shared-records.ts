@@ -54,7 +54,11 @@ export const openSharedRecords = async (
 };
 
 /** The keys of everything that is in memory. */
-const keysIn = ({nodeDirectory, keyDirectory, domainDirectory}: Records): ChangedKey[] => [
+export const keysIn = ({
+  nodeDirectory,
+  keyDirectory,
+  domainDirectory,
+}: Pick<Records, 'nodeDirectory' | 'keyDirectory' | 'domainDirectory'>): ChangedKey[] => [
   ...nodeDirectory.list().map(({id}) => ({kind: 'node' as const, id, parent_id: null})),
   ...keyDirectory.list().map(({id}) => ({kind: 'api_key' as const, id, parent_id: null})),
   // Filters and signing keys are read by the id of their domain: one key stands for all of them.

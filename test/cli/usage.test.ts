@@ -14,10 +14,10 @@ test.after.always(() => rm(XDG_CONFIG_HOME, {recursive: true}));
 test('wrong usage exits 2 and says what to type', async t => {
   const wrong: [string[], RegExp][] = [
     [['quarantin'], /hint: did you mean quarantine\? See mfctl --help/],
-    [['list'], /hint: did you mean quarantine list, domain list, key list or context list\? See mfctl --help/],
+    [['list'], /hint: did you mean quarantine list, domain list, filter list, key list or context list\? See mfctl --help/],
     [['-c', 'list', 'release', 'mx1/aaaaaa', '--yes'], /hint: did you mean quarantine release\?/],
     [['show'], /hint: did you mean quarantine show or domain show\?/],
-    [['add'], /hint: did you mean context add\?/],
+    [['add'], /hint: did you mean filter add or context add\?/],
     [['quarantine', 'list', '--rason', 'spam'], /hint: did you mean --reason\? See mfctl quarantine list --help/],
     [['quarantine', 'list', '--reason', 'dull'], /Allowed choices are spam, phishing/],
     [['quarantine', 'list', '--since', 'yesterday'], /Must be a time such as/],

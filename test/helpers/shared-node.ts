@@ -1,9 +1,10 @@
 // The configuration of one node in a store that all nodes share, and what it has in memory.
 
+import {keysIn} from '../../daemon/node/shared-records.ts';
 import {createKeyDirectory} from '../../daemon/services/access/key-directory.ts';
 import {createNodeDirectory} from '../../daemon/services/cluster/membership.ts';
 import {createDomainDirectory} from '../../daemon/services/domains/domain-directory.ts';
-import type {ChangedKey} from '../../daemon/services/records.ts';
+import {allDomains, type ChangedKey, type FieldsOf} from '../../daemon/services/records.ts';
 import {startChangeFollower} from '../../daemon/shared-store/change-follower.ts';
 import {createSharedConfiguration} from '../../daemon/shared-store/shared-configuration.ts';
 import {createStoreConnection} from '../../daemon/shared-store/store-connection.ts';
@@ -53,10 +54,7 @@ export const startSharedNode = async (
     configuration,
     connection,
     begun,
-    known: () => [
-      ...directory.list().map(({id}) => ({kind: 'node' as const, id, parent_id: null})),
-      ...domains.list().map(({id}) => ({kind: 'domain' as const, id, parent_id: null})),
-    ],
+    known: () => keysIn({nodeDirectory: directory, keyDirectory, domainDirectory: domains}),
     retentionMs: () => retention,
     monotonic,
   });
@@ -69,6 +67,11 @@ export const startSharedNode = async (
         const id = await tx.nextId('domain');
         await tx.create('domain', id, {...newFields.domain(name), backend_servers: ['127.0.0.1:25'], created_at: tx.at});
         return id;
+      }),
+    addGlobalFilter: async (): Promise<void> =>
+      change(async tx => {
+        const fields = newFields.mailFilter(allDomains) as FieldsOf['mail_filter'];
+        await tx.create('mail_filter', await tx.nextId('mail_filter'), fields);
       }),
     addNode: async (id: number, node_id: string): Promise<void> =>
       change(async tx =>

@@ -84,13 +84,17 @@ testWithPostgres('a database that was replaced by an older copy is read again, a
   await alpha.addDomain('kept.test');
   await copyDatabase(postgres(), settings.database);
   await eventually(async () => alpha.addDomain('lost.test').catch(() => undefined), 5000);
-  await eventually(() => alpha.follower.position().seq === 2, 5000);
+  await alpha.addGlobalFilter();
+  await eventually(() => alpha.follower.position().seq === 3, 5000);
+  const keptId = alpha.domains.findByName('kept.test')?.id ?? 0;
+  t.is(alpha.domains.filtersOf(keptId).filters.length, 1);
 
   await restoreCopy(postgres(), settings.database);
   await eventually(() => alpha.follower.position().seq === 1, 10_000);
 
   t.is(alpha.domains.findByName('lost.test'), undefined);
-  t.truthy(alpha.domains.findByName('kept.test'));
+  t.is(alpha.domains.findByName('kept.test')?.id, keptId);
+  t.deepEqual(alpha.domains.filtersOf(keptId).filters, []);
   t.is(alpha.follower.position().config_hash, (await alpha.store.config.configHash()).config_hash);
 });
 
