@@ -8,12 +8,14 @@ import {memoryBench} from './memory.ts';
 import {postgresHold} from './postgres-hold.ts';
 import {postgresLists} from './postgres-lists.ts';
 import {quiet} from './quiet.ts';
+import {receivedReports} from './received-reports.ts';
 import {smtp} from './smtp.ts';
 
 export const benches: readonly Bench[] = [
   lists,
   smtp,
   authentication,
+  receivedReports,
   actions,
   changes,
   coldBench,

@@ -144,8 +144,9 @@ const elementReader = ({onText, onEnd}: Events): ((piece: string | null) => void
 
 /** One entry for each address and domain in From. */
 const createSources = () => {
-  const byKey = new Map<string, ReportedSource>();
+  const byName = new Map<string, Map<string, ReportedSource>>();
   let total = 0;
+  let size = 0;
 
   return {
     add(row: Row): void {
@@ -157,13 +158,16 @@ const createSources = () => {
       // Whoever forges mail chooses what is in From, and receivers report it as it was. No domain here is called so.
       if (header_from === undefined) return;
       const source_ip = canonicalHost(row.source_ip);
-      const key = `${header_from} ${source_ip}`;
-      const source = byKey.get(key) ?? {header_from, source_ip, ...nothing};
-      if (!byKey.has(key) && byKey.size >= maxSourcesOfReport) throw new Error(`it has more than ${maxSourcesOfReport} sources`);
-      byKey.set(key, source);
+      const byAddress = byName.get(header_from) ?? new Map<string, ReportedSource>();
+      byName.set(header_from, byAddress);
+      const known = byAddress.get(source_ip);
+      if (!known) size += 1;
+      if (size > maxSourcesOfReport) throw new Error(`it has more than ${maxSourcesOfReport} sources`);
+      const source = known ?? {header_from, source_ip, ...nothing};
+      byAddress.set(source_ip, source);
       addTo(source, row, count);
     },
-    list: () => [...byKey.values()],
+    list: () => [...byName.values()].flatMap(byAddress => [...byAddress.values()]),
   };
 };
 

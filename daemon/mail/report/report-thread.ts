@@ -8,7 +8,7 @@ import type {ReadReport, ReceivedReport, Unreadable} from '../../services/dmarc/
 const maxMailBytes = 16 * 1024 * 1024;
 /** A report of 100 MiB takes some seconds. */
 const maxMs = 30_000;
-const maxMemoryMb = 150;
+const memory = {maxOldGenerationSizeMb: 120};
 
 export type Answer = ReceivedReport | Unreadable;
 
@@ -17,7 +17,7 @@ export const createReportThread = (file: URL, {withinMs = maxMs} = {}): ReadRepo
   let last: Promise<unknown> = Promise.resolve();
 
   const read = async (bytes: Buffer): Promise<Answer> => {
-    const worker = new Worker(file, {workerData: bytes, resourceLimits: {maxOldGenerationSizeMb: maxMemoryMb}});
+    const worker = new Worker(file, {workerData: bytes, resourceLimits: memory});
     const timer = setTimeout(() => void worker.terminate(), withinMs);
     try {
       return await new Promise<Answer>(resolve => {

@@ -19,8 +19,6 @@ export interface StoredReceived {
 }
 
 export interface StoredSource {
-  /** That of the report. */
-  digest: string;
   source_ip: string;
   count: number;
   passed: number;

@@ -5,7 +5,7 @@ import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {MailContent} from '../intake/mail.ts';
 import type {Store} from '../ports.ts';
 import type {ReadReport, ReceivedReport, ReportedSource} from './received-report.ts';
-import type {ReportUse, StoredReceived, StoredSource} from './received-store.ts';
+import type {ReportUse, StoredReceived} from './received-store.ts';
 
 /** Who a report is from: a claim, unless SPF or DKIM shows it. */
 export interface ReportSender {
@@ -77,7 +77,7 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
           const digest = digestOf(fields);
           await tx.received.insert(
             {digest, ...fields, received_at: new Date(now()).toISOString(), source_count: sources.length},
-            sources.map(({header_from: _name, ...source}) => ({digest, ...source}) satisfies StoredSource),
+            sources,
           );
         }
         return undefined;

@@ -56,7 +56,7 @@ export const receivedStore = (db: Db): ReceivedStore => ({
         `SELECT ${sumOf('count')}, ${sumOf('passed')}, count(DISTINCT source_ip) AS source_count ${found}`,
         values,
       ),
-      query<Omit<StoredSource, 'digest'>>(
+      query<StoredSource>(
         db,
         `SELECT source_ip, ${sums} ${found} GROUP BY source_ip ORDER BY count DESC, source_ip LIMIT ${maxSources}`,
         values,
@@ -77,11 +77,12 @@ export const receivedStore = (db: Db): ReceivedStore => ({
   },
 
   async insert(report, sources) {
+    const {digest} = report;
     const inserting = `${insertOf(db.dialect, 'dmarc_received', reportColumns)} ON CONFLICT (digest) DO NOTHING RETURNING digest`;
     if ((await query(db, inserting, [db.dialect.json([report])])).length === 0) return;
     const adding = `${insertOf(db.dialect, 'dmarc_received_source', sourceColumns)} ON CONFLICT (digest, source_ip) DO NOTHING`;
     for (let at = 0; at < sources.length; at += rowsAtOnce)
-      await query(db, adding, [db.dialect.json(sources.slice(at, at + rowsAtOnce))]);
+      await query(db, adding, [db.dialect.json(sources.slice(at, at + rowsAtOnce).map(source => ({...source, digest})))]);
   },
 
   async forget(day) {
@@ -98,10 +99,7 @@ const chosen = ({dialect}: Db, {domain, since, isVerified, without}: ReportedCho
   values: [domain, since, dialect.json(without)],
 });
 
-const withReporters = (
-  sources: readonly Omit<StoredSource, 'digest'>[],
-  reporters: readonly ReporterRow[],
-): Reported['sources'] => {
+const withReporters = (sources: readonly StoredSource[], reporters: readonly ReporterRow[]): Reported['sources'] => {
   const bySource = groupBy(reporters, ({source_ip}) => source_ip);
   return sources.map(source => ({
     ...source,

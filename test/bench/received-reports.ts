@@ -1,0 +1,57 @@
+// A DMARC report of the largest size that receivers send, from the first byte of its mail until the node has stored it.
+import {readFile} from 'node:fs/promises';
+import type {Owner} from '../helpers/daemon.ts';
+import {relayAll, startMailNode} from '../helpers/mail-node.ts';
+import {reportMailOf} from '../helpers/received-report.ts';
+import type {Bench} from './bench.ts';
+import {quantilesOf} from './quantiles.ts';
+
+const rowCount = 100_000;
+const to = 'dmarc@example.com';
+
+export const receivedReports: Bench = {
+  name: 'received-reports',
+  rows: [
+    {name: 'dmarc-report', title: 'a received report of 100,000 rows, p50', anchor: '', wanted: {atMost: 5000}, unit: 'ms'},
+    {
+      name: 'dmarc-report-memory',
+      title: 'memory that it takes, the highest of all rounds',
+      anchor: '',
+      wanted: {atMost: 150},
+      unit: 'MiB',
+    },
+  ],
+  seconds: 60,
+  async run({isQuick, owner, report}) {
+    const rounds: {ms: number; mib: number}[] = [];
+    // Each on a fresh node: garbage of the round before is memory as well.
+    for (let round = 0; round < (isQuick ? 1 : 3); round += 1) rounds.push(await measure(owner));
+    const {p50} = quantilesOf(rounds.map(({ms}) => ms));
+    const highest = Math.max(...rounds.map(({mib}) => mib));
+    report('dmarc-report', {value: p50, own: `${Math.round(p50)} ms`});
+    report('dmarc-report-memory', {value: highest, own: `${Math.round(highest)} MiB`});
+  },
+};
+
+const measure = async (owner: Owner): Promise<{ms: number; mib: number}> => {
+  const node = await startMailNode(owner, {domain: relayAll, config: {dmarc: {receive_at: [to]}}});
+  const rows = Array.from({length: rowCount}, (_, n) => ({ip: `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`}));
+  const mail = reportMailOf({rows}, {to}).toString('latin1');
+  const before = await memoryMiB(node.pid(), 'VmRSS');
+
+  const startedAt = performance.now();
+  const {code, text} = await node.send(mail, {to});
+  const ms = performance.now() - startedAt;
+
+  const mib = (await memoryMiB(node.pid(), 'VmHWM')) - before;
+  const {data} = (await node.api('GET', 'dmarc/sources?domain=example.com')).json;
+  if (code !== 250 || data.source_count !== rowCount)
+    throw new Error(`${code} ${text}, ${data.source_count} sources were stored`);
+  await node.stop();
+  return {ms, mib};
+};
+
+const memoryMiB = async (pid: number, field: 'VmRSS' | 'VmHWM'): Promise<number> => {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024;
+};
