@@ -18,6 +18,7 @@ import {createContextStore} from '../../../cli/files/context-store.ts';
 import type {Me} from '../../../shared/api-key.ts';
 import {permissionsOf} from '../../../shared/scopes.ts';
 import {fakeClient} from '../cli/fake-client.ts';
+import {dmarcSummary, reportedSources} from '../cli/sample-answers.ts';
 import {domain, key} from '../cli/sample-records.ts';
 import {eventually} from '../eventually.ts';
 import {clusterOf, peer} from './cluster-records.ts';
@@ -73,6 +74,8 @@ const mailCount = 3;
 const answers: Record<string, unknown> = {
   domains: [domain],
   [`domains/${domain.id}`]: domain,
+  'dmarc/summary': dmarcSummary,
+  'dmarc/sources': reportedSources,
   'auth/api-keys': [key],
   'mail/quarantine': heldMails(mailCount).toReversed(),
   'cluster/status': clusterOf(peer('mx1'), peer('mx2')),

@@ -6,7 +6,7 @@ import {briefTimeText, timeText} from '../../../output/cell-text.ts';
 import type {Banner, List, TuiColumn} from '../../list/list.ts';
 import {sideBySide} from '../../list/list-lines.ts';
 import {hasWords} from '../../list/list-query.ts';
-import {detailLines, detailPage} from '../../shell/fit-text.ts';
+import {type DetailPair, detailLines, detailPage} from '../../shell/fit-text.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Loaded} from '../../shell/source.ts';
 import type {Theme} from '../../shell/theme.ts';
@@ -26,6 +26,8 @@ interface DomainFacts {
   name: string;
   loaded: Pick<Loaded<WholeDomain>, 'value' | 'failure' | 'loadedAtMs'>;
   held: number | undefined;
+  /** What is known of its authentication; empty before that is known. */
+  panel: readonly DetailPair[];
   /** Nodes whose held mail is not counted. */
   unreachable: readonly string[];
   theme: Theme;
@@ -35,8 +37,10 @@ const sideWidth = 58;
 const besideFrom = 130;
 /** The greatest height of the settings above the list. */
 const maxAbove = 8;
+/** And of the panel below them. */
+const maxPanel = 4;
 
-export const domainParts = ({name, loaded, held, unreachable, theme}: DomainFacts): List<Part> => {
+export const domainParts = ({name, loaded, held, panel, unreachable, theme}: DomainFacts): List<Part> => {
   const {value: whole, failure, loadedAtMs} = loaded;
   const isGone = failure?.code === 'not_found';
   const settings = whole ? settingPairs({...whole.domain, held}) : [];
@@ -65,9 +69,16 @@ export const domainParts = ({name, loaded, held, unreachable, theme}: DomainFact
         detailLines(some, Math.floor(width / 2) - 1, theme),
       );
       const rows = Math.min(maxAbove, Math.max(left?.length ?? 0, right?.length ?? 0));
-      return sideBySide(left ?? [], right ?? [], {width: Math.floor(width / 2), rows});
+      return [
+        ...sideBySide(left ?? [], right ?? [], {width: Math.floor(width / 2), rows}),
+        ...detailLines(panel, width, theme).slice(0, maxPanel),
+      ];
     },
-    beside: {fromColumns: besideFrom, width: sideWidth, lines: () => detailLines(settings, sideWidth, theme)},
+    beside: {
+      fromColumns: besideFrom,
+      width: sideWidth,
+      lines: () => [...detailLines(settings, sideWidth, theme), '', ...detailLines(panel, sideWidth, theme)],
+    },
   };
 };
 

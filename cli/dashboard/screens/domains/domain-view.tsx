@@ -16,6 +16,7 @@ import {Lines} from '../../shell/lines.tsx';
 import {type Shell, type Size, useShell} from '../../shell/shell.ts';
 import type {Source} from '../../shell/source.ts';
 import type {Theme} from '../../shell/theme.ts';
+import {domainMailSource, mailPairs} from './authentication-panel.ts';
 import {askToDelete, type DomainServices} from './domain-actions.ts';
 import {domainParts, filterPage, type Part, type WholeDomain} from './domain-parts.ts';
 import type {DomainsEvent} from './domains-list.ts';
@@ -35,6 +36,7 @@ export const DomainView = ({id, name, dispatch}: DomainViewProps): ReactElement 
   const source = wholeDomainSource(app, id);
   const loaded = useWatched(source);
   const held = useWatched(heldSource(app)).value;
+  const mail = useWatched(domainMailSource(app, name)).value;
   const [state, dispatchList] = useListState(`domain ${id}`);
   const {refresh} = source;
   const whole = loaded.value;
@@ -42,7 +44,14 @@ export const DomainView = ({id, name, dispatch}: DomainViewProps): ReactElement 
 
   return (
     <ListScreen
-      list={domainParts({name, loaded, held: heldHere, unreachable: held?.unreachableNodes ?? [], theme})}
+      list={domainParts({
+        name,
+        loaded,
+        held: heldHere,
+        panel: whole ? mailPairs(whole.domain, mail) : [],
+        unreachable: held?.unreachableNodes ?? [],
+        theme,
+      })}
       {...{state, dispatch: dispatchList, refresh}}
       bindings={part => [
         ...domainBindings({shell, id, name, whole, part, refresh, dispatch}),

@@ -173,6 +173,7 @@ const partsOf = (whole: WholeDomain, change: Partial<Parameters<typeof domainPar
     name: whole.domain.name,
     loaded: {value: whole, failure: undefined, loadedAtMs: 0},
     held: 3,
+    panel: [],
     unreachable: [],
     theme: plainTheme,
     ...change,
@@ -212,7 +213,8 @@ test('hostile domains, filters and keys fit the screen at every size', t => {
       fits(t, drawnList(list, {...initialList, filter: filterText}, size).split('\n'), size);
     for (const cursor of [0, 30, 60]) {
       const state = {...initialList, position: {cursor, top: 0}};
-      fits(t, drawnList(partsOf(whole, {unreachable: [hostile]}), state, size).split('\n'), size);
+      const panel = [['Reported', hostile.repeat(9)] as const, [hostile, '東京'.repeat(80)] as const];
+      fits(t, drawnList(partsOf(whole, {unreachable: [hostile], panel}), state, size).split('\n'), size);
     }
     fits(t, drawnList(partsOf({...whole, keys: [], filters: []}), initialList, size).split('\n'), size);
     fits(t, drawnList(partsOf(whole, {loaded: {value: undefined, failure, loadedAtMs: 0}}), initialList, size).split('\n'), size);
@@ -233,6 +235,18 @@ test('filters and keys are distinguished, and the settings stand above or beside
     t.regex(text, /^± \+3 +header List-Id +\*news\* /m);
     t.regex(text, /^DKIM key +rsa-2048 +mfd2026\._domainkey/m);
   }
+});
+
+test('what is known of the authentication stands below the settings, above or beside the parts', t => {
+  const panel = [
+    ['Received', '1,250 mails in 30 days'],
+    ['Reported', '1,000 mails in 28 reports'],
+  ] as const;
+  for (const [columns, place] of [
+    [80, /Quarantine at +6[\s\S]*\nReported +1,000 mails in 28 reports[\s\S]*WHAT/],
+    [160, /WHAT[\s\S]*│ Updated[\s\S]*│ Reported +1,000 mails in 28 reports/],
+  ] as const)
+    t.regex(drawnList(partsOf({domain, filters: [], keys: []}, {panel}), initialList, {columns, rows: 24}), place);
 });
 
 test('a domain that is to sign and has no key is warned of, and one that is gone is said to be', t => {
