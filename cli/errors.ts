@@ -90,6 +90,12 @@ export const onlyCliError = (error: unknown): CliError => {
   throw error;
 };
 
+/** For `catch` of what a node of an earlier version does not have. */
+export const undefinedIfNotFound = (error: unknown): undefined => {
+  if (error instanceof CliError && error.code === 'not_found') return undefined;
+  throw error;
+};
+
 /** Any thrown value as an error to show. */
 export const asCliError = (error: unknown): CliError => {
   if (error instanceof CliError) return error;

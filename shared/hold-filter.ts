@@ -105,6 +105,8 @@ export const auditQuerySchema = z.strictObject({
 });
 export type AuditQuery = z.infer<typeof auditQuerySchema>;
 
+export const dnsQuerySchema = z.strictObject({check: flag('Compare the records with those in DNS')});
+
 export const dmarcSummaryQuerySchema = z.strictObject({
   domain: domain.meta({description: 'A domain of the cluster'}),
   since: instant.optional().meta({description: 'Since the day of this time in UTC; without it: for 30 days'}),

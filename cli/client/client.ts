@@ -7,6 +7,7 @@ import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import type {CreateDkimKey, DkimKey} from '../../shared/dkim-key.ts';
 import type {DmarcReport, DmarcSummary, ReportPreview} from '../../shared/dmarc-report.ts';
 import type {Domain} from '../../shared/domain.ts';
+import type {DomainDns} from '../../shared/domain-dns.ts';
 import type {
   ActionOutcome,
   BulkResult,
@@ -88,6 +89,8 @@ const domainsOver = ({send}: Transport) => ({
     return send<Domain>({method: 'PUT', path: `domains/${id}`, json: patch, headers});
   },
   remove: (id: Id, etag?: string) => send<null>({method: 'DELETE', path: `domains/${id}`, headers: ifMatch(etag)}),
+  /** With `check` the node asks DNS. */
+  dns: (id: Id, query: {check: boolean}) => send<DomainDns>({path: `domains/${id}/dns`, query}),
   filters: (id: Id) => send<MailFilter[]>({path: `domains/${id}/filters`}),
   addFilter: (id: Id, json: NewFilter) => send<MailFilter>({method: 'POST', path: `domains/${id}/filters`, json}),
   removeFilter: (id: Id, filterId: Id) => send<null>({method: 'DELETE', path: `domains/${id}/filters/${filterId}`}),

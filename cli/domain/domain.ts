@@ -9,6 +9,7 @@ import type {Session} from '../session.ts';
 import {addApplyCommand} from './domain-apply.ts';
 import {domains} from './domain-columns.ts';
 import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';
+import {addDnsCommand} from './domain-dns.ts';
 import {addExportCommand} from './domain-export.ts';
 import {addFilterCommands} from './domain-filters.ts';
 import {findDomain} from './find-domain.ts';
@@ -22,6 +23,7 @@ export const addDomainCommands = (program: Command, session: Session): void => {
   addApplyCommand(domain, session);
   addFilterCommands(domain, session);
   addDkimCommands(domain, session);
+  addDnsCommand(domain, session);
 };
 
 const addReadCommands = (domain: Command, session: Session): void => {

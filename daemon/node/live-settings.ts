@@ -29,6 +29,8 @@ export interface LiveSettings {
   onScorerFailure: Config['scanner']['on_failure'];
   smarthost: Omit<Route, 'signFor'> | undefined;
   keepMs: Record<Reason, number>;
+  /** Whether STARTTLS has a certificate of the operator. */
+  hasOwnCertificate: boolean;
   license: Config['license'];
 }
 
@@ -80,6 +82,7 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
   keepMs: Object.fromEntries(
     reasons.map(reason => [reason, (config.retention.by_reason[reason] ?? config.retention.days) * dayMs]),
   ) as Record<Reason, number>,
+  hasOwnCertificate: config.api.cert_file !== undefined,
   license: config.license,
 });
 

@@ -20,6 +20,7 @@ import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
 import {openDmarc} from './dmarc.ts';
 import {createDmarcState} from './dmarc-state.ts';
+import {openDnsView} from './dns.ts';
 import {apiUrl, listenOf} from './free-addresses.ts';
 import {openHold} from './hold.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
@@ -36,17 +37,11 @@ export type Services = ReturnType<typeof createServices>;
 export const createServices = (base: Base, cluster: Cluster, version: string) => {
   const {config, settings, fqdn, records, trust, now} = base;
   const {store, engine, nodeId, nodeNo} = base.storage;
-  const {configuration, keyDirectory, domainDirectory, nodeDirectory, peerStates, membership} = records;
+  const {keyDirectory, nodeDirectory, peerStates, membership} = records;
   const {peers, links, limiter, presences} = cluster;
   // Used until this node has announced the real address of its API.
   const expectedUrl = apiUrl(config, fqdn, listenOf(config.api.listen));
-  const domains = createDomains({
-    configuration,
-    directory: domainDirectory,
-    backendFaults: createBackendRules({nodes: nodeDirectory, nodeNo, networks: () => settings().backendNetworks}),
-    canReport: config.dmarc.report_from !== undefined,
-  });
-  const filters = createMailFilters({store, configuration});
+  const owned = openDomains(base);
   const {actors, ...access} = createAccess(base, cluster);
   const others = followPeers(base, peers);
   const {bus, events} = openEvents(base, peers);
@@ -60,9 +55,8 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   return {
     ...access,
     limits: createClusterRateLimits({limiter, sendHeartbeats: links.sendHeartbeats}),
-    domains,
-    domainParts: createDomainParts({store, configuration, domains, filters}),
-    globalFilters: createGlobalFilters(filters),
+    ...owned,
+    dns: openDnsView(base, {...owned, freshLookup: mail.verifier.freshLookup, dmarc: dmarc.view}),
     quarantine: mail.openQuarantine({...others, postfixNodes: () => presences?.postfixNodes() ?? []}),
     cluster: createCluster({
       config: cluster.config,
@@ -99,6 +93,27 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
       await peerStates.flush();
       await dmarc.close();
     },
+  };
+};
+
+const openDomains = ({
+  config,
+  settings,
+  storage: {store, nodeNo},
+  records,
+}: Pick<Base, 'config' | 'settings' | 'storage' | 'records'>) => {
+  const {configuration, domainDirectory: directory, nodeDirectory: nodes} = records;
+  const domains = createDomains({
+    configuration,
+    directory,
+    backendFaults: createBackendRules({nodes, nodeNo, networks: () => settings().backendNetworks}),
+    canReport: config.dmarc.report_from !== undefined,
+  });
+  const filters = createMailFilters({store, configuration});
+  return {
+    domains,
+    domainParts: createDomainParts({store, configuration, domains, filters}),
+    globalFilters: createGlobalFilters(filters),
   };
 };
 

@@ -1,7 +1,9 @@
-// Operations on mail filters and DKIM keys in the administrators' API description.
+// Operations on mail filters, DKIM keys and DNS records in the administrators' API description.
 import {z} from 'zod';
 import {createDkimKeySchema, dkimKeySchema} from '../../../shared/dkim-key.ts';
+import {domainDnsSchema} from '../../../shared/domain-dns.ts';
 import {id} from '../../../shared/fields.ts';
+import {dnsQuerySchema} from '../../../shared/hold-filter.ts';
 import {createMailFilterSchema, globalFilterSchema, mailFilterSchema} from '../../../shared/mail-filter.ts';
 import {body, bodyFailures, created, idParameter, type Operation, ok} from './operation.ts';
 
@@ -95,6 +97,16 @@ export const domainPartOperations: Operation[] = [
     summary: 'Remove a DKIM key',
     request: {params: dkimKeyParameters},
     success: ok(z.null()),
+    failures: [404],
+  },
+  {
+    method: 'get',
+    path: '/domains/{id}/dns',
+    operationId: 'getDomainDns',
+    tag: 'Domains',
+    summary: 'The DNS records of a domain as they should be, and whether DNS has them',
+    request: {params: idParameter, query: dnsQuerySchema},
+    success: ok(domainDnsSchema),
     failures: [404],
   },
 ];

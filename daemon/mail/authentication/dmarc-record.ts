@@ -1,15 +1,18 @@
 // DMARC policy records (RFC 9989 sections 4.7 and 4.8).
 import {type DmarcPolicy, dmarcPolicies} from '../../../shared/mail-authentication.ts';
 import type {DmarcRecord} from '../../services/dmarc/dmarc-outcome.ts';
+import {tagsOf} from './record-tags.ts';
 
 /**
  * The record among the TXT records of one name: undefined when there is none, when there are several, or when its policy is invalid and
  * it asks for no reports. Unknown tags are ignored, invalid values are replaced by the default.
  */
 export const parseDmarcRecord = (texts: readonly string[]): DmarcRecord | undefined => {
-  const [text, another] = texts.filter(one => /^v[ \t]*=[ \t]*DMARC1[ \t]*(;|$)/.test(one));
+  const [text, another] = texts.filter(isDmarcRecord);
   return text === undefined || another !== undefined ? undefined : recordOf(tagsOf(text));
 };
+
+export const isDmarcRecord = (text: string): boolean => /^v[ \t]*=[ \t]*DMARC1[ \t]*(;|$)/.test(text);
 
 const recordOf = (tags: ReadonlyMap<string, string>): DmarcRecord | undefined => {
   const reportTo = mailboxesOf(tags.get('rua'));
@@ -30,17 +33,6 @@ const recordOf = (tags: ReadonlyMap<string, string>): DmarcRecord | undefined =>
     reportTo,
     fo: /^[01ds](:[01ds]){0,3}$/.exec(tags.get('fo') ?? '')?.[0],
   };
-};
-
-/** A record is at most as long as a TXT record; of a repeated tag the first counts. */
-const tagsOf = (text: string): Map<string, string> => {
-  const tags = new Map<string, string>();
-  for (const part of text.split(';')) {
-    const at = part.indexOf('=');
-    const [name, value] = [part.slice(0, Math.max(0, at)).trim().toLowerCase(), part.slice(at + 1).trim()];
-    if (/^[a-z]+$/.test(name) && /^[ -~]*$/.test(value) && !tags.has(name)) tags.set(name, value);
-  }
-  return tags;
 };
 
 const policyOf = (value: string | undefined): DmarcPolicy | 'invalid' | undefined =>

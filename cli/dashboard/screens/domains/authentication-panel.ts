@@ -2,7 +2,7 @@
 import type {DmarcSummary} from '../../../../shared/dmarc-report.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {ReportedSource, ReportedSources} from '../../../../shared/reported-source.ts';
-import {CliError} from '../../../errors.ts';
+import {undefinedIfNotFound} from '../../../errors.ts';
 import {countText, percentText, plural} from '../../../output/cell-text.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import type {DetailPair} from '../../shell/fit-text.ts';
@@ -21,8 +21,8 @@ export const domainMailSource = ({client, source}: AppContext, domain: string): 
   source(`mail of ${domain}`, {
     load: async () => {
       const [received, reported] = await Promise.all([
-        client.dmarc.summary({domain}).catch(undefinedIfUnknown),
-        client.dmarc.sources({domain}).catch(undefinedIfUnknown),
+        client.dmarc.summary({domain}).catch(undefinedIfNotFound),
+        client.dmarc.sources({domain}).catch(undefinedIfNotFound),
       ]);
       return {received: received?.data, reported: reported?.data};
     },
@@ -30,11 +30,6 @@ export const domainMailSource = ({client, source}: AppContext, domain: string): 
     everyMs,
     whileLiveMs: everyMs,
   });
-
-const undefinedIfUnknown = (error: unknown): undefined => {
-  if (error instanceof CliError && error.code === 'not_found') return undefined;
-  throw error;
-};
 
 export const mailPairs = ({dmarc_reporting}: Pick<Domain, 'dmarc_reporting'>, mail: DomainMail | undefined): DetailPair[] => {
   if (!mail) return [];

@@ -38,7 +38,7 @@ const besideFrom = 130;
 /** The greatest height of the settings above the list. */
 const maxAbove = 8;
 /** And of the panel below them. */
-const maxPanel = 4;
+const maxPanel = 5;
 
 export const domainParts = ({name, loaded, held, panel, unreachable, theme}: DomainFacts): List<Part> => {
   const {value: whole, failure, loadedAtMs} = loaded;

@@ -2,6 +2,7 @@
 import type {ReactElement} from 'react';
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
+import type {DomainDns} from '../../../../shared/domain-dns.ts';
 import {safeLine} from '../../../../shared/safe-text.ts';
 import {timeText, zoneLine} from '../../../output/cell-text.ts';
 import {displayWidth} from '../../../output/display-width.ts';
@@ -17,6 +18,7 @@ import {type Shell, type Size, useShell} from '../../shell/shell.ts';
 import type {Source} from '../../shell/source.ts';
 import type {Theme} from '../../shell/theme.ts';
 import {domainMailSource, mailPairs} from './authentication-panel.ts';
+import {dnsPage, dnsPairs, dnsSource} from './dns-panel.ts';
 import {askToDelete, type DomainServices} from './domain-actions.ts';
 import {domainParts, filterPage, type Part, type WholeDomain} from './domain-parts.ts';
 import type {DomainsEvent} from './domains-list.ts';
@@ -37,6 +39,7 @@ export const DomainView = ({id, name, dispatch}: DomainViewProps): ReactElement 
   const loaded = useWatched(source);
   const held = useWatched(heldSource(app)).value;
   const mail = useWatched(domainMailSource(app, name)).value;
+  const dns = useWatched(dnsSource(app, id)).value;
   const [state, dispatchList] = useListState(`domain ${id}`);
   const {refresh} = source;
   const whole = loaded.value;
@@ -48,13 +51,13 @@ export const DomainView = ({id, name, dispatch}: DomainViewProps): ReactElement 
         name,
         loaded,
         held: heldHere,
-        panel: whole ? mailPairs(whole.domain, mail) : [],
+        panel: whole ? [...mailPairs(whole.domain, mail), ...dnsPairs(dns)] : [],
         unreachable: held?.unreachableNodes ?? [],
         theme,
       })}
       {...{state, dispatch: dispatchList, refresh}}
       bindings={part => [
-        ...domainBindings({shell, id, name, whole, part, refresh, dispatch}),
+        ...domainBindings({shell, id, name, whole, dns, part, refresh, dispatch}),
         backBinding(() => (state.filter === '' ? dispatch({kind: 'back'}) : dispatchList({kind: 'filtered', filter: ''}))),
       ]}
     />
@@ -65,12 +68,13 @@ interface DomainBindingNeeds extends DomainViewProps {
   shell: Shell;
   /** Undefined until it has been read. */
   whole: WholeDomain | undefined;
+  dns: DomainDns | undefined;
   /** Under the cursor. */
   part: Part | undefined;
   refresh(): void;
 }
 
-const domainBindings = ({shell, id, name, whole, part, refresh, dispatch}: DomainBindingNeeds): Binding[] => {
+const domainBindings = ({shell, id, name, whole, dns, part, refresh, dispatch}: DomainBindingNeeds): Binding[] => {
   const {app} = shell;
   const needs: DomainServices = {app, shell, onChange: refresh, onDeleted: () => dispatch({kind: 'gone', id})};
   const edits = {client: app.client, shell, onSaved: refresh};
@@ -85,6 +89,12 @@ const domainBindings = ({shell, id, name, whole, part, refresh, dispatch}: Domai
         if (part?.kind === 'key') show(part.key.selector);
         else if (part) shell.open(filterPage(part.filter, app.theme));
       },
+    },
+    {
+      keys: ['n'],
+      label: 'DNS',
+      help: 'its DNS records: as they should be, and as they are',
+      run: () => (dns ? shell.open(dnsPage(dns, app.theme)) : shell.say('DNS is still being asked', 'warn')),
     },
     {...writing, keys: ['e'], label: 'edit', help: 'change its settings', run: () => void editDomain(edits, id)},
     {

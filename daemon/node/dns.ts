@@ -1,0 +1,35 @@
+// DNS records of domains, wired to the nodes of the cluster, DNS and the reports of others.
+import type {Lookup} from '../mail/authentication/dns-answers.ts';
+import {createDnsCheck} from '../mail/dns-check/check-records.ts';
+import type {ReportedView} from '../services/dmarc/reported-view.ts';
+import {dayOf} from '../services/dmarc/reporter.ts';
+import {createDnsView, type DnsView} from '../services/dns/domain-dns.ts';
+import type {DomainParts} from '../services/domains/domain-parts.ts';
+import type {Domains} from '../services/domains/domains.ts';
+import type {Base} from './base.ts';
+
+interface Needs {
+  domains: Domains;
+  domainParts: DomainParts;
+  freshLookup(): Lookup;
+  dmarc: ReportedView;
+}
+
+const reportedMs = 30 * 86_400_000;
+
+export const openDnsView = (
+  {config, settings, records: {nodeDirectory}, now}: Pick<Base, 'config' | 'settings' | 'records' | 'now'>,
+  {domains, domainParts, freshLookup, dmarc}: Needs,
+): DnsView =>
+  createDnsView({
+    domains,
+    parts: domainParts,
+    hosts: () => nodeDirectory.list().map(({fqdn}) => fqdn),
+    receiveAt: config.dmarc.receive_at,
+    hasCertificate: () => settings().hasOwnCertificate,
+    check: createDnsCheck(freshLookup),
+    async reported(actor, domain) {
+      const {result} = await dmarc.sources(actor, {domain, since: dayOf(now() - reportedMs), isVerified: true});
+      return result;
+    },
+  });

@@ -1,0 +1,60 @@
+// DNS records of one domain: what they should be, what DNS has, and what to do about it.
+import type {DnsRecord, DomainDns} from '../../../shared/domain-dns.ts';
+import type {DmarcPolicy} from '../../../shared/mail-authentication.ts';
+import type {Actor} from '../access/actor.ts';
+import type {DomainParts} from '../domains/domain-parts.ts';
+import type {Domains} from '../domains/domains.ts';
+import {adviceOf, type ReportedResults} from './dmarc-advice.ts';
+import {setupAdvice} from './setup-advice.ts';
+import {type DnsFacts, mtaStsPolicy, type WantedRecord, wantedRecords} from './wanted-records.ts';
+
+export interface DnsView {
+  /** Throws a Fault `not_found` for a domain outside the actor's access scope. With `isChecked` it asks DNS. */
+  of(actor: Actor, domainId: number, options: {isChecked: boolean}): Promise<DomainDns>;
+}
+
+/** What DNS has. Never rejects because of DNS: what could not be found out is `unknown`. */
+export type CheckDns = (wanted: readonly WantedRecord[], facts: DnsFacts) => Promise<CheckedDns>;
+
+export interface CheckedDns {
+  /** One for each wanted record, in the same order. */
+  records: DnsRecord[];
+  /** The DMARC policy in DNS, if there is a valid one. */
+  published: DmarcPolicy | undefined;
+}
+
+interface Needs {
+  domains: Pick<Domains, 'get'>;
+  parts: Pick<DomainParts, 'dkimKeys'>;
+  /** The names of all nodes. */
+  hosts(): readonly string[];
+  receiveAt: readonly string[];
+  hasCertificate(): boolean;
+  check: CheckDns;
+  /** What verified senders of reports say of a domain, for 30 days. */
+  reported(actor: Actor, domain: string): Promise<ReportedResults>;
+}
+
+export const createDnsView = ({domains, parts, hosts, receiveAt, hasCertificate, check, reported}: Needs): DnsView => ({
+  async of(actor, domainId, {isChecked}) {
+    const domain = domains.get(actor, domainId);
+    const facts = {
+      domain,
+      keys: await parts.dkimKeys(actor, domainId),
+      hosts: [...new Set(hosts().map(host => host.toLowerCase()))],
+      receiveAt,
+      hasCertificate: hasCertificate(),
+    };
+    const wanted = wantedRecords(facts);
+    const common = {domain: domain.name, mta_sts_policy: mtaStsPolicy(facts)};
+    const advice = setupAdvice(facts);
+    if (!isChecked) return {...common, records: wanted.map(unchecked), advice};
+
+    const [{records, published}, results] = await Promise.all([check(wanted, facts), reported(actor, domain.name)]);
+    // Without an address for reports there cannot be any.
+    const dmarcAdvice = receiveAt.length === 0 ? [] : adviceOf({published, results});
+    return {...common, records, advice: [...advice, ...dmarcAdvice]};
+  },
+});
+
+const unchecked = (record: WantedRecord): DnsRecord => ({...record, state: null, found: [], detail: ''});
