@@ -2,7 +2,6 @@
 import {z} from 'zod';
 
 const dnsRecordKinds = ['mx', 'spf', 'dkim', 'dmarc', 'dmarc-consent', 'mta-sts', 'tls-rpt'] as const;
-export type DnsRecordKind = (typeof dnsRecordKinds)[number];
 
 const dnsStates = ['right', 'missing', 'differs', 'unknown'] as const;
 export type DnsState = (typeof dnsStates)[number];
@@ -11,7 +10,7 @@ export type DnsState = (typeof dnsStates)[number];
 export const maxFound = 10;
 export const maxFoundChars = 1000;
 
-const dnsRecordSchema = z
+export const dnsRecordSchema = z
   .object({
     kind: z.enum(dnsRecordKinds),
     name: z.string().meta({description: 'Complete, without a dot at the end', example: '_dmarc.example.com'}),

@@ -5,10 +5,12 @@ import {allCommands, mfctlCommands, wordsOf} from '../helpers/cli/command-tree.t
 import {type FakeTerminalOptions, runCli} from '../helpers/cli/fake-terminal.ts';
 import {
   auditEntry,
+  checkedDns,
   createdKey,
   dkimKey,
   dmarcReport,
   dmarcSummary,
+  domainDns,
   drift,
   filter,
   globalFilter,
@@ -75,6 +77,14 @@ const nouns = {
         data: [dmarcReport, {...dmarcReport, state: 'waiting', next_at: dmarcReport.created_at, ended_at: null}],
       },
     },
+  },
+  'domain-dns': {
+    commands: [['domain', 'dns', '7']],
+    answers: {'GET /domains/7/dns': {data: domainDns}},
+  },
+  'domain-dns-check': {
+    commands: [['domain', 'dns', '7', '--check']],
+    answers: {'GET /domains/7/dns': {data: checkedDns}},
   },
   'domain-filters': {
     commands: [

@@ -103,7 +103,7 @@ export const domainPartOperations: Operation[] = [
     method: 'get',
     path: '/domains/{id}/dns',
     operationId: 'getDomainDns',
-    tag: 'Domains',
+    tag: 'Mail domains',
     summary: 'The DNS records of a domain as they should be, and whether DNS has them',
     request: {params: idParameter, query: dnsQuerySchema},
     success: ok(domainDnsSchema),

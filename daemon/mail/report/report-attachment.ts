@@ -6,8 +6,8 @@ import PostalMime from 'postal-mime';
 import {type Entry, fromBuffer, type ZipFile} from 'yauzl';
 
 /** RFC 9990 lets a receiver of reports set limits. Reports of the largest senders have some megabytes, unpacked some ten. */
-export const maxPackedBytes = 10 * 1024 * 1024;
-export const maxUnpackedBytes = 100 * 1024 * 1024;
+const maxPackedBytes = 10 * 1024 * 1024;
+const maxUnpackedBytes = 100 * 1024 * 1024;
 
 /** The XML in a mail. Rejects with an Error in plain words when there is none, or when it is too large. */
 export const unpackReport = async (mail: Uint8Array): Promise<AsyncIterable<Buffer>> => {

@@ -7,7 +7,7 @@ import {canonicalHost} from '../../../shared/host-port.ts';
 import type {ReceivedReport, ReportedSource} from '../../services/dmarc/received-report.ts';
 
 /** One report must fit into memory: a large receiver names some ten thousand addresses. */
-export const maxSourcesOfReport = 150_000;
+const maxSourcesOfReport = 150_000;
 /** The sums of a year of reports stay whole numbers. */
 const maxCount = 1_000_000_000;
 const maxDepth = 12;

@@ -18,7 +18,7 @@ export interface ReportedNode {
   reported(choice: ReportedChoice, actor: Actor): Promise<Reported>;
 }
 
-export type SourcesChoice = Omit<ReportedChoice, 'without'>;
+type SourcesChoice = Omit<ReportedChoice, 'without'>;
 
 export interface ReportedView {
   sources(actor: Actor, choice: SourcesChoice): Promise<Gathered<ReportedSources>>;

@@ -16,7 +16,7 @@ export interface DnsView {
 /** What DNS has. Never rejects because of DNS: what could not be found out is `unknown`. */
 export type CheckDns = (wanted: readonly WantedRecord[], facts: DnsFacts) => Promise<CheckedDns>;
 
-export interface CheckedDns {
+interface CheckedDns {
   /** One for each wanted record, in the same order. */
   records: DnsRecord[];
   /** The DMARC policy in DNS, if there is a valid one. */

@@ -47,6 +47,7 @@ const askAll = async ({keys, domains, quarantine, cluster, ...client}: Client): 
   await cluster.node('mx1');
   await cluster.removeNode('mx1', {force: true, revokeKeys: true});
   await client.audit.list({});
+  await domains.dns(1, {check: true});
   await client.dmarc.summary({domain: 'example.com'});
   await client.dmarc.sources({domain: 'example.com', verified: true});
   await client.dmarc.reports({});

@@ -7,6 +7,7 @@ import {clusterStatusSchema, peerSchema} from '../../../shared/cluster-status.ts
 import {dkimKeySchema} from '../../../shared/dkim-key.ts';
 import {dmarcReportSchema, dmarcSourceSchema} from '../../../shared/dmarc-report.ts';
 import {domainSchema} from '../../../shared/domain.ts';
+import {dnsRecordSchema, domainDnsSchema} from '../../../shared/domain-dns.ts';
 import {
   actionOutcomeSchema,
   type HeldMail,
@@ -309,6 +310,7 @@ test('the fields of a record are those that the API sends, in its order', async 
     [['domain', 'filters', 'list'], mailFilterSchema],
     [['filter', 'list'], globalFilterSchema],
     [['domain', 'dkim', 'list'], dkimKeySchema],
+    [['domain', 'dns'], dnsRecordSchema, domainDnsSchema],
     [['quarantine', 'list'], heldMailSchema],
     [['quarantine', 'summary'], summaryGroupSchema, summarySchema],
     [['cluster', 'status'], peerSchema, clusterStatusSchema],

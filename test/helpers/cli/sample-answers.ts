@@ -6,6 +6,7 @@ import type {ClusterDrift} from '../../../shared/cluster-drift.ts';
 import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
 import type {DkimKey} from '../../../shared/dkim-key.ts';
 import type {DmarcReport, DmarcSummary} from '../../../shared/dmarc-report.ts';
+import type {DnsRecord, DomainDns} from '../../../shared/domain-dns.ts';
 import type {Summary} from '../../../shared/held-mail.ts';
 import type {GlobalFilter, MailFilter} from '../../../shared/mail-filter.ts';
 import type {ReportedSources} from '../../../shared/reported-source.ts';
@@ -60,6 +61,42 @@ export const reportedSources: ReportedSources = {
       reporters: [{reporter: 'google.example', verified: true, count: 30}],
     },
   ],
+};
+
+export const domainDns: DomainDns = {
+  domain: 'example.com',
+  records: [
+    {
+      ...{kind: 'mx', name: 'example.com', type: 'MX', values: ['10 mx1.example.net.', '10 mx2.example.net.'], state: null},
+      ...{found: [], detail: ''},
+    },
+    {
+      ...{kind: 'spf', name: 'example.com', type: 'TXT', values: ['v=spf1 mx -all'], state: null},
+      ...{found: [], detail: ''},
+    },
+    {
+      ...{kind: 'dkim', name: 'mfd2026._domainkey.example.com', type: 'TXT', values: [`v=DKIM1; k=rsa; p=${'A'.repeat(390)}`]},
+      ...{state: null, found: [], detail: ''},
+    },
+  ],
+  mta_sts_policy: 'version: STSv1\nmode: testing\nmx: mx1.example.net\nmax_age: 604800\n',
+  advice: [],
+};
+
+const [mxRecord, spfRecord, dkimRecord] = domainDns.records as [DnsRecord, DnsRecord, DnsRecord];
+export const checkedDns: DomainDns = {
+  ...domainDns,
+  records: [
+    {...mxRecord, state: 'right', found: ['10 mx1.example.net.', '10 mx2.example.net.']},
+    {
+      ...spfRecord,
+      state: 'differs',
+      found: ['v=spf1 mx ?all'],
+      detail: '?all says nothing about other senders; end with -all or ~all',
+    },
+    {...dkimRecord, state: 'missing'},
+  ],
+  advice: ['97 % of your mail passes DMARC (1000 mails since 2026-02-01); move from p=none to p=quarantine'],
 };
 
 export const dmarcReport: DmarcReport = {

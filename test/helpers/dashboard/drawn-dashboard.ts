@@ -18,7 +18,7 @@ import {createContextStore} from '../../../cli/files/context-store.ts';
 import type {Me} from '../../../shared/api-key.ts';
 import {permissionsOf} from '../../../shared/scopes.ts';
 import {fakeClient} from '../cli/fake-client.ts';
-import {dmarcSummary, reportedSources} from '../cli/sample-answers.ts';
+import {checkedDns, dmarcSummary, reportedSources} from '../cli/sample-answers.ts';
 import {domain, key} from '../cli/sample-records.ts';
 import {eventually} from '../eventually.ts';
 import {clusterOf, peer} from './cluster-records.ts';
@@ -74,6 +74,7 @@ const mailCount = 3;
 const answers: Record<string, unknown> = {
   domains: [domain],
   [`domains/${domain.id}`]: domain,
+  [`domains/${domain.id}/dns`]: checkedDns,
   'dmarc/summary': dmarcSummary,
   'dmarc/sources': reportedSources,
   'auth/api-keys': [key],
