@@ -1,7 +1,7 @@
 // Checks of a DMARC record (RFC 9989) and of the consent to receive reports about another domain (RFC 9990 section 4).
 import {comparableAddress, domainOf} from '../../../shared/mail-address.ts';
 import type {DmarcPolicy} from '../../../shared/mail-authentication.ts';
-import type {WantedRecord} from '../../services/dns/wanted-records.ts';
+import {uriText, type WantedRecord} from '../../services/dns/wanted-records.ts';
 import {organizationOf} from '../authentication/dmarc.ts';
 import {dmarcLookups} from '../authentication/dmarc-lookups.ts';
 import {isDmarcRecord, parseDmarcRecord} from '../authentication/dmarc-record.ts';
@@ -24,7 +24,17 @@ export const checkDmarc = async (
   const wanted = receiveAt.map(comparableAddress);
   const isReported = wanted.length === 0 || record.reportTo.some(address => wanted.includes(comparableAddress(address)));
   const finding = isReported ? right(found) : differs(found, `reports do not go to ${receiveAt[0]}: add it to rua`);
-  return {...finding, published: record.p};
+  return {...finding, values: [isReported ? text : withReportsTo(text, receiveAt)], published: record.p};
+};
+
+/** The same record with one more address in `rua`. */
+const withReportsTo = (text: string, receiveAt: readonly string[]): string => {
+  const uri = `mailto:${uriText(receiveAt[0] ?? '')}`;
+  if (!/;\s*rua\s*=/i.test(text)) return `${text.replace(/[;\s]+$/, '')}; rua=${uri}`;
+  return text.replace(
+    /(;\s*rua\s*=)\s*([^;]*?)\s*(?=;|$)/i,
+    (_, tag: string, uris: string) => `${tag}${uris === '' ? '' : `${uris},`}${uri}`,
+  );
 };
 
 export const checkConsent = async ({name}: WantedRecord, {facts, lookup}: CheckNeeds): Promise<Finding> => {

@@ -2,7 +2,7 @@
 import type {DnsRecord} from '../../../shared/domain-dns.ts';
 import type {DmarcPolicy} from '../../../shared/mail-authentication.ts';
 import type {CheckDns} from '../../services/dns/domain-dns.ts';
-import {dmarcText, type WantedRecord} from '../../services/dns/wanted-records.ts';
+import type {WantedRecord} from '../../services/dns/wanted-records.ts';
 import {noneIfMissing} from '../authentication/dmarc-lookups.ts';
 import type {Lookup} from '../authentication/dns-answers.ts';
 import {loadMailauth} from '../authentication/mailauth.ts';
@@ -28,8 +28,7 @@ export const createDnsCheck =
     const published = checked.find(one => one.published !== undefined)?.published;
     return {
       records: wanted.map((record, at): DnsRecord => {
-        const {state, found, detail} = checked[at] ?? noAnswer;
-        const values = record.kind === 'dmarc' && published ? [dmarcText(published, facts.receiveAt)] : record.values;
+        const {state, found, detail, values = record.values} = checked[at] ?? noAnswer;
         return {...record, values, state, found, detail};
       }),
       published,
@@ -42,7 +41,7 @@ const checkOne = async (record: WantedRecord, needs: CheckNeeds): Promise<Checke
     case 'mx':
       return checkMx(needs);
     case 'spf':
-      return checkSpf(needs);
+      return checkSpf(record, needs);
     case 'dkim':
       return checkDkim(record, needs);
     case 'dmarc':

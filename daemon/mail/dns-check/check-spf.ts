@@ -1,15 +1,20 @@
 // Check of an SPF record (RFC 7208) by what it means: whether mail from the nodes passes, and mail from everybody does not.
+import type {WantedRecord} from '../../services/dns/wanted-records.ts';
 import {loadMailauth} from '../authentication/mailauth.ts';
 import {type CheckNeeds, differs, type Finding, missing, named, noAnswer, right, textsOf} from './finding.ts';
 
-export const checkSpf = async ({facts, lookup, addresses}: CheckNeeds): Promise<Finding> => {
+export const checkSpf = async (
+  {values: [wantedText = '']}: WantedRecord,
+  {facts, lookup, addresses}: CheckNeeds,
+): Promise<Finding> => {
   const {name} = facts.domain;
   const found = (await textsOf(lookup, name)).filter(text => /^v=spf1( |$)/i.test(text));
   const [text, another] = found;
   if (text === undefined) return missing;
   if (another !== undefined) return differs(found, `${found.length} SPF records, and receivers then use none of them`);
   const fault = faultOfEnd(text);
-  if (fault !== undefined) return differs(found, fault);
+  const wanted = {values: [withNodes(text, wantedText)]};
+  if (fault !== undefined) return {...differs(found, fault), ...wanted};
 
   const {spf} = await loadMailauth();
   const nodes = [...(await addresses)].flatMap(([host, known]) => known.map(ip => ({host, ip})));
@@ -23,7 +28,20 @@ export const checkSpf = async ({facts, lookup, addresses}: CheckNeeds): Promise<
   );
   if (results.some(({result}) => result === 'temperror')) return noAnswer;
   const refused = results.filter(({result}) => result !== 'pass').map(({host, ip, result}) => `${host} (${ip}): ${result}`);
-  return refused.length === 0 ? right(found) : differs(found, `mail from nodes does not pass: ${named(refused)}`);
+  if (refused.length === 0) return {...right(found), values: [text]};
+  return {...differs(found, `mail from nodes does not pass: ${named(refused)}`), ...wanted};
+};
+
+/** The same record with the nodes before the others who may send, so that nobody is forgotten who pastes it. */
+const withNodes = (text: string, wanted: string): string => {
+  const [version = '', ...own] = wanted.split(' ').slice(0, -1);
+  const others = text
+    .split(/ +/)
+    .slice(1)
+    .filter(term => !/^[+?~-]?all$/i.test(term) && !own.includes(term.toLowerCase()));
+  const end = /(^| )~all( |$)/i.test(text) ? '~all' : '-all';
+  const isRedirected = others.some(term => /^redirect=/i.test(term));
+  return [version, ...own, ...others, ...(isRedirected ? [] : [end])].join(' ');
 };
 
 const faultOfEnd = (text: string): string | undefined => {

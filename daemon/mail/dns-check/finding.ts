@@ -9,6 +9,8 @@ export interface Finding {
   state: DnsState;
   found: string[];
   detail: string;
+  /** What should be there, where that keeps parts of what is there. */
+  values?: string[];
 }
 
 export interface CheckNeeds {

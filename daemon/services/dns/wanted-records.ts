@@ -51,11 +51,11 @@ const mxRecord = ({domain, hosts}: DnsFacts): WantedRecord => ({
 const spfText = ({domain, hosts}: DnsFacts): string =>
   isReceived(domain) ? 'v=spf1 mx -all' : `v=spf1 ${hosts.map(host => `a:${host}`).join(' ')} -all`;
 
-export const dmarcText = (policy: string, [first]: readonly string[]): string =>
+const dmarcText = (policy: string, [first]: readonly string[]): string =>
   `v=DMARC1; p=${policy}${first === undefined ? '' : `; rua=mailto:${uriText(first)}`}`;
 
 /** RFC 9989 section 4.7: commas, exclamation marks and semicolons are encoded. */
-const uriText = (address: string): string => {
+export const uriText = (address: string): string => {
   const at = address.lastIndexOf('@');
   return `${encodeURIComponent(address.slice(0, at)).replaceAll('!', '%21')}${address.slice(at)}`;
 };

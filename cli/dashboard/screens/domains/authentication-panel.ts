@@ -11,6 +11,7 @@ import type {Source} from '../../shell/source.ts';
 /** Of the last 30 days; undefined where a node of an earlier version knows nothing of it. */
 export interface DomainMail {
   received: DmarcSummary | undefined;
+  /** By reports whose sender is verified: a forger could claim anything. */
   reported: ReportedSources | undefined;
 }
 
@@ -22,7 +23,7 @@ export const domainMailSource = ({client, source}: AppContext, domain: string): 
     load: async () => {
       const [received, reported] = await Promise.all([
         client.dmarc.summary({domain}).catch(undefinedIfNotFound),
-        client.dmarc.sources({domain}).catch(undefinedIfNotFound),
+        client.dmarc.sources({domain, verified: true}).catch(undefinedIfNotFound),
       ]);
       return {received: received?.data, reported: reported?.data};
     },
@@ -48,7 +49,7 @@ const receivedPair = (received: DmarcSummary | undefined, isCounted: boolean): D
 };
 
 const reportedPairs = (reported: ReportedSources | undefined): DetailPair[] => {
-  if (!reported || reported.count === 0) return [['Reported', 'no reports came in 30 days', 'dim']];
+  if (!reported || reported.count === 0) return [['Reported', 'no verified reports came in 30 days', 'dim']];
   const {count, passed, report_count, sources} = reported;
   const text = `${plural(count, 'mail')} in ${plural(report_count, 'report')}, ${percentText(passed, count)} pass DMARC`;
   const [worst] = sources.filter(source => failing(source) > 0).toSorted((one, other) => failing(other) - failing(one));

@@ -1,4 +1,4 @@
-// DNS records of a domain: those that are not right in the panel, all of them on a page.
+// DNS records of a domain: which are not right in the panel, all of them on a page.
 import type {DnsRecord, DnsState, DomainDns} from '../../../../shared/domain-dns.ts';
 import {undefinedIfNotFound} from '../../../errors.ts';
 import {plural} from '../../../output/cell-text.ts';
@@ -24,7 +24,12 @@ export const dnsPairs = (dns: DomainDns | undefined): DetailPair[] => {
   if (!dns) return [];
   const wrong = dns.records.filter(({state}) => state !== 'right');
   if (wrong.length === 0) return [['DNS', `${plural(dns.records.length, 'record')}, all right`, 'good']];
-  return wrong.map((record, at): DetailPair => [at === 0 ? 'DNS' : ' ', stateText(record), styleOf(record)]);
+  const [first] = wrong;
+  const text =
+    wrong.length === 1 && first
+      ? stateText(first)
+      : `${wrong.map(({kind, state}) => `${kind} ${state}`).join(', ')}; n shows them`;
+  return [['DNS', text, wrong.every(({state}) => state === 'unknown') ? 'warn' : 'bad']];
 };
 
 /** `spf differs: mail from nodes does not pass` */

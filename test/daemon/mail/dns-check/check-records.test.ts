@@ -45,7 +45,7 @@ test('records that mean what they should are right, whatever they look like', as
     ['mx', 'spf', 'dkim', 'dmarc', 'mta-sts', 'tls-rpt'].map(kind => [kind, 'right', '']),
   );
   t.is(published, 'quarantine');
-  t.deepEqual(records[3]?.values, ['v=DMARC1; p=quarantine; rua=mailto:dmarc@example.com'], 'the published policy is kept');
+  t.deepEqual(records[3]?.values, ['v=DMARC1; p=quarantine; rua=mailto:other@example.com,mailto:DMARC@example.com']);
 });
 
 test('nothing in DNS is missing, each record by itself', async t => {
@@ -137,6 +137,28 @@ for (const [what, kind, change, says] of wrong)
 
     t.regex(checked.says(kind), says);
   });
+
+test('what should be there keeps what others need of what is there', async t => {
+  const wantedWith = async (spf: string, dmarc: string) => {
+    const {of} = await check(t, {'example.com': {...good['example.com'], TXT: [spf]}, '_dmarc.example.com': {TXT: [dmarc]}});
+    return [of('spf')?.values[0], of('dmarc')?.values[0]];
+  };
+
+  t.deepEqual(
+    await wantedWith(
+      'v=spf1 ip4:203.0.113.0/24 include:spf.provider.test ?all',
+      'v=DMARC1; p=reject; adkim=s; rua=mailto:a@b.test; fo=1',
+    ),
+    [
+      'v=spf1 mx ip4:203.0.113.0/24 include:spf.provider.test -all',
+      'v=DMARC1; p=reject; adkim=s; rua=mailto:a@b.test,mailto:dmarc@example.com; fo=1',
+    ],
+  );
+  t.deepEqual(await wantedWith('v=spf1 ip4:203.0.113.0/24 ~all', 'v=DMARC1; p=none;'), [
+    'v=spf1 mx ip4:203.0.113.0/24 ~all',
+    'v=DMARC1; p=none; rua=mailto:dmarc@example.com',
+  ]);
+});
 
 test('other mechanisms may let the nodes send as well', async t => {
   const zone = {

@@ -24,9 +24,9 @@ test('where all passes there is no source that fails', t => {
 test('where nothing came it is said why', t => {
   const nothing = {received: {...dmarcSummary, count: 0, passed: 0, sources: []}};
 
-  t.deepEqual(pairs(nothing), ['Received: nothing in 30 days', 'Reported: no reports came in 30 days']);
+  t.deepEqual(pairs(nothing), ['Received: nothing in 30 days', 'Reported: no verified reports came in 30 days']);
   t.deepEqual(pairs(nothing, {dmarc_reporting: false})[0], 'Received: not counted: DMARC reporting is off');
-  t.deepEqual(pairs({}), ['Received: nothing in 30 days', 'Reported: no reports came in 30 days']);
+  t.deepEqual(pairs({}), ['Received: nothing in 30 days', 'Reported: no verified reports came in 30 days']);
 });
 
 test('nothing is said before it is known', t => {
