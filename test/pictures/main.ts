@@ -6,6 +6,7 @@ import {createSampleDomains} from '../demo/sample-domains.ts';
 import {sendSample} from '../demo/sample-mail.ts';
 import {startCluster} from '../helpers/cluster.ts';
 import type {Owner} from '../helpers/daemon.ts';
+import {startDnsZone} from '../helpers/dns-zone.ts';
 import type {TestNode} from '../helpers/node.ts';
 import {startDashboard, type TestTerminal} from '../helpers/terminal.ts';
 import {screenPicture} from './svg.ts';
@@ -72,7 +73,10 @@ const main = async (folder: string): Promise<void> => {
   const closers = createClosers(error => void process.stderr.write(`pictures: ${String(error)}\n`));
   const owner = {teardown: (close: () => unknown) => closers.add(async () => void (await close()))};
   try {
-    const {nodes, converged} = await startCluster(owner, {nodes: ['alpha', 'beta', 'gamma'], isProxied: false});
+    // The screen of a domain asks DNS, where the domains of the picture are not.
+    const {server} = await startDnsZone(owner, {});
+    const config = {authentication: {dns_servers: [server]}};
+    const {nodes, converged} = await startCluster(owner, {nodes: ['alpha', 'beta', 'gamma'], isProxied: false, config});
     const all = Object.values(nodes);
     await createSampleDomains(all);
     await converged();

@@ -1,11 +1,16 @@
 import test, {type ExecutionContext} from 'ava';
+import {startDnsZone, type Zone} from '../helpers/dns-zone.ts';
 import {startNode, type TestNode} from '../helpers/node.ts';
 import {isTmuxInstalled, startDashboard, type TestTerminal} from '../helpers/terminal.ts';
+
+/** The screen of a domain asks DNS. */
+const zone: Zone = {'example.com': {TXT: ['v=spf1 +all']}};
 
 const onTerminal = isTmuxInstalled() ? test : test.skip;
 
 const startDomainNode = async (t: ExecutionContext, names = ['example.com']) => {
-  const node = await startNode(t);
+  const {server} = await startDnsZone(t, zone);
+  const node = await startNode(t, {config: {authentication: {dns_servers: [server]}}});
   const ids: number[] = [];
   for (const name of names) {
     const {status, json, body} = await node.api('POST', 'domains', {body: {name, backend_servers: ['127.0.0.1:2526']}});
@@ -46,6 +51,23 @@ onTerminal('[tmux] a threshold is saved once the difference was agreed to', asyn
   await terminal.shows('Saved example.com: quarantine_threshold 6 → 4');
   t.is(before.quarantine_threshold, 6);
   t.like(await data(), {quarantine_threshold: 4, reject_threshold: 15});
+});
+
+onTerminal('[tmux] the screen of a domain names the DNS records that are not right, and shows what should be there', async t => {
+  const {node} = await startDomainNode(t);
+  const terminal = await startScreen(t, node);
+
+  await terminal.keys('Enter');
+  await terminal.shows('Reported  no verified reports came in 30 days');
+  await terminal.shows('DNS       mx missing, spf differs, dmarc missing; n shows them');
+  await terminal.keys('n');
+
+  await terminal.shows('── DNS records of example.com');
+  await terminal.shows(
+    /spf differs: \+all lets everybody send as this domain[\s\S]*wanted +TXT v=spf1 mx -all[\s\S]*found +TXT v=spf1 \+all/,
+  );
+  await terminal.shows(/_dmarc\.example\.com +dmarc missing[\s\S]*wanted +TXT v=DMARC1; p=none/);
+  t.pass();
 });
 
 onTerminal('[tmux] thresholds in the wrong order are told of as soon as the field is left', async t => {
