@@ -14,6 +14,7 @@ import {startTestMilter} from '../helpers/milter.ts';
 import {startMilterNode} from '../helpers/milter-node.ts';
 import {postfixMissing, startPostfix} from '../helpers/postfix.ts';
 import {sample} from '../helpers/received-mail.ts';
+import {reportMailOf} from '../helpers/received-report.ts';
 import {createSigningDomain} from '../helpers/signing-domain.ts';
 import {connect} from '../helpers/smtp-client.ts';
 import {serialWith} from '../helpers/test-with.ts';
@@ -93,6 +94,29 @@ ifPostfix('the test mail is held by Postfix under the id by which the quarantine
   const {stdout} = await node.postfix.command('postcat', ['-hq', queueId]);
   t.regex(stdout.toString(), /^X-Spam-Score: 10\.00\nX-Spam-Symbols: GTUBE\n/m);
   t.is(node.sink.mails.length, 0);
+});
+
+ifPostfix('a DMARC report is read and dropped without a bounce, and what is none is on hold in Postfix', async t => {
+  const node = await startMilterNode(t, {config: {dmarc: {receive_at: ['dmarc@example.com']}}});
+  const rows = [{ip: '192.0.2.1', count: 7}];
+
+  const {reply} = await node.mail(reportMailOf({rows}), {to: 'dmarc@example.com'});
+  const other = await node.mail(mailOf('hello'), {to: 'dmarc@example.com'});
+  const mixed = await node.mail(mailOf('hello'), {to: ['ben@example.com', 'dmarc@example.com']});
+
+  t.is(reply.code, 250, reply.text);
+  t.is(other.reply.code, 250, other.reply.text);
+  t.deepEqual(
+    mixed.recipients.map(({code}) => code),
+    [250, 452],
+  );
+  const {data} = (await node.api('GET', 'dmarc/sources?domain=example.com')).json;
+  t.deepEqual([data.report_count, data.count], [1, 7]);
+  t.like(await node.onlyHeld(), {recipients: ['dmarc@example.com'], symbols: ['DMARC_REPORT_NOT_READ']});
+  t.is((await node.onHold()).length, 1);
+  const [mail] = await node.sunk(1);
+  t.deepEqual(mail?.recipients, ['ben@example.com']);
+  t.is(node.sink.mails.length, 1, 'neither the report nor a bounce');
 });
 
 ifPostfix('spam is refused with 550 5.7.1, and so is mail that is too big', async t => {
