@@ -2,21 +2,16 @@
 
 import {Readable} from 'node:stream';
 import {createGunzip} from 'node:zlib';
-import PostalMime from 'postal-mime';
 import {type Entry, fromBuffer, type ZipFile} from 'yauzl';
+import {partsOf} from './mail-parts.ts';
 
 /** RFC 9990 lets a receiver of reports set limits. Reports of the largest senders have some megabytes, unpacked some ten. */
 const maxPackedBytes = 10 * 1024 * 1024;
 const maxUnpackedBytes = 100 * 1024 * 1024;
 
 /** The XML in a mail. Rejects with an Error in plain words when there is none, or when it is too large. */
-export const unpackReport = async (mail: Uint8Array): Promise<AsyncIterable<Buffer>> => {
-  const {attachments, text, html} = await PostalMime.parse(mail);
-  const parts = attachments.map(({content}) =>
-    typeof content === 'string' ? Buffer.from(content) : Buffer.from(content as ArrayBuffer),
-  );
-  // A mail that is nothing but XML has it as its text.
-  const packed = [...parts, Buffer.from(text ?? ''), Buffer.from(html ?? '')].find(part => formatOf(part) !== undefined);
+export const unpackReport = async (mail: Buffer): Promise<AsyncIterable<Buffer>> => {
+  const packed = partsOf(mail).find(part => formatOf(part) !== undefined);
   if (!packed) throw new Error('it has no report attached');
   if (packed.length > maxPackedBytes) throw new Error(`its report is larger than ${maxPackedBytes} bytes`);
   return limited(await unpacked(packed));

@@ -7,7 +7,7 @@ import type {Answer} from './report-thread.ts';
 const answer = (message: Answer): void => parentPort?.postMessage(message);
 
 try {
-  answer(await parseReport(await unpackReport(workerData as Uint8Array)));
+  answer(await parseReport(await unpackReport(Buffer.from(workerData as Uint8Array<ArrayBuffer>))));
 } catch (error) {
   answer({unreadable: error instanceof Error ? error.message : String(error)});
 }

@@ -81,6 +81,14 @@ test('what unpacks to more than 100 MiB, or is packed larger than 10, is not rea
   t.regex(idOf(await read(Buffer.alloc(17 * 1024 * 1024))), /^the mail is larger than/);
 });
 
+test('a report is read from a mail with more lines than fit into the memory of the thread, were each kept by itself', async t => {
+  const mail = reportMailOf({id: 'one'})
+    .toString()
+    .replace('A report.', `A report.${'\r\n'.repeat(2_000_000)}`);
+
+  t.is(idOf(await read(Buffer.from(mail))), 'one');
+});
+
 test('a report that takes too long is given up, and the next one is read', async t => {
   const rows = Array.from({length: 20_000}, (_, n) => ({ip: `10.0.${n >> 8}.${n & 255}`}));
 
