@@ -56,8 +56,8 @@ export interface Reported {
 }
 
 export interface ReceivedReads {
-  /** By reporter, of reports that were received since then. */
-  usage(domain: string, since: string): Promise<ReportUse[]>;
+  /** By reporter, of other reports about the same domain that were received since then. */
+  usage(report: Pick<StoredReceived, 'digest' | 'domain'>, since: string): Promise<ReportUse[]>;
   reported(choice: ReportedChoice): Promise<Reported>;
 }
 

@@ -23,7 +23,7 @@ export interface ReportInbox {
 interface Needs {
   addresses: readonly string[];
   store: Pick<Store, 'transaction'>;
-  domains: Pick<DomainDirectory, 'findByName'>;
+  domains: Pick<DomainDirectory, 'findByName' | 'list'>;
   read: ReadReport;
   keepDays: number;
   now: () => number;
@@ -55,45 +55,61 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
       if ('unreadable' in report) return report.unreadable;
       const day = dayOf(report);
       if (day === undefined) return 'its dates are wrong, or long ago';
-      const parts = byDomain(report.sources, name => domains.findByName(name)?.name);
+      const parts = byDomain(report.sources, domains);
       if (parts.size === 0) return `it is about no domain here, but about ${report.policy_domain}`;
+      const received = [...parts].map(([domain, ofDomain]) => ({
+        report: storedOf({report, domain, day, from, receivedAt: now(), sourceCount: ofDomain.length}),
+        sources: ofDomain,
+      }));
       const since = new Date(now() - dayMs).toISOString();
       return store.transaction(async tx => {
-        for (const [domain, sources] of parts) {
-          const problem = excess(await tx.received.usage(domain, since), from, sources.length);
-          if (problem !== undefined) return `${problem} ${domain}`;
+        for (const {report: stored, sources} of received) {
+          const problem = excess(await tx.received.usage(stored, since), from, sources.length);
+          if (problem !== undefined) return `${problem} ${stored.domain}`;
         }
-        for (const [domain, sources] of parts) {
-          const {organisation, report_id, policy_domain} = report;
-          const fields = {
-            domain,
-            day,
-            reporter: from.domain,
-            is_verified: from.isVerified,
-            organisation,
-            report_id,
-            policy_domain,
-          };
-          const digest = digestOf(fields);
-          await tx.received.insert(
-            {digest, ...fields, received_at: new Date(now()).toISOString(), source_count: sources.length},
-            sources,
-          );
-        }
+        for (const {report: stored, sources} of received) await tx.received.insert(stored, sources);
         return undefined;
       });
     },
   };
 };
 
+interface Part {
+  report: ReceivedReport;
+  domain: string;
+  day: string;
+  from: ReportSender;
+  receivedAt: number;
+  sourceCount: number;
+}
+
+const storedOf = ({report, domain, day, from, receivedAt, sourceCount}: Part): StoredReceived => {
+  const {organisation, report_id, policy_domain} = report;
+  return {
+    digest: digestOf([domain, day, from.domain, from.isVerified, report_id, policy_domain]),
+    ...{domain, day, reporter: from.domain, is_verified: from.isVerified, organisation, report_id, policy_domain},
+    received_at: new Date(receivedAt).toISOString(),
+    source_count: sourceCount,
+  };
+};
+
+const digestOf = (identity: readonly (string | boolean)[]): string =>
+  createHash('sha256').update(JSON.stringify(identity)).digest('base64url').slice(0, 16);
+
 /** Each source belongs to the domain here that its domain in From is, or is below; the others are none of our business. */
 const byDomain = (
   sources: readonly ReportedSource[],
-  find: (name: string) => string | undefined,
+  domains: Pick<DomainDirectory, 'findByName' | 'list'>,
 ): Map<string, ReportedSource[]> => {
+  // Senders choose how many labels their names have.
+  const maxLabels = domains.list().reduce((most, {name}) => Math.max(most, name.split('.').length), 0);
   const owners = new Map<string, string | undefined>();
   const ownerOf = (name: string): string | undefined => {
-    if (!owners.has(name)) owners.set(name, withParents(name).map(find).find(Boolean));
+    if (!owners.has(name))
+      owners.set(
+        name,
+        endings(name, maxLabels).findLast(ending => domains.findByName(ending)),
+      );
     return owners.get(name);
   };
   const parts = new Map<string, Map<string, ReportedSource>>();
@@ -108,9 +124,14 @@ const byDomain = (
   return new Map([...parts].map(([owner, part]) => [owner, [...part.values()]]));
 };
 
-const withParents = (name: string): string[] => {
-  const labels = name.split('.');
-  return labels.map((_, at) => labels.slice(at).join('.'));
+/** The last labels of a name, as one to `maxLabels` of them. */
+const endings = (name: string, maxLabels: number): string[] => {
+  const found: string[] = [];
+  for (let at = name.length; at !== -1 && found.length < maxLabels; ) {
+    at = name.lastIndexOf('.', at - 1);
+    found.push(name.slice(at + 1));
+  }
+  return found;
 };
 
 const sumOf = (one: ReportedSource, other: ReportedSource): ReportedSource => ({
@@ -132,16 +153,3 @@ const excess = (uses: readonly ReportUse[], {domain, isVerified}: ReportSender, 
   if (exceeds(uses.filter(isOwn), maxOfReporter)) return 'its sender has sent too many reports today about';
   return exceeds(uses, maxOfDomain) ? 'too many reports came today about' : undefined;
 };
-
-const digestOf = ({
-  domain,
-  day,
-  reporter,
-  is_verified,
-  report_id,
-  policy_domain,
-}: Omit<StoredReceived, 'digest' | 'received_at' | 'source_count'>) =>
-  createHash('sha256')
-    .update(JSON.stringify([domain, day, reporter, is_verified, report_id, policy_domain]))
-    .digest('base64url')
-    .slice(0, 16);

@@ -36,13 +36,13 @@ const sumOf = (column: string) => `CAST(coalesce(sum(${column}), 0) AS bigint) A
 const sums = counts.map(sumOf).join(', ');
 
 export const receivedStore = (db: Db): ReceivedStore => ({
-  usage: async (domain, since) =>
+  usage: async ({digest, domain}, since) =>
     (
       await query<ReportUse>(
         db,
         `SELECT reporter, is_verified, count(*) AS reports, CAST(sum(source_count) AS bigint) AS sources
-         FROM dmarc_received WHERE domain = ? AND received_at >= ? GROUP BY reporter, is_verified`,
-        [domain, since],
+         FROM dmarc_received WHERE domain = ? AND received_at >= ? AND digest <> ? GROUP BY reporter, is_verified`,
+        [domain, since, digest],
       )
     ).map(use => ({...use, is_verified: Boolean(use.is_verified)})),
 

@@ -14,11 +14,17 @@ const google: ReportSender = {domain: 'google.test', isVerified: true};
 const read: ReadReport = async ({open}) =>
   parseReport(open() as AsyncIterable<Buffer>).catch(({message}: Error) => ({unreadable: message}));
 
-const openInbox = (store: Store) => {
+const openInbox = (store: Store, onLookUp: (name: string) => void = () => undefined) => {
   const inbox = createReportInbox({
     addresses: ['DMARC@example.com'],
     store,
-    domains: {findByName: name => (here.includes(name) ? ({name} as Domain) : undefined)},
+    domains: {
+      findByName(name) {
+        onLookUp(name);
+        return here.includes(name) ? ({name} as Domain) : undefined;
+      },
+      list: () => here.map(name => ({name}) as Domain),
+    },
     read,
     keepDays: 400,
     now: Date.now,
@@ -138,6 +144,28 @@ testStores(
     t.deepEqual([another, elsewhere], [undefined, undefined], 'others may go on, and it about other domains');
   },
 );
+
+testStores('a report that comes again is known as one when no further report is taken', async (t, {store}) => {
+  const inbox = openInbox(store);
+  const rows = Array.from({length: 3}, (_, n) => ({ip: `192.0.2.${n}`}));
+  for (let n = 0; n < 50; n += 1) await inbox.take({id: String(n), rows});
+
+  t.is(await inbox.take({id: '7', rows}), undefined);
+  t.regex((await inbox.take({id: 'new', rows})) ?? '', /too many reports/);
+  t.is((await inbox.reported('example.com')).count, 150);
+});
+
+testStores('a name in a report is looked up as often as domains here have labels, however many it has', async (t, {store}) => {
+  const names: string[] = [];
+  const inbox = openInbox(store, name => names.push(name));
+
+  await inbox.take({
+    rows: ['bank.test', 'shop.example.com'].map(name => ({ip: '192.0.2.1', from: `${'a.'.repeat(110)}${name}`})),
+  });
+
+  t.deepEqual(names, ['a.bank.test', 'bank.test', 'test', 'shop.example.com']);
+  t.is((await inbox.reported('shop.example.com')).count, 1);
+});
 
 testStores('the sources of a day are limited, for one sender and for a domain', async (t, {store}) => {
   const inbox = openInbox(store);
