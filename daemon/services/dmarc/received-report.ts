@@ -33,5 +33,5 @@ export interface Unreadable {
   unreadable: string;
 }
 
-/** Reads the report in a mail. Rejects only when the mail itself cannot be read. */
+/** Reads the report in a mail. Rejects only when the mail itself cannot be read, or has to come again. */
 export type ReadReport = (content: MailContent) => Promise<ReceivedReport | Unreadable>;

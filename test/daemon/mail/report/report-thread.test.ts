@@ -109,6 +109,20 @@ test('many reports at once are all read, one after the other', async t => {
   );
 });
 
+test('a report that has waited for others for a minute has to come again, and does not hold up the next one', async t => {
+  let clock = 0;
+  const thread = createReportThread(file, {now: () => clock});
+  const first = thread(contentOf(reportMailOf({id: 'first'})));
+  const second = thread(contentOf(reportMailOf({id: 'second'})));
+  await Promise.resolve();
+  clock = 60_001;
+  const third = thread(contentOf(reportMailOf({id: 'third'})));
+
+  await t.throwsAsync(second, {message: /took too long/, code: 'unavailable'});
+  t.is(idOf(await first), 'first');
+  t.is(idOf(await third), 'third');
+});
+
 test('a mail that cannot be read is an error, and does not count as one without a report', async t => {
   const thread = createReportThread(file);
   const open = () => {
