@@ -1,4 +1,4 @@
-// Configuration and audit log of a node, moved into the store that all nodes share.
+// Configuration, audit log and received reports of a node, moved into the store that all nodes share.
 import {CommandError} from '../node/command-error.ts';
 import {apply} from '../replication/apply.ts';
 import {observe, stampsOf} from '../replication/clock.ts';
@@ -70,5 +70,18 @@ export const moveAudit = async (from: StoredRows, to: SharedStore): Promise<numb
     });
     after = last;
     moved += page.length;
+  }
+};
+
+/** Adds the DMARC reports that others have sent. One that is there already, as another node received it too, stays one. */
+export const moveReceived = async (from: StoredRows, to: SharedStore): Promise<void> => {
+  for (let after = ''; ; ) {
+    const page = await from.received(after, pageSize);
+    for (const report of page) {
+      const sources = await from.receivedSources(report.digest);
+      await to.transaction(async tx => tx.received.insert(report, sources));
+    }
+    after = page.at(-1)?.digest ?? '';
+    if (page.length < pageSize) return;
   }
 };

@@ -20,7 +20,7 @@ import {openSqliteStore} from '../store/sqlite/store.ts';
 import {openStoredRows} from '../store/sqlite/stored-rows.ts';
 import {findLostCommits} from '../store/sqlite/wal-file.ts';
 import {asOwnerOf} from './as-owner.ts';
-import {allRecords, moveAudit, moveConfig, requireSameConfig} from './migrate-config.ts';
+import {allRecords, moveAudit, moveConfig, moveReceived, requireSameConfig} from './migrate-config.ts';
 import {type MailCounts, moveMail} from './migrate-mail.ts';
 import {writeConfig} from './new-folder.ts';
 import {type StoreOptions, storeKeys} from './store-options.ts';
@@ -130,6 +130,7 @@ const moveAll = async (folder: DataFolder, target: Target): Promise<MigrateRepor
       if (target.isDry || !to) return {...planned, mails: counted};
       await moveConfig(store, to, is_first);
       await moveAudit(rows, to);
+      await moveReceived(rows, to);
       report = {...planned, dry_run: false, mails: await moveMail(source, to), kept: keptFiles(folder)};
       await noteMigration(to, report);
     } finally {

@@ -26,6 +26,24 @@ const arrived_at = '2026-01-02T03:04:05.678Z';
 const bodies = {small0: Buffer.from('small\r\n'), empty0: Buffer.alloc(0), large0: randomBytes(600 * 1024)};
 const trace = Buffer.from('Received: here\r\n');
 
+const sources = Array.from({length: 2}, (_, n) => ({
+  ...{
+    digest: 'report',
+    source_ip: `192.0.2.${n}`,
+    count: 5,
+    passed: 4,
+    spf_passed: 3,
+    spf_aligned: 2,
+    dkim_passed: 1,
+    dkim_aligned: 0,
+  },
+}));
+const received = {
+  ...{digest: 'report', domain: 'example.com', day: '2026-01-01', reporter: 'receiver.test', is_verified: true, source_count: 2},
+  ...{organisation: 'Receiver', report_id: '1', policy_domain: 'example.com', received_at: arrived_at},
+};
+const receivedChoice = {domain: 'example.com', since: '2026-01-01', isVerified: true, without: []};
+
 /** A stopped node with a key, an audit log, mail in the spool and in Postfix, and mail that was released. */
 const stoppedNode = async (t: ExecutionContext) => {
   const {root, xdgConfigHome} = await nodeFolder(t);
@@ -54,6 +72,7 @@ const stoppedNode = async (t: ExecutionContext) => {
   }
   await reconcile({store, spool, nodeId: node_id, now: Date.now});
   await store.transaction(async tx => {
+    await tx.received.insert(received, sources);
     await tx.hold.insert([
       storedMail({queue_id: 'queued0', arrived_at, subject: 'in Postfix', score: 1, keeper: 'postfix', size_bytes: 0}),
       storedMail({queue_id: 'ended00', arrived_at, subject: 'released', score: 1}),
@@ -65,7 +84,10 @@ const stoppedNode = async (t: ExecutionContext) => {
   });
   const mails = await store.hold.findAll([...Object.keys(bodies), 'queued0', 'ended00', 'gone000']);
   const {entries} = await store.audit.list({}, {limit: 100, offset: 0});
-  const before = {mails, entries, counts: await store.hold.counts(), hash: (await store.config.configHash()).config_hash};
+  const before = {
+    ...{mails, entries, counts: await store.hold.counts(), hash: (await store.config.configHash()).config_hash},
+    reported: await store.received.reported(receivedChoice),
+  };
   const keySequence = await store.transaction(async tx => tx.sequences.last('api_key'));
   await store.close();
   return {folder, node_id, before, keySequence};
@@ -105,6 +127,8 @@ const requireMoved = async (t: ExecutionContext, node: Awaited<ReturnType<typeof
   for (const [queueId, bytes] of Object.entries(bodies))
     t.true((await bytesOf(store, queueId)).equals(Buffer.concat([trace, bytes])), queueId);
   t.deepEqual(await store.hold.counts(), before.counts);
+  t.deepEqual(await store.received.reported(receivedChoice), before.reported);
+  t.is(before.reported.count, 10);
   t.is((await store.config.configHash()).config_hash, before.hash);
   t.is(await store.transaction(async tx => tx.sequences.last('api_key')), keySequence);
   const {entries} = await store.audit.list({}, {limit: 100, offset: 0});

@@ -1,5 +1,6 @@
 // All rows of a database in the order in which they were stored, for a move to another store.
 import type {StoredAuditEntry} from '../../services/audit/stored-entry.ts';
+import type {StoredReceived, StoredSource} from '../../services/dmarc/received-store.ts';
 import {openForReading} from './database.ts';
 
 export interface StoredRows {
@@ -8,6 +9,9 @@ export interface StoredRows {
   /** Entries of the audit log after the number `after`, oldest first. */
   audit(after: number, limit: number): Promise<Omit<StoredAuditEntry, 'key_name'>[]>;
   countAudit(): Promise<number>;
+  /** DMARC reports of others with a digest after `after`, ascending. */
+  received(after: string, limit: number): Promise<StoredReceived[]>;
+  receivedSources(digest: string): Promise<StoredSource[]>;
   close(): Promise<void>;
 }
 
@@ -22,6 +26,11 @@ export const openStoredRows = (filename: string): StoredRows => {
       const [row] = await db('audit').count<{count: number}[]>({count: '*'});
       return row?.count ?? 0;
     },
+    async received(after, limit) {
+      const rows = await db('dmarc_received').where('digest', '>', after).orderBy('digest').limit(limit);
+      return rows.map(row => ({...row, is_verified: Boolean(row.is_verified)}));
+    },
+    receivedSources: async digest => db('dmarc_received_source').where({digest}),
     close: async () => db.destroy(),
   };
 };
