@@ -26,9 +26,13 @@ export const createReportThread = (file: URL, {withinMs = maxMs, now = Date.now}
     const worker = new Worker(file, {workerData: bytes, resourceLimits: memory});
     const timer = setTimeout(() => void worker.terminate(), withinMs);
     try {
-      return await new Promise<Answer>(resolve => {
+      return await new Promise<Answer>((resolve, reject) => {
         worker.once('message', resolve);
-        worker.once('error', error => resolve({unreadable: error.message}));
+        worker.once('error', (error: NodeJS.ErrnoException) => {
+          if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') resolve({unreadable: 'it needs too much memory to read'});
+          // Not for what is in the mail, such as the file of the thread that an upgrade has replaced.
+          else reject(new Error(`the thread for reports failed: ${error.message}`));
+        });
         worker.once('exit', () => resolve({unreadable: 'it took too long to read'}));
       });
     } finally {

@@ -123,6 +123,14 @@ test('a report that has waited for others for a minute has to come again, and do
   t.is(idOf(await third), 'third');
 });
 
+test('a thread that does not start is an error, and one that needs too much memory is not', async t => {
+  const thread = createReportThread(new URL('none.js', dist));
+  const quoted = `From: a@receiver.test\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n${'=41'.repeat(5_000_000)}`;
+
+  await t.throwsAsync(thread(contentOf(reportMailOf())), {message: /^the thread for reports failed: Cannot find module/});
+  t.is(idOf(await read(Buffer.from(quoted))), 'it needs too much memory to read');
+});
+
 test('a mail that cannot be read is an error, and does not count as one without a report', async t => {
   const thread = createReportThread(file);
   const open = () => {
