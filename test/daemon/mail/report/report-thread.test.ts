@@ -17,9 +17,9 @@ const idOf = (answer: Awaited<ReturnType<typeof read>>): string =>
   'unreadable' in answer ? answer.unreadable : answer.report_id;
 
 /** An archive with one file (APPNOTE.TXT sections 4.3.7, 4.3.12 and 4.3.16). `claimed`: the size that it says the file has. */
-const zipOf = (content: Buffer, claimed = content.length): Buffer => {
+const zipOf = (content: Buffer, claimed = content.length, path = 'receiver.test!example.com.xml'): Buffer => {
   const packed = deflateRawSync(content);
-  const name = Buffer.from('receiver.test!example.com.xml');
+  const name = Buffer.from(path);
   const fields = Buffer.alloc(26);
   fields.writeUInt16LE(20, 0);
   fields.writeUInt16LE(8, 4);
@@ -69,6 +69,14 @@ test('a mail without a report, or with a broken one, is not read, and it is said
   ];
 
   for (const [mail, why] of cases) t.regex(idOf(await read(mail)), why);
+});
+
+test('the reason quotes two hundred characters of a mail at most', async t => {
+  const xml = Buffer.from(receivedXml());
+  const reason = idOf(await read(mailWith(zipOf(xml, xml.length, `/${'b'.repeat(50_000)}`))));
+
+  t.regex(reason, /^absolute path: /);
+  t.is(reason.length, 200);
 });
 
 test('what unpacks to more than 100 MiB, or is packed larger than 10, is not read', async t => {
