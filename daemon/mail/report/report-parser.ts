@@ -63,9 +63,12 @@ const readers: Record<string, (to: Reading, text: string) => void> = {
 const isPass = (text: string): boolean => text.toLowerCase() === 'pass';
 
 /** Reads the XML to its end. Rejects with an Error in plain words when it is no report. */
-export const parseReport = async (xml: AsyncIterable<Buffer>): Promise<ReceivedReport> => {
+export const parseReport = async (
+  xml: AsyncIterable<Buffer>,
+  {maxSources = maxSourcesOfReport} = {},
+): Promise<ReceivedReport> => {
   const reading: Reading = {organisation: '', report_id: '', policy_domain: '', begin: '', end: '', row: newRow()};
-  const sources = createSources();
+  const sources = createSources(maxSources);
   const write = elementReader({
     onText: (path, text) => readers[path]?.(reading, text),
     onEnd(path) {
@@ -143,7 +146,7 @@ const elementReader = ({onText, onEnd}: Events): ((piece: string | null) => void
 };
 
 /** One entry for each address and domain in From. */
-const createSources = () => {
+const createSources = (maxSources: number) => {
   const byName = new Map<string, Map<string, ReportedSource>>();
   let total = 0;
   let size = 0;
@@ -162,7 +165,7 @@ const createSources = () => {
       byName.set(header_from, byAddress);
       const known = byAddress.get(source_ip);
       if (!known) size += 1;
-      if (size > maxSourcesOfReport) throw new Error(`it has more than ${maxSourcesOfReport} sources`);
+      if (size > maxSources) throw new Error(`it has more than ${maxSources} sources`);
       const source = known ?? {header_from, source_ip, ...nothing};
       byAddress.set(source_ip, source);
       addTo(source, row, count);
