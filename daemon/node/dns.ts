@@ -1,4 +1,5 @@
 // DNS records of domains, wired to the nodes of the cluster, DNS and the reports of others.
+import {domainOf} from '../../shared/mail-address.ts';
 import type {Lookup} from '../mail/authentication/dns-answers.ts';
 import {createDnsCheck} from '../mail/dns-check/check-records.ts';
 import type {ReportedView} from '../services/dmarc/reported-view.ts';
@@ -18,7 +19,7 @@ interface Needs {
 const reportedMs = 30 * 86_400_000;
 
 export const openDnsView = (
-  {config, settings, records: {nodeDirectory}, now}: Pick<Base, 'config' | 'settings' | 'records' | 'now'>,
+  {config, settings, records: {nodeDirectory, domainDirectory}, now}: Pick<Base, 'config' | 'settings' | 'records' | 'now'>,
   {domains, domainParts, freshLookup, dmarc}: Needs,
 ): DnsView =>
   createDnsView({
@@ -26,6 +27,10 @@ export const openDnsView = (
     parts: domainParts,
     hosts: () => nodeDirectory.list().map(({fqdn}) => fqdn),
     receiveAt: config.dmarc.receive_at,
+    takesMailTo(address) {
+      const domain = domainDirectory.findByName(domainOf(address) ?? '');
+      return domain?.active === true && domain.direction !== 'outbound';
+    },
     hasCertificate: () => settings().hasOwnCertificate,
     check: createDnsCheck(freshLookup),
     async reported(actor, domain) {

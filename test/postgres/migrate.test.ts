@@ -40,7 +40,7 @@ const sources = Array.from({length: 2}, (_, n) => ({
 }));
 const received = {
   ...{digest: 'report', domain: 'example.com', day: '2026-01-01', reporter: 'receiver.test', is_verified: true, source_count: 2},
-  ...{organisation: 'Receiver', report_id: '1', policy_domain: 'example.com', received_at: arrived_at},
+  received_at: arrived_at,
 };
 const receivedChoice = {domain: 'example.com', since: '2026-01-01', isVerified: true, without: []};
 

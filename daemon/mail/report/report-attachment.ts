@@ -45,7 +45,7 @@ const firstFile = async (bytes: Buffer): Promise<Readable> => {
     fromBuffer(bytes, {lazyEntries: true}, (error, opened) => (error ? reject(error) : resolve(opened)));
   });
   const entry = await new Promise<Entry>((resolve, reject) => {
-    zip.once('entry', resolve);
+    zip.on('entry', (one: Entry) => (one.fileName.endsWith('/') ? zip.readEntry() : resolve(one)));
     zip.once('end', () => reject(new Error('its archive is empty')));
     zip.once('error', reject);
     zip.readEntry();

@@ -36,7 +36,6 @@ const newRow = (): Row => ({
 });
 
 interface Reading {
-  organisation: string;
   report_id: string;
   policy_domain: string;
   begin: string;
@@ -46,7 +45,6 @@ interface Reading {
 
 /** What is done with the text of an element, by its path. */
 const readers: Record<string, (to: Reading, text: string) => void> = {
-  'feedback/report_metadata/org_name': (to, text) => Object.assign(to, {organisation: text}),
   'feedback/report_metadata/report_id': (to, text) => Object.assign(to, {report_id: text}),
   'feedback/report_metadata/date_range/begin': (to, text) => Object.assign(to, {begin: text}),
   'feedback/report_metadata/date_range/end': (to, text) => Object.assign(to, {end: text}),
@@ -67,7 +65,7 @@ export const parseReport = async (
   xml: AsyncIterable<Buffer>,
   {maxSources = maxSourcesOfReport} = {},
 ): Promise<ReceivedReport> => {
-  const reading: Reading = {organisation: '', report_id: '', policy_domain: '', begin: '', end: '', row: newRow()};
+  const reading: Reading = {report_id: '', policy_domain: '', begin: '', end: '', row: newRow()};
   const sources = createSources(maxSources);
   const write = elementReader({
     onText: (path, text) => readers[path]?.(reading, text),
@@ -82,12 +80,11 @@ export const parseReport = async (
   for await (const chunk of xml) write(decoder.decode(chunk, {stream: true}));
   write(null);
 
-  const {organisation, report_id, begin, end} = reading;
+  const {report_id, begin, end} = reading;
   const policyDomain = canonicalDomain(reading.policy_domain);
   if (report_id === '') throw new Error('the report has no report_id');
   if (policyDomain === undefined) throw new Error('the report names no policy domain');
   return {
-    organisation,
     report_id,
     policy_domain: policyDomain,
     begin: wholeNumber(begin, 'begin'),

@@ -69,7 +69,7 @@ export const createReportTransport = ({
 
 const kept = async (inbox: ReportInbox, mail: Buffer, from: string): Promise<Delivery> => {
   const problem = await inbox.take(bytesContent(mail), {domain: domainPart(from).toLowerCase(), isVerified: true});
-  return problem === undefined ? {state: 'sent', detail: 'read by this cluster'} : {state: 'refused', detail: problem};
+  return problem === undefined ? {state: 'sent', detail: 'read by this cluster'} : {state: 'waiting', detail: problem};
 };
 
 const maxExchangers = 5;

@@ -13,6 +13,8 @@ const day = z.iso.date();
 const policy = z.enum(['none', 'quarantine', 'reject']);
 const {dkim, spf} = mailAuthenticationSchema.shape;
 
+const source_ip = z.union([z.ipv4(), z.ipv6()]);
+
 const policySchema = z.object({
   domain: name,
   record: z.object({
@@ -32,7 +34,7 @@ const countSchema = z.object({
   day,
   domain: name,
   policy_domain: name,
-  source_ip: z.union([z.ipv4(), z.ipv6()]),
+  source_ip,
   disposition: z.enum(['none', 'pass', 'quarantine', 'reject']),
   dkim_aligned: z.boolean(),
   spf_aligned: z.boolean(),
@@ -111,6 +113,6 @@ export const dmarcAnswersOf = (owner: string) => ({
     count: z.int().min(0),
     passed: z.int().min(0),
     source_count: z.int().min(0),
-    sources: z.array(z.object(reportedSourceSchema.shape).omit({name: true, network: true})).max(maxSources),
+    sources: z.array(z.object({...reportedSourceSchema.omit({name: true, network: true}).shape, source_ip})).max(maxSources),
   }),
 });

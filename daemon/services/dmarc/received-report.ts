@@ -19,7 +19,6 @@ export interface ReportedSource {
 }
 
 export interface ReceivedReport {
-  organisation: string;
   report_id: string;
   policy_domain: string;
   /** First and last second that it is about, since the epoch. */

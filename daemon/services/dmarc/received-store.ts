@@ -11,9 +11,6 @@ export interface StoredReceived {
   /** The domain that it came from. */
   reporter: string;
   is_verified: boolean;
-  organisation: string;
-  report_id: string;
-  policy_domain: string;
   received_at: string;
   source_count: number;
 }

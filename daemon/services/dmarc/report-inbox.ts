@@ -55,6 +55,7 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
       if ('unreadable' in report) return report.unreadable;
       const day = dayOf(report);
       if (day === undefined) return 'its dates are wrong, or long ago';
+      if (report.sources.length === 0) return 'it has no records';
       const parts = byDomain(report.sources, domains);
       if (parts.size === 0) return `it is about no domain here, but about ${report.policy_domain}`;
       const received = [...parts].map(([domain, ofDomain]) => ({
@@ -84,10 +85,10 @@ interface Part {
 }
 
 const storedOf = ({report, domain, day, from, receivedAt, sourceCount}: Part): StoredReceived => {
-  const {organisation, report_id, policy_domain} = report;
+  const {report_id, policy_domain} = report;
   return {
     digest: digestOf([domain, day, from.domain, from.isVerified, report_id, policy_domain]),
-    ...{domain, day, reporter: from.domain, is_verified: from.isVerified, organisation, report_id, policy_domain},
+    ...{domain, day, reporter: from.domain, is_verified: from.isVerified},
     received_at: new Date(receivedAt).toISOString(),
     source_count: sourceCount,
   };

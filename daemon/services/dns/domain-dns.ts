@@ -29,13 +29,24 @@ interface Needs {
   /** The names of all nodes. */
   hosts(): readonly string[];
   receiveAt: readonly string[];
+  /** Whether this cluster takes mail to the address. */
+  takesMailTo(address: string): boolean;
   hasCertificate(): boolean;
   check: CheckDns;
   /** What verified senders of reports say of a domain, for 30 days. */
   reported(actor: Actor, domain: string): Promise<ReportedResults>;
 }
 
-export const createDnsView = ({domains, parts, hosts, receiveAt, hasCertificate, check, reported}: Needs): DnsView => ({
+export const createDnsView = ({
+  domains,
+  parts,
+  hosts,
+  receiveAt,
+  takesMailTo,
+  hasCertificate,
+  check,
+  reported,
+}: Needs): DnsView => ({
   async of(actor, domainId, {isChecked}) {
     const domain = domains.get(actor, domainId);
     const facts = {
@@ -43,6 +54,7 @@ export const createDnsView = ({domains, parts, hosts, receiveAt, hasCertificate,
       keys: await parts.dkimKeys(actor, domainId),
       hosts: [...new Set(hosts().map(host => host.toLowerCase()))],
       receiveAt,
+      unread: receiveAt.filter(address => !takesMailTo(address)),
       hasCertificate: hasCertificate(),
     };
     const wanted = wantedRecords(facts);

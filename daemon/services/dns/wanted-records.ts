@@ -12,6 +12,8 @@ export interface DnsFacts {
   hosts: readonly string[];
   /** Addresses for the reports of others; see `dmarc.receive_at`. */
   receiveAt: readonly string[];
+  /** Those of them whose domain takes no mail here, so that nobody reads the reports. */
+  unread: readonly string[];
   /** Whether STARTTLS has a certificate of the operator, which other servers can verify. */
   hasCertificate: boolean;
 }

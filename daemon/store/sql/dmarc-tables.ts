@@ -29,8 +29,7 @@ export const dmarcTables = (text: string): string[] => [
 export const receivedTables = (text: string): string[] => [
   `CREATE TABLE dmarc_received (
     digest ${text} PRIMARY KEY, domain ${text} NOT NULL, day ${text} NOT NULL, reporter ${text} NOT NULL, is_verified boolean NOT NULL,
-    organisation ${text} NOT NULL, report_id ${text} NOT NULL, policy_domain ${text} NOT NULL, received_at ${text} NOT NULL,
-    source_count bigint NOT NULL
+    received_at ${text} NOT NULL, source_count bigint NOT NULL
   )`,
   'CREATE INDEX dmarc_received_by_day ON dmarc_received (domain, day)',
   'CREATE INDEX dmarc_received_by_time ON dmarc_received (domain, received_at)',

@@ -10,6 +10,7 @@ const facts: DnsFacts = {
   keys: [{dns_name: 's1._domainkey.example.com', dns_record: 'v=DKIM1; k=rsa; p=AAAABBBB'}],
   hosts: ['mx1.example.net', 'mx2.example.net'],
   receiveAt: ['dmarc@example.com'],
+  unread: [],
   hasCertificate: true,
 };
 

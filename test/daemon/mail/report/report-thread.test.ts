@@ -16,25 +16,35 @@ const read = async (mail: Buffer, withinMs?: number) =>
 const idOf = (answer: Awaited<ReturnType<typeof read>>): string =>
   'unreadable' in answer ? answer.unreadable : answer.report_id;
 
-/** An archive with one file (APPNOTE.TXT sections 4.3.7, 4.3.12 and 4.3.16). `claimed`: the size that it says the file has. */
-const zipOf = (content: Buffer, claimed = content.length, path = 'receiver.test!example.com.xml'): Buffer => {
-  const packed = deflateRawSync(content);
-  const name = Buffer.from(path);
-  const fields = Buffer.alloc(26);
-  fields.writeUInt16LE(20, 0);
-  fields.writeUInt16LE(8, 4);
-  fields.writeUInt32LE(packed.length, 14);
-  fields.writeUInt32LE(claimed, 18);
-  fields.writeUInt16LE(name.length, 22);
-  const local = Buffer.concat([Buffer.from('PK\x03\x04'), fields, name, packed]);
-  const central = Buffer.concat([Buffer.from('PK\x01\x02\x14\x00'), fields, Buffer.alloc(14), name]);
+/** An archive (APPNOTE.TXT sections 4.3.7, 4.3.12 and 4.3.16). `claimed`: the size that it says a file has. */
+const archiveOf = (files: readonly {path: string; content: Buffer; claimed?: number}[]): Buffer => {
+  const locals: Buffer[] = [];
+  const centrals: Buffer[] = [];
+  for (const {path, content, claimed = content.length} of files) {
+    const packed = deflateRawSync(content);
+    const name = Buffer.from(path);
+    const fields = Buffer.alloc(26);
+    fields.writeUInt16LE(20, 0);
+    fields.writeUInt16LE(8, 4);
+    fields.writeUInt32LE(packed.length, 14);
+    fields.writeUInt32LE(claimed, 18);
+    fields.writeUInt16LE(name.length, 22);
+    const rest = Buffer.alloc(14);
+    rest.writeUInt32LE(Buffer.concat(locals).length, 10);
+    locals.push(Buffer.concat([Buffer.from('PK\x03\x04'), fields, name, packed]));
+    centrals.push(Buffer.concat([Buffer.from('PK\x01\x02\x14\x00'), fields, rest, name]));
+  }
+  const [local, central] = [Buffer.concat(locals), Buffer.concat(centrals)];
   const end = Buffer.alloc(18);
-  end.writeUInt16LE(1, 4);
-  end.writeUInt16LE(1, 6);
+  end.writeUInt16LE(files.length, 4);
+  end.writeUInt16LE(files.length, 6);
   end.writeUInt32LE(central.length, 8);
   end.writeUInt32LE(local.length, 12);
   return Buffer.concat([local, central, Buffer.from('PK\x05\x06'), end]);
 };
+
+const zipOf = (content: Buffer, claimed = content.length, path = 'receiver.test!example.com.xml'): Buffer =>
+  archiveOf([{path, content, claimed}]);
 
 test('a report is read packed by gzip, in a zip archive, as it is, and as the mail itself', async t => {
   const xml = Buffer.from(receivedXml({id: 'one'}));
@@ -45,6 +55,12 @@ test('a report is read packed by gzip, in a zip archive, as it is, and as the ma
   const mails = {
     gzip: mailWith(gzipSync(xml)),
     zip: mailWith(zipOf(xml), {type: 'application/zip', name: 'report.zip'}),
+    'a folder first': mailWith(
+      archiveOf([
+        {path: 'reports/', content: Buffer.alloc(0)},
+        {path: 'reports/1.xml', content: xml},
+      ]),
+    ),
     'a wrong type': mailWith(zipOf(xml), {type: 'application/gzip', name: 'report.gz'}),
     xml: mailWith(xml, {type: 'text/xml', name: 'report.xml'}),
     'a mark of the byte order': mailWith(Buffer.concat([Buffer.from('\ufeff'), xml]), {type: 'text/xml', name: 'report.xml'}),

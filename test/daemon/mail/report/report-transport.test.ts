@@ -138,7 +138,7 @@ test('a report to an address at which this cluster reads them goes to no server'
   const second = await send('read@here.test');
 
   t.deepEqual(first, {state: 'sent', detail: 'read by this cluster'});
-  t.deepEqual(second, {state: 'refused', detail: 'too many reports'});
+  t.deepEqual(second, {state: 'waiting', detail: 'too many reports'});
   t.deepEqual(kept[0], {domain: 'example.org', isVerified: true});
   t.deepEqual(routes, []);
 });

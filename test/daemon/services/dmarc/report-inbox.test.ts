@@ -121,6 +121,7 @@ testStores('a report about domains that are not here, and one with impossible da
   t.is(await inbox.take(elsewhere), 'it is about no domain here, but about bank.test');
   for (const wrong of dates) t.is(await inbox.take(wrong), 'its dates are wrong, or long ago', JSON.stringify(wrong));
   t.is(await inbox.take({id: ''}), 'the report has no report_id');
+  t.is(await inbox.take({rows: []}), 'it has no records');
   t.is((await inbox.reported('example.com')).count, 0);
 });
 
@@ -171,7 +172,7 @@ testStores('the sources of a day are limited, for one sender and for a domain', 
   const inbox = openInbox(store);
   await store.transaction(async tx => {
     const report = {
-      ...{domain: 'example.com', day: '2026-03-01', organisation: 'x', report_id: 'x', policy_domain: 'example.com'},
+      ...{domain: 'example.com', day: '2026-03-01'},
       ...{is_verified: true, received_at: new Date().toISOString()},
     };
     await tx.received.insert({...report, digest: 'a', reporter: 'google.test', source_count: 200_000}, []);

@@ -10,6 +10,7 @@ const facts = ({
   keys: [{dns_name: 's1._domainkey.example.com', dns_record: 'v=DKIM1; k=rsa; p=AAAA'}],
   hosts: ['mx1.example.net', 'mx2.example.net'],
   receiveAt: ['dmarc@example.com'],
+  unread: [],
   hasCertificate: true,
   ...change,
 });
@@ -71,12 +72,15 @@ test('an address with characters that end a URI is encoded, and without one ther
 
 test('what is missing in the configuration is said, with what to do', t => {
   t.deepEqual(setupAdvice(facts()), []);
-  const advice = setupAdvice(facts({keys: [], hosts: ['localhost'], receiveAt: [], hasCertificate: false})).join('\n');
+  const advice = setupAdvice(
+    facts({keys: [], hosts: ['localhost'], receiveAt: [], unread: ['dmarc@gone.test'], hasCertificate: false}),
+  ).join('\n');
 
   for (const part of [
     /called localhost.*set fqdn/,
     /mfctl domain dkim create example\.com/,
     /set dmarc\.receive_at/,
+    /Reports to dmarc@gone\.test are not read here/,
     /set api\.cert_file/,
   ])
     t.regex(advice, part);
