@@ -90,12 +90,16 @@ const daemon = (isTestBuild, {signatures, reports}) => ({
   ...esModule,
   entryPoints: {mfd: 'daemon/main.ts'},
   external,
-  define: {TEST_BUILD: String(isTestBuild), SIGNATURE_THREAD: JSON.stringify(signatures), REPORT_THREAD: JSON.stringify(reports)},
+  define: {
+    TEST_BUILD: String(isTestBuild),
+    SIGNATURE_THREAD: JSON.stringify(signatures),
+    REPORT_PROCESS: JSON.stringify(reports),
+  },
   plugins: [descriptionsAsText],
 });
 
-/** A thread is another file. Like the dashboard it is loaded later, so its name contains a hash as well. */
-const buildThread = async (outdir, name, entryPoint) => {
+/** A thread or a process is another file. Like the dashboard it is loaded later, so its name contains a hash as well. */
+const buildApart = async (outdir, name, entryPoint) => {
   const {metafile} = await build({
     ...esModule,
     entryPoints: {[name]: entryPoint},
@@ -108,8 +112,8 @@ const buildThread = async (outdir, name, entryPoint) => {
 };
 
 const buildDaemon = async (outdir, isTestBuild) => {
-  const signatures = await buildThread(outdir, 'mfd-signatures', 'daemon/mail/authentication/signature-thread-main.ts');
-  const reports = await buildThread(outdir, 'mfd-reports', 'daemon/mail/report/report-thread-main.ts');
+  const signatures = await buildApart(outdir, 'mfd-signatures', 'daemon/mail/authentication/signature-thread-main.ts');
+  const reports = await buildApart(outdir, 'mfd-reports', 'daemon/mail/report/report-process-main.ts');
   return build({...daemon(isTestBuild, {signatures, reports}), outdir});
 };
 

@@ -1,10 +1,10 @@
-// Reading of reports that are sent to this node, wired to the store and the thread that reads them.
-import {createReportThread} from '../mail/report/report-thread.ts';
+// Reading of reports that are sent to this node, wired to the store and the process that reads them.
+import {createReportProcess} from '../mail/report/report-process.ts';
 import {createReportInbox, type ReportInbox} from '../services/dmarc/report-inbox.ts';
 import type {Base} from './base.ts';
 
-/** The file of the thread, beside this one; see bin/build.mjs. */
-declare const REPORT_THREAD: string;
+/** The file of the process, beside this one; see bin/build.mjs. */
+declare const REPORT_PROCESS: string;
 
 export const openReportInbox = ({
   config,
@@ -16,7 +16,7 @@ export const openReportInbox = ({
     addresses: config.dmarc.receive_at,
     store: storage.store,
     domains: records.domainDirectory,
-    read: createReportThread(new URL(`./${REPORT_THREAD}`, import.meta.url)),
+    read: createReportProcess(new URL(`./${REPORT_PROCESS}`, import.meta.url)),
     keepDays: config.dmarc.keep_days,
     now,
   });

@@ -1,5 +1,5 @@
 // Contents of the parts of a mail (RFC 2046), for reports. Parsers for all mail keep up to a thousand bytes for each line, outside of the
-// memory that a thread can be limited to; this takes no more than the mail itself.
+// memory that can be limited; this takes no more than the mail itself.
 import {createHeaderReader, headerValues, unfoldHeader} from '../../services/intake/header-block.ts';
 
 /** A report has two or three. */
@@ -67,13 +67,31 @@ const decoded = (body: Buffer, encoding: string): Buffer => {
     case 'base64':
       return Buffer.from(content.toString('latin1'), 'base64');
     case 'quoted-printable':
-      return Buffer.from(unquoted(content.toString('latin1')), 'latin1');
+      return unquoted(content);
     default:
       return content;
   }
 };
 
-const unquoted = (text: string): string =>
-  text
-    .replace(/=[ \t]{0,80}\r\n/g, '')
-    .replace(/=([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+/** RFC 2045 section 6.7. One pass over the bytes: a pattern with a function would keep an entry for each match. */
+const unquoted = (content: Buffer): Buffer => {
+  const decodedBytes = Buffer.alloc(content.length);
+  let length = 0;
+  for (let at = 0; at < content.length; at += 1) {
+    const byte = content[at] ?? 0;
+    if (byte !== equals) {
+      decodedBytes[length++] = byte;
+      continue;
+    }
+    const [softBreak] = /^[ \t]{0,80}\r\n/.exec(content.toString('latin1', at + 1, at + 83)) ?? [];
+    const code = content.toString('latin1', at + 1, at + 3);
+    if (softBreak !== undefined) at += softBreak.length;
+    else if (/^[0-9a-f]{2}$/i.test(code)) {
+      decodedBytes[length++] = Number.parseInt(code, 16);
+      at += 2;
+    } else decodedBytes[length++] = byte;
+  }
+  return decodedBytes.subarray(0, length);
+};
+
+const equals = 0x3d;

@@ -44,6 +44,13 @@ test('parts are decoded from base64 and quoted-printable', t => {
   t.deepEqual(as('8bit', '=74'), ['=74']);
 });
 
+test('a part that is all escapes is decoded, however large it is', t => {
+  const [part] = partsOf(Buffer.from(`Content-Transfer-Encoding: quoted-printable\r\n\r\n${'=41'.repeat(5_000_000)}`));
+
+  t.is(part?.length, 5_000_000);
+  t.true(part?.every(byte => byte === 0x41));
+});
+
 test('a mail of too many parts, or too deep ones, is refused', t => {
   const level = (n: number) => [`Content-Type: multipart/mixed; boundary=<${n}>`, '', `--<${n}>`];
   const deep = (levels: number) => [...Array.from({length: levels}, (_, n) => level(n)).flat(), '', 'text'];

@@ -1,17 +1,17 @@
 import {readFile} from 'node:fs/promises';
 import {deflateRawSync, gzipSync} from 'node:zlib';
 import test from 'ava';
-import {createReportThread} from '../../../../daemon/mail/report/report-thread.ts';
+import {createReportProcess} from '../../../../daemon/mail/report/report-process.ts';
 import {contentOf} from '../../../helpers/received-mail.ts';
 import {mailWith, receivedXml, reportMailOf} from '../../../helpers/received-report.ts';
 
-/** The thread of the build that is tested. */
+/** The process of the build that is tested. */
 const dist = new URL('../../../../dist/', import.meta.url);
 const files = JSON.parse(await readFile(new URL('files.json', dist), 'utf8')) as string[];
 const file = new URL(files.find(name => /^mfd-reports-\w+\.js$/.test(name)) ?? 'none', dist);
 
 const read = async (mail: Buffer, withinMs?: number) =>
-  createReportThread(file, withinMs === undefined ? {} : {withinMs})(contentOf(mail));
+  createReportProcess(file, withinMs === undefined ? {} : {withinMs})(contentOf(mail));
 
 const idOf = (answer: Awaited<ReturnType<typeof read>>): string =>
   'unreadable' in answer ? answer.unreadable : answer.report_id;
@@ -105,7 +105,7 @@ test('what unpacks to more than 100 MiB, or is packed larger than 10, is not rea
   t.regex(idOf(await read(Buffer.alloc(17 * 1024 * 1024))), /^the mail is larger than/);
 });
 
-test('a report is read from a mail with more lines than fit into the memory of the thread, were each kept by itself', async t => {
+test('a report is read from a mail with more lines than fit into the memory of the process, were each kept by itself', async t => {
   const mail = reportMailOf({id: 'one'})
     .toString()
     .replace('A report.', `A report.${'\r\n'.repeat(2_000_000)}`);
@@ -121,10 +121,10 @@ test('a report that takes too long is given up, and the next one is read', async
 });
 
 test('many reports at once are all read, one after the other', async t => {
-  const thread = createReportThread(file);
+  const readOne = createReportProcess(file);
 
   const answers = await Promise.all(
-    Array.from({length: 12}, async (_, n) => thread(contentOf(reportMailOf({id: `report ${n}`})))),
+    Array.from({length: 12}, async (_, n) => readOne(contentOf(reportMailOf({id: `report ${n}`})))),
   );
 
   t.deepEqual(
@@ -135,32 +135,34 @@ test('many reports at once are all read, one after the other', async t => {
 
 test('a report that has waited for others for a minute has to come again, and does not hold up the next one', async t => {
   let clock = 0;
-  const thread = createReportThread(file, {now: () => clock});
-  const first = thread(contentOf(reportMailOf({id: 'first'})));
-  const second = thread(contentOf(reportMailOf({id: 'second'})));
+  const readOne = createReportProcess(file, {now: () => clock});
+  const first = readOne(contentOf(reportMailOf({id: 'first'})));
+  const second = readOne(contentOf(reportMailOf({id: 'second'})));
   await Promise.resolve();
   clock = 60_001;
-  const third = thread(contentOf(reportMailOf({id: 'third'})));
+  const third = readOne(contentOf(reportMailOf({id: 'third'})));
 
   await t.throwsAsync(second, {message: /took too long/, code: 'unavailable'});
   t.is(idOf(await first), 'first');
   t.is(idOf(await third), 'third');
 });
 
-test('a thread that does not start is an error, and one that needs too much memory is not', async t => {
-  const thread = createReportThread(new URL('none.js', dist));
-  const quoted = `From: a@receiver.test\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n${'=41'.repeat(5_000_000)}`;
+test('a process that does not start is an error, and one that needs too much memory is not', async t => {
+  const none = createReportProcess(new URL('none.js', dist));
+  const small = createReportProcess(file, {heapMb: 16});
+  const rows = Array.from({length: 60_000}, (_, n) => ({ip: `10.0.${n >> 8}.${n & 255}`}));
 
-  await t.throwsAsync(thread(contentOf(reportMailOf())), {message: /^the thread for reports failed: Cannot find module/});
-  t.is(idOf(await read(Buffer.from(quoted))), 'it needs too much memory to read');
+  await t.throwsAsync(none(contentOf(reportMailOf())), {message: 'the process for reports ended with 1'});
+  t.deepEqual(await small(contentOf(reportMailOf({rows}))), {unreadable: 'it needs too much memory to read'});
+  t.is(idOf(await small(contentOf(reportMailOf({id: 'next'})))), 'next');
 });
 
 test('a mail that cannot be read is an error, and does not count as one without a report', async t => {
-  const thread = createReportThread(file);
+  const readOne = createReportProcess(file);
   const open = () => {
     throw new Error('the disk is gone');
   };
 
-  await t.throwsAsync(thread({...contentOf(Buffer.alloc(1)), open}), {message: 'the disk is gone'});
-  t.is(idOf(await thread(contentOf(reportMailOf({id: 'next'})))), 'next');
+  await t.throwsAsync(readOne({...contentOf(Buffer.alloc(1)), open}), {message: 'the disk is gone'});
+  t.is(idOf(await readOne(contentOf(reportMailOf({id: 'next'})))), 'next');
 });
