@@ -37,18 +37,16 @@ const reportersText = ({reporters}: ReportedSource): string =>
 
 const sources: Listed<ReportedSource> = {
   fields: [
-    ...[
-      'source_ip',
-      'name',
-      'network',
-      'count',
-      'passed',
-      'spf_passed',
-      'spf_aligned',
-      'dkim_passed',
-      'dkim_aligned',
-      'reporters',
-    ],
+    'source_ip',
+    'name',
+    'network',
+    'count',
+    'passed',
+    'spf_passed',
+    'spf_aligned',
+    'dkim_passed',
+    'dkim_aligned',
+    'reporters',
   ],
   nameOf: ({source_ip}) => source_ip,
   columns,

@@ -58,8 +58,10 @@ export const openDmarc = (base: Base, {peers}: Pick<Cluster, 'peers'>, needs: Ne
       what: 'forgetting old DMARC counts',
       async run() {
         const day = dayOf(now() - keep_days * 86_400_000);
-        await store.transaction(async tx => tx.dmarc.forget(day));
-        await store.transaction(async tx => tx.received.forget(day));
+        await store.transaction(async tx => {
+          await tx.dmarc.forget(day);
+          await tx.received.forget(day);
+        });
       },
     },
   ];

@@ -1,5 +1,4 @@
 // DNS records of domains, wired to the nodes of the cluster, DNS and the reports of others.
-import {domainOf} from '../../shared/mail-address.ts';
 import type {Lookup} from '../mail/authentication/dns-answers.ts';
 import {createDnsCheck} from '../mail/dns-check/check-records.ts';
 import type {ReportedView} from '../services/dmarc/reported-view.ts';
@@ -7,11 +6,13 @@ import {dayOf} from '../services/dmarc/reporter.ts';
 import {createDnsView, type DnsView} from '../services/dns/domain-dns.ts';
 import type {DomainParts} from '../services/domains/domain-parts.ts';
 import type {Domains} from '../services/domains/domains.ts';
+import type {MailClaim} from '../services/intake/intake.ts';
 import type {Base} from './base.ts';
 
 interface Needs {
   domains: Domains;
   domainParts: DomainParts;
+  claim: MailClaim;
   freshLookup(): Lookup;
   dmarc: ReportedView;
 }
@@ -19,18 +20,15 @@ interface Needs {
 const reportedMs = 30 * 86_400_000;
 
 export const openDnsView = (
-  {config, settings, records: {nodeDirectory, domainDirectory}, now}: Pick<Base, 'config' | 'settings' | 'records' | 'now'>,
-  {domains, domainParts, freshLookup, dmarc}: Needs,
+  {config, settings, records: {nodeDirectory}, now}: Pick<Base, 'config' | 'settings' | 'records' | 'now'>,
+  {domains, domainParts, claim, freshLookup, dmarc}: Needs,
 ): DnsView =>
   createDnsView({
     domains,
     parts: domainParts,
     hosts: () => nodeDirectory.list().map(({fqdn}) => fqdn),
     receiveAt: config.dmarc.receive_at,
-    takesMailTo(address) {
-      const domain = domainDirectory.findByName(domainOf(address) ?? '');
-      return domain?.active === true && domain.direction !== 'outbound';
-    },
+    takesMailTo: address => claim({isTrusted: false}, '', address).kind === 'owned',
     hasCertificate: () => settings().hasOwnCertificate,
     check: createDnsCheck(freshLookup),
     async reported(actor, domain) {

@@ -56,7 +56,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     ...access,
     limits: createClusterRateLimits({limiter, sendHeartbeats: links.sendHeartbeats}),
     ...owned,
-    dns: openDnsView(base, {...owned, freshLookup: mail.verifier.freshLookup, dmarc: dmarc.view}),
+    dns: openDnsView(base, {...owned, claim: mail.intake.claim, freshLookup: mail.verifier.freshLookup, dmarc: dmarc.view}),
     quarantine: mail.openQuarantine({...others, postfixNodes: () => presences?.postfixNodes() ?? []}),
     cluster: createCluster({
       config: cluster.config,

@@ -8,6 +8,7 @@ import {
   maxSources,
   type ReportPreview,
 } from '../../../shared/dmarc-report.ts';
+import type {Domain} from '../../../shared/domain.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {Page} from '../../../shared/hold-filter.ts';
 import {isWithinAccess} from '../../../shared/scopes.ts';
@@ -43,8 +44,7 @@ interface Needs {
 
 export const createDmarcView = ({nodes, ask, domains, reporter}: Needs): DmarcView => ({
   async summary(actor, {domain, since}) {
-    const known = domains.findByName(domain);
-    if (!known || !isWithinAccess(actor.reach, known.id)) throw new Fault('not_found', `there is no domain ${domain}`);
+    requireVisible(domains, actor, domain);
     const {answers, unreachable} = await ask(nodes(), async node => node.summary({domain, since}, actor));
     const sources = summed(answers.flatMap(({answer}) => answer.sources));
     const total = (name: 'count' | 'passed') => answers.reduce((sum, {answer}) => sum + answer[name], 0);
@@ -95,6 +95,18 @@ export const createDmarcView = ({nodes, ask, domains, reporter}: Needs): DmarcVi
   },
 });
 
+/** Undefined for a domain outside the actor's access scope. */
+export const findVisible = (domains: Needs['domains'], {reach}: Actor, name: string): Domain | undefined => {
+  const domain = domains.findByName(name);
+  return domain && isWithinAccess(reach, domain.id) ? domain : undefined;
+};
+
+export const requireVisible = (domains: Needs['domains'], actor: Actor, name: string): Domain => {
+  const domain = findVisible(domains, actor, name);
+  if (!domain) throw new Fault('not_found', `there is no domain ${name}`);
+  return domain;
+};
+
 /** One entry for each address, those with the most mails first. */
 const summed = (sources: readonly DmarcSource[]): DmarcSource[] => {
   const byAddress = new Map<string, DmarcSource>();
@@ -126,10 +138,8 @@ interface OwnNeeds {
 
 export const createOwnDmarc = ({nodeId, origin, store: {dmarc}, domains, nodeIdOf}: OwnNeeds): DmarcNode => ({
   nodeId,
-  async summary({domain, since}, actor) {
-    const known = domains.findByName(domain);
-    return known && isWithinAccess(actor.reach, known.id) ? dmarc.summary({domain, since, origin}) : nothing;
-  },
+  summary: async ({domain, since}, actor) =>
+    findVisible(domains, actor, domain) ? dmarc.summary({domain, since, origin}) : nothing,
   async reports(limit) {
     const {reports, total} = await dmarc.listReports({limit, offset: 0});
     return {reports: reports.map(report => shown(report, nodeIdOf(report.holder))), total};

@@ -1,12 +1,8 @@
 // Aggregate report that somebody else has sent about domains here (RFC 9990, RFC 7489 section 7.2). All of it is a claim by its sender.
 import type {MailContent} from '../intake/mail.ts';
 
-/** What a report says of the mails from one address with one domain in From. */
-export interface ReportedSource {
-  /** The domain in From, canonical. */
-  header_from: string;
-  /** Canonical. */
-  source_ip: string;
+/** Numbers of mails, as reports claim them. */
+export interface SourceCounts {
   count: number;
   /** Mails that pass DMARC: by SPF, by DKIM or by both. */
   passed: number;
@@ -16,6 +12,23 @@ export interface ReportedSource {
   spf_aligned: number;
   dkim_passed: number;
   dkim_aligned: number;
+}
+
+export const sumOfCounts = (one: SourceCounts, other: SourceCounts): SourceCounts => ({
+  count: one.count + other.count,
+  passed: one.passed + other.passed,
+  spf_passed: one.spf_passed + other.spf_passed,
+  spf_aligned: one.spf_aligned + other.spf_aligned,
+  dkim_passed: one.dkim_passed + other.dkim_passed,
+  dkim_aligned: one.dkim_aligned + other.dkim_aligned,
+});
+
+/** What a report says of the mails from one address with one domain in From. */
+export interface ReportedSource extends SourceCounts {
+  /** The domain in From, canonical. */
+  header_from: string;
+  /** Canonical. */
+  source_ip: string;
 }
 
 export interface ReceivedReport {

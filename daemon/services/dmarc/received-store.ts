@@ -1,5 +1,6 @@
 // Port to the reports that were received. A store of one node has those that came to that node.
 import type {ReportedSource as Shown} from '../../../shared/reported-source.ts';
+import type {SourceCounts} from './received-report.ts';
 
 /** What one report says of one domain here. */
 export interface StoredReceived {
@@ -15,14 +16,8 @@ export interface StoredReceived {
   source_count: number;
 }
 
-export interface StoredSource {
+export interface StoredSource extends SourceCounts {
   source_ip: string;
-  count: number;
-  passed: number;
-  spf_passed: number;
-  spf_aligned: number;
-  dkim_passed: number;
-  dkim_aligned: number;
 }
 
 /** What one reporter has sent about one domain. */

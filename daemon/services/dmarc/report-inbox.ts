@@ -4,8 +4,9 @@ import {comparableAddress} from '../../../shared/mail-address.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {MailContent} from '../intake/mail.ts';
 import type {Store} from '../ports.ts';
-import type {ReadReport, ReceivedReport, ReportedSource} from './received-report.ts';
+import {type ReadReport, type ReceivedReport, type ReportedSource, sumOfCounts} from './received-report.ts';
 import type {ReportUse, StoredReceived} from './received-store.ts';
+import {dayOf} from './reporter.ts';
 
 /** Who a report is from: a claim, unless SPF or DKIM shows it. */
 export interface ReportSender {
@@ -41,10 +42,10 @@ const maxOfDomain = {reports: 1000, sources: 500_000};
 export const createReportInbox = ({addresses, store, domains, read, keepDays, now}: Needs): ReportInbox => {
   const known = new Set(addresses.map(comparableAddress));
 
-  const dayOf = ({begin, end}: ReceivedReport): string | undefined => {
+  const firstDayOf = ({begin, end}: ReceivedReport): string | undefined => {
     const [first, last] = [begin * 1000, end * 1000];
     const isPossible = last >= first && last - first <= maxRangeMs && last <= now() + dayMs && first > now() - keepDays * dayMs;
-    return isPossible ? new Date(first).toISOString().slice(0, 10) : undefined;
+    return isPossible ? dayOf(first) : undefined;
   };
 
   return {
@@ -53,7 +54,7 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
     async take(content, from) {
       const report = await read(content);
       if ('unreadable' in report) return report.unreadable;
-      const day = dayOf(report);
+      const day = firstDayOf(report);
       if (day === undefined) return 'its dates are wrong, or long ago';
       if (report.sources.length === 0) return 'it has no records';
       const parts = byDomain(report.sources, domains);
@@ -120,7 +121,7 @@ const byDomain = (
     const part = parts.get(owner) ?? new Map<string, ReportedSource>();
     parts.set(owner, part);
     const same = part.get(source.source_ip);
-    part.set(source.source_ip, same ? sumOf(same, source) : source);
+    part.set(source.source_ip, same ? {...same, ...sumOfCounts(same, source)} : source);
   }
   return new Map([...parts].map(([owner, part]) => [owner, [...part.values()]]));
 };
@@ -134,16 +135,6 @@ const endings = (name: string, maxLabels: number): string[] => {
   }
   return found;
 };
-
-const sumOf = (one: ReportedSource, other: ReportedSource): ReportedSource => ({
-  ...one,
-  count: one.count + other.count,
-  passed: one.passed + other.passed,
-  spf_passed: one.spf_passed + other.spf_passed,
-  spf_aligned: one.spf_aligned + other.spf_aligned,
-  dkim_passed: one.dkim_passed + other.dkim_passed,
-  dkim_aligned: one.dkim_aligned + other.dkim_aligned,
-});
 
 /** Why one more report of this many sources is too much, if it is. */
 const excess = (uses: readonly ReportUse[], {domain, isVerified}: ReportSender, sources: number): string | undefined => {

@@ -2,14 +2,14 @@
 import {isIPv4} from 'node:net';
 import {ascending} from '../../../shared/collections.ts';
 import {maxSources} from '../../../shared/dmarc-report.ts';
-import {Fault} from '../../../shared/fault.ts';
 import {clientNetwork} from '../../../shared/host-port.ts';
 import {maxReporters, type ReportedSources} from '../../../shared/reported-source.ts';
-import {isWithinAccess} from '../../../shared/scopes.ts';
 import type {Actor} from '../access/actor.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {Store} from '../ports.ts';
 import type {AskAll, Gathered} from '../quarantine/gather.ts';
+import {findVisible, requireVisible} from './dmarc-view.ts';
+import {sumOfCounts} from './received-report.ts';
 import type {Reported, ReportedChoice} from './received-store.ts';
 
 /** The reports of one node: this one, or a peer over mutual TLS. */
@@ -38,8 +38,7 @@ const namedWithinMs = 3000;
 
 export const createReportedView = ({nodes, ask, domains, nameOf}: Needs): ReportedView => ({
   async sources(actor, {domain, since, isVerified}) {
-    const known = domains.findByName(domain);
-    if (!known || !isWithinAccess(actor.reach, known.id)) throw new Fault('not_found', `there is no domain ${domain}`);
+    const known = requireVisible(domains, actor, domain);
     const choice = {domain: known.name, since, isVerified};
     const {answers, unreachable} = await ask(nodes(), async node => ({
       node,
@@ -104,12 +103,7 @@ const summed = (sources: readonly Source[]): Source[] => {
 
 const sumOf = (one: Source, other: Source): Source => ({
   source_ip: one.source_ip,
-  count: one.count + other.count,
-  passed: one.passed + other.passed,
-  spf_passed: one.spf_passed + other.spf_passed,
-  spf_aligned: one.spf_aligned + other.spf_aligned,
-  dkim_passed: one.dkim_passed + other.dkim_passed,
-  dkim_aligned: one.dkim_aligned + other.dkim_aligned,
+  ...sumOfCounts(one, other),
   reporters: reportersOf([...one.reporters, ...other.reporters]),
 });
 
@@ -148,10 +142,7 @@ interface OwnNeeds {
 
 export const createOwnReported = ({nodeId, store: {received}, domains}: OwnNeeds): ReportedNode => ({
   nodeId,
-  async reported(choice, actor) {
-    const known = domains.findByName(choice.domain);
-    return known && isWithinAccess(actor.reach, known.id) ? received.reported(choice) : nothing;
-  },
+  reported: async (choice, actor) => (findVisible(domains, actor, choice.domain) ? received.reported(choice) : nothing),
 });
 
 const nothing: Reported = {digests: [], count: 0, passed: 0, source_count: 0, sources: []};

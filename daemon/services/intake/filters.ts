@@ -53,7 +53,9 @@ export const compileFilters = (filters: readonly MailFilter[]): CompiledFilter[]
   filters.map(filter => ({filter, matches: compile(filter)}));
 
 export const createFilterSet = (compiled: readonly CompiledFilter[], yieldNow: EventLoopYield): FilterSet => ({
-  filters: compiled.map(({filter}) => filter),
+  get filters() {
+    return compiled.map(({filter}) => filter);
+  },
   async apply(mail, score) {
     const view = viewOf(mail);
     const matching: MailFilter[] = [];

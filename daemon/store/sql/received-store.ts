@@ -12,7 +12,7 @@ import type {
 } from '../../services/dmarc/received-store.ts';
 import {type Db, insertOf, query} from './db.ts';
 
-const reportColumns = [...['digest', 'domain', 'day', 'reporter', 'is_verified', 'received_at', 'source_count']];
+const reportColumns = ['digest', 'domain', 'day', 'reporter', 'is_verified', 'received_at', 'source_count'];
 const counts = ['count', 'passed', 'spf_passed', 'spf_aligned', 'dkim_passed', 'dkim_aligned'];
 const sourceColumns = ['digest', 'source_ip', ...counts];
 
