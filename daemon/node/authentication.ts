@@ -1,8 +1,9 @@
 // Verification of inbound mail, wired to DNS, the log and the metrics.
-import {createDnsAnswers, type Lookup} from '../mail/authentication/dns-answers.ts';
-import {loadMailauth} from '../mail/authentication/mailauth.ts';
+import {createDnsAnswers} from '../mail/authentication/dns-answers.ts';
 import {createSignatureThread} from '../mail/authentication/signature-thread.ts';
 import {verifyMail} from '../mail/authentication/verify-mail.ts';
+import type {Lookup} from '../mail/lookup.ts';
+import {loadMailauth} from '../mail/readers/mailauth.ts';
 import type {MailVerifier} from '../services/intake/mail.ts';
 import type {Base} from './base.ts';
 

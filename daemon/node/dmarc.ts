@@ -1,10 +1,10 @@
 // Counting of received mail and aggregate reports, wired to the store, the other nodes, DNS and the way out.
 import {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
-import type {Lookup} from '../mail/authentication/dns-answers.ts';
 import {createBackendPool} from '../mail/backend/backend-pool.ts';
 import {createDeliver, type DeliverNeeds} from '../mail/backend/deliver.ts';
 import {createClientNames} from '../mail/gateway/clients.ts';
+import type {Lookup} from '../mail/lookup.ts';
 import {createReportTransport} from '../mail/report/report-transport.ts';
 import {clusterKeyword} from '../mail/smtp-reply.ts';
 import type {NodeIdentity} from '../services/access/actor.ts';

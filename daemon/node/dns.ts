@@ -1,6 +1,7 @@
 // DNS records of domains, wired to the nodes of the cluster, DNS and the reports of others.
-import type {Lookup} from '../mail/authentication/dns-answers.ts';
+
 import {createDnsCheck} from '../mail/dns-check/check-records.ts';
+import type {Lookup} from '../mail/lookup.ts';
 import type {ReportedView} from '../services/dmarc/reported-view.ts';
 import {dayOf} from '../services/dmarc/reporter.ts';
 import {createDnsView, type DnsView} from '../services/dns/domain-dns.ts';

@@ -5,7 +5,7 @@ import type {SpoolHolderNeeds} from '../hold/spool/spool-backend.ts';
 import type {Metrics} from '../http/metrics.ts';
 import {createBackendFailures, createBackendPool} from '../mail/backend/backend-pool.ts';
 import {createDeliver} from '../mail/backend/deliver.ts';
-import {signMail} from '../mail/sign/dkim.ts';
+import {signMail} from '../mail/readers/sign-mail.ts';
 import {clusterKeyword} from '../mail/smtp-reply.ts';
 import type {ReportInbox} from '../services/dmarc/report-inbox.ts';
 import type {DomainDirectory} from '../services/domains/domain-directory.ts';

@@ -1,9 +1,9 @@
 // Cost of the verification of mail: processor time of one mail, and mails a second with and without it.
 import {authenticate} from 'mailauth';
 import {createDnsAnswers} from '../../daemon/mail/authentication/dns-answers.ts';
-import {loadMailauth} from '../../daemon/mail/authentication/mailauth.ts';
 import {verifyMail} from '../../daemon/mail/authentication/verify-mail.ts';
-import {signMail} from '../../daemon/mail/sign/dkim.ts';
+import {loadMailauth} from '../../daemon/mail/readers/mailauth.ts';
+import {signMail} from '../../daemon/mail/readers/sign-mail.ts';
 import {dkimRecord, generateDkimKey} from '../../daemon/services/domains/domain-parts.ts';
 import {startDnsZone, type Zone} from '../helpers/dns-zone.ts';
 import {relayAll} from '../helpers/mail-node.ts';

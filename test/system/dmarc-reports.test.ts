@@ -1,9 +1,9 @@
 // Aggregate reports of a real node, with a name server and a smarthost of the test. A day passes by a change in the store.
 import {createServer} from 'node:net';
 import test, {type ExecutionContext} from 'ava';
-import {checkSignatures} from '../../daemon/mail/authentication/check-signatures.ts';
-import type {Lookup} from '../../daemon/mail/authentication/dns-answers.ts';
 import {bytesContent} from '../../daemon/mail/bytes-content.ts';
+import type {Lookup} from '../../daemon/mail/lookup.ts';
+import {checkSignatures} from '../../daemon/mail/readers/check-signatures.ts';
 import {createApiNode} from '../helpers/checked-node.ts';
 import {startDnsZone, type Zone} from '../helpers/dns-zone.ts';
 import {eventually} from '../helpers/eventually.ts';

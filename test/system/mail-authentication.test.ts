@@ -1,6 +1,6 @@
 // Authentication of inbound mail on a real node, with a name server of the test.
 import test, {type ExecutionContext} from 'ava';
-import {signMail} from '../../daemon/mail/sign/dkim.ts';
+import {signMail} from '../../daemon/mail/readers/sign-mail.ts';
 import {dkimRecord, generateDkimKey} from '../../daemon/services/domains/domain-parts.ts';
 import {startDnsZone, type Zone} from '../helpers/dns-zone.ts';
 import {type Held, type MailNode, relayAll, startMailNode} from '../helpers/mail-node.ts';

@@ -3,8 +3,8 @@ import {canonicalDomain} from '../../../shared/domain-name.ts';
 import type {PlacedField} from '../../services/intake/header-block.ts';
 import type {HeaderField, MailContent} from '../../services/intake/mail.ts';
 import {withoutFields} from '../field-removal.ts';
-import type {CheckSignatures, SignatureCheck} from './check-signatures.ts';
-import type {Lookup} from './dns-answers.ts';
+import type {Lookup} from '../lookup.ts';
+import type {CheckSignatures, SignatureCheck} from '../readers/check-signatures.ts';
 
 /** Of all that a mail has: each costs questions to DNS, and time of the processor. */
 const maxSignatures = 10;

@@ -1,6 +1,7 @@
 // What DMARC asks DNS for.
+
+import type {Lookup} from '../lookup.ts';
 import type {DmarcLookups} from './dmarc.ts';
-import type {Lookup} from './dns-answers.ts';
 
 export const dmarcLookups = (lookup: Lookup): DmarcLookups => ({
   async texts(name) {

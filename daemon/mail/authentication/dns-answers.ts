@@ -1,14 +1,7 @@
 // DNS for the verification of mail: answers are kept for a while, a mail waits for a bounded time, and a name server that is mute makes
 // no mail wait at all.
 import {Resolver} from 'node:dns/promises';
-
-type RecordType = 'A' | 'AAAA' | 'MX' | 'PTR' | 'TXT';
-
-/**
- * Resolves with records in the shapes of `node:dns`. Rejects with `code` ENOTFOUND or ENODATA when there are none, and with ETIMEOUT
- * when nothing is known about them, whatever the reason.
- */
-export type Lookup = (name: string, type: RecordType) => Promise<unknown[]>;
+import type {Lookup, RecordType} from '../lookup.ts';
 
 export interface DnsAnswers {
   /** The lookups for one mail. All of them end when its time is over. */

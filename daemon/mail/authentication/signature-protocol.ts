@@ -1,6 +1,7 @@
 // What a node and its thread for signatures tell each other. Each check and each question has a number, given by who asks.
-import type {SignatureCheck} from './check-signatures.ts';
-import type {Lookup} from './dns-answers.ts';
+
+import type {Lookup} from '../lookup.ts';
+import type {SignatureCheck} from '../readers/check-signatures.ts';
 
 export type ToThread =
   | {check: number; mail: Uint8Array}

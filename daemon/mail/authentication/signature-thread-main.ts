@@ -1,9 +1,9 @@
 // The thread that checks signatures. DNS is asked by the node.
 import {parentPort} from 'node:worker_threads';
 import {bytesContent} from '../bytes-content.ts';
-import {checkSignatures} from './check-signatures.ts';
-import type {Lookup} from './dns-answers.ts';
-import {loadMailauth} from './mailauth.ts';
+import type {Lookup} from '../lookup.ts';
+import {checkSignatures} from '../readers/check-signatures.ts';
+import {loadMailauth} from '../readers/mailauth.ts';
 import type {FromThread, ToThread} from './signature-protocol.ts';
 
 type Answer = Exclude<ToThread, {check: number}>;

@@ -1,8 +1,8 @@
 // Checking of signatures beside the node: it takes more of the processor than all the rest that a mail needs.
 import {buffer} from 'node:stream/consumers';
 import {Worker} from 'node:worker_threads';
-import {type CheckSignatures, checkSignatures, type SignatureCheck} from './check-signatures.ts';
-import type {Lookup} from './dns-answers.ts';
+import type {Lookup} from '../lookup.ts';
+import {type CheckSignatures, checkSignatures, type SignatureCheck} from '../readers/check-signatures.ts';
 import type {FromThread, ToThread} from './signature-protocol.ts';
 
 /** A larger mail, which would be copied as a whole, is checked in pieces by the node itself. */

@@ -2,16 +2,16 @@
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {plainAddress} from '../../../shared/host-port.ts';
 import {domainOf} from '../../../shared/mail-address.ts';
-import {dmarcPolicies, type MailAuthentication, type SpfResult} from '../../../shared/mail-authentication.ts';
+import {dmarcPolicies, type MailAuthentication} from '../../../shared/mail-authentication.ts';
 import type {DmarcOutcome} from '../../services/dmarc/dmarc-outcome.ts';
 import type {ReceivedMail, Verified} from '../../services/intake/mail.ts';
+import type {Lookup} from '../lookup.ts';
+import {checkSender} from '../readers/check-sender.ts';
+import {type CheckSignatures, checkSignatures} from '../readers/check-signatures.ts';
 import {authorsOf} from './author-domains.ts';
-import {type CheckSignatures, checkSignatures} from './check-signatures.ts';
 import {verifySignatures} from './dkim-signatures.ts';
 import {type Discovery, type DmarcLookups, discoverPolicy, evaluateDmarc, type Identifier} from './dmarc.ts';
 import {dmarcLookups} from './dmarc-lookups.ts';
-import type {Lookup} from './dns-answers.ts';
-import {loadMailauth} from './mailauth.ts';
 
 /** Never rejects: what could not be found out is `temperror`. */
 export const verifyMail = async (
@@ -23,7 +23,7 @@ export const verifyMail = async (
   // All begin at once: a sender whose name servers are slow must not use up the time for the policy of the author.
   const [discoveries, spf, {dkim, arc}] = await Promise.all([
     Promise.all(authors.domains.map(async domain => discoverPolicy(domain, lookups).catch(() => undefined))),
-    checkSender(mail, lookup, fqdn),
+    spfOf(mail, lookup, fqdn),
     verifySignatures(mail, lookup, check),
   ]);
   const identifiers: Identifier[] = [
@@ -42,16 +42,15 @@ export const verifyMail = async (
 };
 
 /** The envelope sender, or the greeting for a bounce. */
-const checkSender = async (
+const spfOf = async (
   {client, envelope: {sender}}: ReceivedMail,
   lookup: Lookup,
   fqdn: string,
 ): Promise<MailAuthentication['spf']> => {
-  const {spf} = await loadMailauth();
   const {helo} = client;
-  const {status} = await spf({ip: plainAddress(client.ip), helo, sender, mta: fqdn, resolver: lookup as never});
+  const result = await checkSender({ip: plainAddress(client.ip), helo, sender, mta: fqdn}, lookup);
   const domain = sender === '' ? canonicalDomain(helo) : domainOf(sender);
-  return {result: status.result as SpfResult, domain: domain ?? ''};
+  return {result, domain: domain ?? ''};
 };
 
 /**

@@ -1,6 +1,6 @@
 // Check of an SPF record (RFC 7208) by what it means: whether mail from the nodes passes, and mail from everybody does not.
 import type {WantedRecord} from '../../services/dns/wanted-records.ts';
-import {loadMailauth} from '../authentication/mailauth.ts';
+import {checkSender} from '../readers/check-sender.ts';
 import {type CheckNeeds, differs, type Finding, missing, named, noAnswer, right, textsOf} from './finding.ts';
 
 export const checkSpf = async (
@@ -16,14 +16,12 @@ export const checkSpf = async (
   const wanted = {values: [withNodes(text, wantedText)]};
   if (fault !== undefined) return {...differs(found, fault), ...wanted};
 
-  const {spf} = await loadMailauth();
   const nodes = [...(await addresses)].flatMap(([host, known]) => known.map(ip => ({host, ip})));
   if (nodes.length === 0) return differs(found, 'no node has an address in DNS');
   const results = await Promise.all(
     nodes.map(async ({host, ip}) => {
       const sender = `postmaster@${name}`;
-      const {status} = await spf({ip, helo: host, sender, mta: host, resolver: lookup as never});
-      return {host, ip, result: status.result};
+      return {host, ip, result: await checkSender({ip, helo: host, sender, mta: host}, lookup)};
     }),
   );
   if (results.some(({result}) => result === 'temperror')) return noAnswer;

@@ -3,7 +3,7 @@
 import {type DnsState, maxFound, maxFoundChars} from '../../../shared/domain-dns.ts';
 import type {DnsFacts} from '../../services/dns/wanted-records.ts';
 import {noneIfMissing} from '../authentication/dmarc-lookups.ts';
-import type {Lookup} from '../authentication/dns-answers.ts';
+import type {Lookup} from '../lookup.ts';
 
 export interface Finding {
   state: DnsState;

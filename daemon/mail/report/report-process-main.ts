@@ -1,8 +1,8 @@
 // The process that reads one report: a mail comes in, and JSON goes out.
 import {buffer} from 'node:stream/consumers';
 import type {ReceivedReport, Unreadable} from '../../services/dmarc/received-report.ts';
-import {unpackReport} from './report-attachment.ts';
-import {parseReport} from './report-parser.ts';
+import {unpackReport} from '../readers/report-attachment.ts';
+import {parseReport} from '../readers/report-parser.ts';
 
 /** Errors of the libraries quote from the mail. */
 const maxReasonChars = 200;

@@ -8,8 +8,8 @@ import type {Deliver, Route} from '../../services/intake/mail.ts';
 import {organizationOf} from '../authentication/dmarc.ts';
 import {dmarcLookups, noneIfMissing} from '../authentication/dmarc-lookups.ts';
 import {parseDmarcRecord} from '../authentication/dmarc-record.ts';
-import type {Lookup} from '../authentication/dns-answers.ts';
 import {bytesContent} from '../bytes-content.ts';
+import type {Lookup} from '../lookup.ts';
 import {reportMail} from './report-mail.ts';
 
 interface Needs {

@@ -1,9 +1,9 @@
 import {readFile} from 'node:fs/promises';
 import test, {type ExecutionContext} from 'ava';
-import {checkSignatures} from '../../../../daemon/mail/authentication/check-signatures.ts';
-import type {Lookup} from '../../../../daemon/mail/authentication/dns-answers.ts';
 import {createSignatureThread} from '../../../../daemon/mail/authentication/signature-thread.ts';
-import {signMail} from '../../../../daemon/mail/sign/dkim.ts';
+import type {Lookup} from '../../../../daemon/mail/lookup.ts';
+import {checkSignatures} from '../../../../daemon/mail/readers/check-signatures.ts';
+import {signMail} from '../../../../daemon/mail/readers/sign-mail.ts';
 import {dkimRecord, generateDkimKey} from '../../../../daemon/services/domains/domain-parts.ts';
 import {contentOf} from '../../../helpers/received-mail.ts';
 

@@ -1,7 +1,7 @@
 import test, {type ExecutionContext} from 'ava';
 import {createDnsAnswers} from '../../../../daemon/mail/authentication/dns-answers.ts';
 import {verifyMail} from '../../../../daemon/mail/authentication/verify-mail.ts';
-import {type SigningKey, signMail} from '../../../../daemon/mail/sign/dkim.ts';
+import {type SigningKey, signMail} from '../../../../daemon/mail/readers/sign-mail.ts';
 import {dkimRecord, generateDkimKey} from '../../../../daemon/services/domains/domain-parts.ts';
 import {startDnsZone, type Zone} from '../../../helpers/dns-zone.ts';
 import {contentOf, type MailParts, receivedMail} from '../../../helpers/received-mail.ts';

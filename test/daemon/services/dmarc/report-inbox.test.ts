@@ -1,4 +1,4 @@
-import {parseReport} from '../../../../daemon/mail/report/report-parser.ts';
+import {parseReport} from '../../../../daemon/mail/readers/report-parser.ts';
 import type {ReadReport} from '../../../../daemon/services/dmarc/received-report.ts';
 import {createReportInbox, type ReportSender} from '../../../../daemon/services/dmarc/report-inbox.ts';
 import type {Store} from '../../../../daemon/services/ports.ts';

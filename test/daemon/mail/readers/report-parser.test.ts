@@ -1,6 +1,6 @@
 import {Readable} from 'node:stream';
 import test from 'ava';
-import {parseReport} from '../../../../daemon/mail/report/report-parser.ts';
+import {parseReport} from '../../../../daemon/mail/readers/report-parser.ts';
 import {receivedXml, yesterday} from '../../../helpers/received-report.ts';
 
 /** In small pieces, which may end anywhere. */

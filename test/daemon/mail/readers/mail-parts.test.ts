@@ -1,5 +1,5 @@
 import test from 'ava';
-import {partsOf} from '../../../../daemon/mail/report/mail-parts.ts';
+import {partsOf} from '../../../../daemon/mail/readers/mail-parts.ts';
 
 const texts = (lines: string[]): string[] => partsOf(Buffer.from(lines.join('\r\n'))).map(part => part.toString());
 

@@ -4,7 +4,7 @@ import {canonicalDomain} from '../../../shared/domain-name.ts';
 import type {DkimResult, MailAuthentication} from '../../../shared/mail-authentication.ts';
 import {withHeaderEnd} from '../../services/intake/header-block.ts';
 import type {MailContent} from '../../services/intake/mail.ts';
-import type {Lookup} from './dns-answers.ts';
+import type {Lookup} from '../lookup.ts';
 import {loadMailauth} from './mailauth.ts';
 
 export interface SignatureCheck {

@@ -2,7 +2,7 @@ import {readdirSync, readFileSync} from 'node:fs';
 import {Readable} from 'node:stream';
 import test from 'ava';
 import {dkimVerify} from 'mailauth/lib/dkim/verify.js';
-import {type SigningKey, signMail} from '../../../../daemon/mail/sign/dkim.ts';
+import {type SigningKey, signMail} from '../../../../daemon/mail/readers/sign-mail.ts';
 import {traceHeader} from '../../../../daemon/mail/trace-header.ts';
 import {dkimRecord, generateDkimKey} from '../../../../daemon/services/domains/domain-parts.ts';
 import {Fault} from '../../../../shared/fault.ts';
