@@ -83,38 +83,35 @@ const otherDrivers = [
 /**
  * Reading a thousand small files is most of the cost of a start. Only native code, and what is loaded when it is used, stays separate.
  */
-const external = ['sqlite3', 'mailauth/*', ...otherDrivers];
+const external = ['sqlite3', ...otherDrivers];
 
 /** Whether tests can end the daemon at its crash points is decided here, not by the environment in which it runs. */
-const daemon = (isTestBuild, {signatures, reports}) => ({
+const daemon = (isTestBuild, reader) => ({
   ...esModule,
   entryPoints: {mfd: 'daemon/main.ts'},
   external,
-  define: {
-    TEST_BUILD: String(isTestBuild),
-    SIGNATURE_THREAD: JSON.stringify(signatures),
-    REPORT_PROCESS: JSON.stringify(reports),
-  },
+  define: {TEST_BUILD: String(isTestBuild), READER: JSON.stringify(reader)},
   plugins: [descriptionsAsText],
 });
 
-/** A thread or a process is another file. Like the dashboard it is loaded later, so its name contains a hash as well. */
-const buildApart = async (outdir, name, entryPoint) => {
+/**
+ * The process that reads mail is one file with all its packages, as it may read no other. Like the dashboard it is loaded later, so its
+ * name contains a hash as well.
+ */
+const buildReader = async outdir => {
   const {metafile} = await build({
     ...esModule,
-    entryPoints: {[name]: entryPoint},
+    entryPoints: {'mfd-reader': 'daemon/mail/readers/reader-main.ts'},
     outdir,
     entryNames: '[name]-[hash]',
-    external,
+    outExtension: {'.js': '.mjs'},
     metafile: true,
   });
-  return basename(Object.keys(metafile.outputs).find(path => path.endsWith('.js')));
+  return basename(Object.keys(metafile.outputs).find(path => path.endsWith('.mjs')));
 };
 
 const buildDaemon = async (outdir, isTestBuild) => {
-  const signatures = await buildApart(outdir, 'mfd-signatures', 'daemon/mail/authentication/signature-thread-main.ts');
-  const reports = await buildApart(outdir, 'mfd-reports', 'daemon/mail/report/report-process-main.ts');
-  return build({...daemon(isTestBuild, {signatures, reports}), outdir});
+  return build({...daemon(isTestBuild, await buildReader(outdir)), outdir});
 };
 
 const buildDashboard = async outdir => {
@@ -169,7 +166,7 @@ const publish = async (staged, target) => {
   for (const name of there)
     if (name !== list && !files.includes(name) && !before.includes(name)) await rm(join(target, name), {recursive: true});
   // Files that others load come before them.
-  const isLoaded = name => /dashboard|signatures/.test(name);
+  const isLoaded = name => /dashboard|reader/.test(name);
   for (const name of [...files.filter(isLoaded), ...files.filter(name => !isLoaded(name))])
     await rename(join(staged, name), join(target, name));
   await writeFile(join(staged, list), `${JSON.stringify(files)}\n`);

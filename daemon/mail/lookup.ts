@@ -1,4 +1,5 @@
-export type RecordType = 'A' | 'AAAA' | 'MX' | 'PTR' | 'TXT';
+export const recordTypes = ['A', 'AAAA', 'MX', 'PTR', 'TXT'] as const;
+export type RecordType = (typeof recordTypes)[number];
 
 /**
  * Asks DNS. Resolves with records in the shapes of `node:dns`. Rejects with `code` ENOTFOUND or ENODATA when there are none, and with

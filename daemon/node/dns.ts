@@ -2,6 +2,7 @@
 
 import {createDnsCheck} from '../mail/dns-check/check-records.ts';
 import type {Lookup} from '../mail/lookup.ts';
+import type {Readers} from '../mail/readers/readers.ts';
 import type {ReportedView} from '../services/dmarc/reported-view.ts';
 import {dayOf} from '../services/dmarc/reporter.ts';
 import {createDnsView, type DnsView} from '../services/dns/domain-dns.ts';
@@ -15,6 +16,7 @@ interface Needs {
   domainParts: DomainParts;
   claim: MailClaim;
   freshLookup(): Lookup;
+  readers: Readers;
   dmarc: ReportedView;
 }
 
@@ -22,7 +24,7 @@ const reportedMs = 30 * 86_400_000;
 
 export const openDnsView = (
   {config, settings, records: {nodeDirectory}, now}: Pick<Base, 'config' | 'settings' | 'records' | 'now'>,
-  {domains, domainParts, claim, freshLookup, dmarc}: Needs,
+  {domains, domainParts, claim, freshLookup, readers, dmarc}: Needs,
 ): DnsView =>
   createDnsView({
     domains,
@@ -31,7 +33,7 @@ export const openDnsView = (
     receiveAt: config.dmarc.receive_at,
     takesMailTo: address => claim({isTrusted: false}, '', address).kind === 'owned',
     hasCertificate: () => settings().hasOwnCertificate,
-    check: createDnsCheck(freshLookup),
+    check: createDnsCheck(freshLookup, readers.checkSender),
     async reported(actor, domain) {
       const {result} = await dmarc.sources(actor, {domain, since: dayOf(now() - reportedMs), isVerified: true});
       return result;

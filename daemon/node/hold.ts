@@ -5,7 +5,7 @@ import type {SpoolHolderNeeds} from '../hold/spool/spool-backend.ts';
 import type {Metrics} from '../http/metrics.ts';
 import {createBackendFailures, createBackendPool} from '../mail/backend/backend-pool.ts';
 import {createDeliver} from '../mail/backend/deliver.ts';
-import {signMail} from '../mail/readers/sign-mail.ts';
+import type {Readers} from '../mail/readers/readers.ts';
 import {clusterKeyword} from '../mail/smtp-reply.ts';
 import type {ReportInbox} from '../services/dmarc/report-inbox.ts';
 import type {DomainDirectory} from '../services/domains/domain-directory.ts';
@@ -22,9 +22,9 @@ import {openOwnHold} from './own-hold.ts';
 import {openPostfix} from './postfix.ts';
 import {openSharedHold} from './shared-hold.ts';
 
-export const openHold = (base: Base, bus: EventBus, {isForReports}: Pick<ReportInbox, 'isForReports'>) => {
+export const openHold = (base: Base, bus: EventBus, {inbox, readers}: {inbox: ReportInbox; readers: Readers}) => {
   const {settings, storage, records, metrics, log, now} = base;
-  const {pool, sign, deliver} = openDelivery(base);
+  const {pool, sign, deliver} = openDelivery(base, readers);
   const onHeld: SpoolHolderNeeds['onHeld'] = (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId);
   const postfix = openPostfix(base, onHeld);
   const needs: HoldNeeds = {
@@ -47,8 +47,8 @@ export const openHold = (base: Base, bus: EventBus, {isForReports}: Pick<ReportI
   };
   const {engine} = storage;
   const hold = engine.kind === 'own' ? openOwnHold(base, engine, needs) : openSharedHold(base, engine, needs);
-  const verifier = openVerifier(base);
-  const intakeTo = (holder: MailHolder) => openIntake(base, {hold, verifier, holder, isForReports});
+  const verifier = openVerifier(base, readers);
+  const intakeTo = (holder: MailHolder) => openIntake(base, {hold, verifier, holder, isForReports: inbox.isForReports});
   return {
     ...hold,
     verifier,
@@ -61,14 +61,17 @@ export const openHold = (base: Base, bus: EventBus, {isForReports}: Pick<ReportI
   };
 };
 
-const openDelivery = ({
-  records: {domainDirectory},
-  fqdn,
-  trust,
-  metrics,
-  log,
-  now,
-}: Pick<Base, 'records' | 'fqdn' | 'trust' | 'metrics' | 'log' | 'now'>) => {
+const openDelivery = (
+  {
+    records: {domainDirectory},
+    fqdn,
+    trust,
+    metrics,
+    log,
+    now,
+  }: Pick<Base, 'records' | 'fqdn' | 'trust' | 'metrics' | 'log' | 'now'>,
+  {signMail}: Readers,
+) => {
   const sign: NonNullable<Parameters<typeof createDeliver>[0]['sign']> = async ({id, name}, content) => {
     const keys = domainDirectory.dkimKeysOf(id).map(key => ({...key, domain: name}));
     if (keys.length === 0) log.warn({domain: name}, 'mail leaves unsigned: dkim_active is set, but there is no DKIM key');

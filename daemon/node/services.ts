@@ -24,6 +24,7 @@ import {openDnsView} from './dns.ts';
 import {apiUrl, listenOf} from './free-addresses.ts';
 import {openHold} from './hold.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
+import {openReaders} from './readers.ts';
 import {openReportInbox} from './report-inbox.ts';
 
 /**
@@ -48,15 +49,22 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   membership.onRemoved(events.close);
   const auditLog = createAuditLog({store, nodeId});
 
-  const inbox = openReportInbox(base);
-  const mail = openHold(base, bus, inbox);
+  const readers = openReaders();
+  const inbox = openReportInbox(base, readers);
+  const mail = openHold(base, bus, {inbox, readers});
   const {queue} = mail;
   const dmarc = openDmarc(base, cluster, {sign: mail.sign, newLookup: mail.verifier.newLookup, version, others, inbox});
   return {
     ...access,
     limits: createClusterRateLimits({limiter, sendHeartbeats: links.sendHeartbeats}),
     ...owned,
-    dns: openDnsView(base, {...owned, claim: mail.intake.claim, freshLookup: mail.verifier.freshLookup, dmarc: dmarc.view}),
+    dns: openDnsView(base, {
+      ...owned,
+      claim: mail.intake.claim,
+      freshLookup: mail.verifier.freshLookup,
+      readers,
+      dmarc: dmarc.view,
+    }),
     quarantine: mail.openQuarantine({...others, postfixNodes: () => presences?.postfixNodes() ?? []}),
     cluster: createCluster({
       config: cluster.config,
@@ -88,7 +96,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     async close() {
       access.keyFailures.report(true);
       await Promise.race([mail.idle().then(mail.pool.close), delay(idleWaitMs)]);
-      await mail.verifier.close();
+      await readers.close();
       await keyDirectory.flush();
       await peerStates.flush();
       await dmarc.close();

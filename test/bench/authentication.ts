@@ -8,6 +8,7 @@ import {dkimRecord, generateDkimKey} from '../../daemon/services/domains/domain-
 import {startDnsZone, type Zone} from '../helpers/dns-zone.ts';
 import {relayAll} from '../helpers/mail-node.ts';
 import {startNode} from '../helpers/node.ts';
+import {readersInProcess} from '../helpers/readers.ts';
 import {contentOf, receivedMail} from '../helpers/received-mail.ts';
 import {alternate} from './alternate.ts';
 import type {Bench, BenchContext, Row} from './bench.ts';
@@ -73,7 +74,7 @@ const measureProcessor = async ({isQuick, report}: BenchContext, {server, mail, 
   });
   await loadMailauth();
   const verify = async () => {
-    const {results} = await verifyMail(received, {lookup: answers.forMail(), fqdn: 'mx.test'});
+    const {results} = await verifyMail(received, {lookup: answers.forMail(), fqdn: 'mx.test', readers: readersInProcess});
     if (results.dmarc.result !== 'pass' || results.dkim[0]?.result !== 'pass') throw new Error(JSON.stringify(results));
   };
   const verifyAlone = async () => {

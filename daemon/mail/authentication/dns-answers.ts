@@ -4,7 +4,7 @@ import {Resolver} from 'node:dns/promises';
 import type {Lookup, RecordType} from '../lookup.ts';
 
 export interface DnsAnswers {
-  /** The lookups for one mail. All of them end when its time is over. */
+  /** Lookups for one mail. All of them end when their time is over, which begins with the first. */
   forMail(): Lookup;
   /** Whether the name servers do not answer at all. */
   isMute(): boolean;
@@ -80,10 +80,11 @@ export const createDnsAnswers = ({servers, timeoutMs, monotonic, onMute, onBack}
   return {
     isMute: mute.isMute,
     forMail() {
-      const endsAt = monotonic() + timeoutMs;
+      let endsAt: number | undefined;
       // What was known in time stays known to the mail.
       const asked = new Map<string, Promise<Answer>>();
       const ask = async (name: string, type: RecordType): Promise<Answer> => {
+        endsAt ??= monotonic() + timeoutMs;
         const leftMs = endsAt - monotonic();
         return leftMs > 0 ? within(leftMs, answerTo(name, type)) : unknown;
       };

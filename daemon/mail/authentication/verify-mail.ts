@@ -6,8 +6,7 @@ import {dmarcPolicies, type MailAuthentication} from '../../../shared/mail-authe
 import type {DmarcOutcome} from '../../services/dmarc/dmarc-outcome.ts';
 import type {ReceivedMail, Verified} from '../../services/intake/mail.ts';
 import type {Lookup} from '../lookup.ts';
-import {checkSender} from '../readers/check-sender.ts';
-import {type CheckSignatures, checkSignatures} from '../readers/check-signatures.ts';
+import type {Readers} from '../readers/readers.ts';
 import {authorsOf} from './author-domains.ts';
 import {verifySignatures} from './dkim-signatures.ts';
 import {type Discovery, type DmarcLookups, discoverPolicy, evaluateDmarc, type Identifier} from './dmarc.ts';
@@ -16,15 +15,15 @@ import {dmarcLookups} from './dmarc-lookups.ts';
 /** Never rejects: what could not be found out is `temperror`. */
 export const verifyMail = async (
   mail: ReceivedMail,
-  {lookup, fqdn, check = checkSignatures}: {lookup: Lookup; fqdn: string; check?: CheckSignatures},
+  {lookup, fqdn, readers}: {lookup: Lookup; fqdn: string; readers: Pick<Readers, 'checkSender' | 'checkSignatures'>},
 ): Promise<Verified> => {
   const lookups = dmarcLookups(lookup);
   const authors = authorsOf(mail.headers);
   // All begin at once: a sender whose name servers are slow must not use up the time for the policy of the author.
   const [discoveries, spf, {dkim, arc}] = await Promise.all([
     Promise.all(authors.domains.map(async domain => discoverPolicy(domain, lookups).catch(() => undefined))),
-    spfOf(mail, lookup, fqdn),
-    verifySignatures(mail, lookup, check),
+    spfOf(mail, {lookup, fqdn, readers}),
+    verifySignatures(mail, lookup, readers.checkSignatures),
   ]);
   const identifiers: Identifier[] = [
     {mechanism: 'spf' as const, ...spf},
@@ -44,11 +43,10 @@ export const verifyMail = async (
 /** The envelope sender, or the greeting for a bounce. */
 const spfOf = async (
   {client, envelope: {sender}}: ReceivedMail,
-  lookup: Lookup,
-  fqdn: string,
+  {lookup, fqdn, readers}: {lookup: Lookup; fqdn: string; readers: Pick<Readers, 'checkSender'>},
 ): Promise<MailAuthentication['spf']> => {
   const {helo} = client;
-  const result = await checkSender({ip: plainAddress(client.ip), helo, sender, mta: fqdn}, lookup);
+  const result = await readers.checkSender({ip: plainAddress(client.ip), helo, sender, mta: fqdn}, lookup);
   const domain = sender === '' ? canonicalDomain(helo) : domainOf(sender);
   return {result, domain: domain ?? ''};
 };

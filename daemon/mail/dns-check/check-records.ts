@@ -5,7 +5,7 @@ import type {CheckDns} from '../../services/dns/domain-dns.ts';
 import type {WantedRecord} from '../../services/dns/wanted-records.ts';
 import {noneIfMissing} from '../authentication/dmarc-lookups.ts';
 import type {Lookup} from '../lookup.ts';
-import {loadMailauth} from '../readers/mailauth.ts';
+import type {CheckSender} from '../readers/check-sender.ts';
 import {checkConsent, checkDmarc} from './check-dmarc.ts';
 import {checkMx} from './check-mx.ts';
 import {checkSpf} from './check-spf.ts';
@@ -16,14 +16,13 @@ type Checked = Finding & {published?: DmarcPolicy};
 
 /** All questions of one check end when the time of its lookup is over. */
 export const createDnsCheck =
-  (newLookup: () => Lookup): CheckDns =>
+  (newLookup: () => Lookup, checkSender: CheckSender): CheckDns =>
   async (wanted, facts) => {
-    await loadMailauth();
     const lookup = newLookup();
     const addresses = addressesOf(facts.hosts, lookup);
     // Its users handle the failure; there may be none.
     addresses.catch(() => undefined);
-    const needs = {facts, lookup, addresses};
+    const needs: CheckNeeds = {facts, lookup, addresses, checkSender: async question => checkSender(question, newLookup())};
     const checked = await Promise.all(wanted.map(async record => checkOne(record, needs).catch(unlessAnswered)));
     const published = checked.find(one => one.published !== undefined)?.published;
     return {

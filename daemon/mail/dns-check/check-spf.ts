@@ -1,11 +1,10 @@
 // Check of an SPF record (RFC 7208) by what it means: whether mail from the nodes passes, and mail from everybody does not.
 import type {WantedRecord} from '../../services/dns/wanted-records.ts';
-import {checkSender} from '../readers/check-sender.ts';
 import {type CheckNeeds, differs, type Finding, missing, named, noAnswer, right, textsOf} from './finding.ts';
 
 export const checkSpf = async (
   {values: [wantedText = '']}: WantedRecord,
-  {facts, lookup, addresses}: CheckNeeds,
+  {facts, lookup, addresses, checkSender}: CheckNeeds,
 ): Promise<Finding> => {
   const {name} = facts.domain;
   const found = (await textsOf(lookup, name)).filter(text => /^v=spf1( |$)/i.test(text));
@@ -21,7 +20,7 @@ export const checkSpf = async (
   const results = await Promise.all(
     nodes.map(async ({host, ip}) => {
       const sender = `postmaster@${name}`;
-      return {host, ip, result: await checkSender({ip, helo: host, sender, mta: host}, lookup)};
+      return {host, ip, result: await checkSender({ip, helo: host, sender, mta: host})};
     }),
   );
   if (results.some(({result}) => result === 'temperror')) return noAnswer;

@@ -1,9 +1,11 @@
 // What one check of a record found, and how it is worded. Names and texts come from DNS: they are bounded here, and made safe where they
 // are shown.
 import {type DnsState, maxFound, maxFoundChars} from '../../../shared/domain-dns.ts';
+import type {SpfResult} from '../../../shared/mail-authentication.ts';
 import type {DnsFacts} from '../../services/dns/wanted-records.ts';
 import {noneIfMissing} from '../authentication/dmarc-lookups.ts';
 import type {Lookup} from '../lookup.ts';
+import type {SpfQuestion} from '../readers/check-sender.ts';
 
 export interface Finding {
   state: DnsState;
@@ -16,6 +18,8 @@ export interface Finding {
 export interface CheckNeeds {
   facts: DnsFacts;
   lookup: Lookup;
+  /** Each question has time of its own. */
+  checkSender(question: SpfQuestion): Promise<SpfResult>;
   /** The addresses of each node in DNS. Rejects when DNS gives no answer. */
   addresses: Promise<ReadonlyMap<string, readonly string[]>>;
 }

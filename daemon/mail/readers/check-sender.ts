@@ -13,7 +13,9 @@ export interface SpfQuestion {
   mta: string;
 }
 
-export const checkSender = async ({ip, helo, sender, mta}: SpfQuestion, lookup: Lookup): Promise<SpfResult> => {
+export type CheckSender = (question: SpfQuestion, lookup: Lookup) => Promise<SpfResult>;
+
+export const checkSender: CheckSender = async ({ip, helo, sender, mta}, lookup) => {
   const {spf} = await loadMailauth();
   const {status} = await spf({ip, helo, sender, mta, resolver: lookup as never});
   return status.result as SpfResult;

@@ -1,4 +1,4 @@
-// The verifying parts of mailauth. A node without mail does without their code, and import() would find the modules anew for each mail.
+// The parts of mailauth that are used, each loaded before it is needed: it takes longer than most mails.
 
 const load = async () => {
   const [{spf}, {dkimVerify}, {arc}] = await Promise.all([
@@ -11,8 +11,10 @@ const load = async () => {
 
 let loaded: ReturnType<typeof load> | undefined;
 
-/** Loading the code takes longer than most answers of DNS: do it before the time of a mail begins. */
 export const loadMailauth = async (): ReturnType<typeof load> => {
+  // import() would find the modules again for each mail.
   loaded ??= load();
   return loaded;
 };
+
+export const loadSigner = async () => import('mailauth/lib/dkim/sign.js');

@@ -3,6 +3,7 @@ import {Fault} from '../../../shared/fault.ts';
 import type {DkimAlgorithm} from '../../../shared/field-rules.ts';
 import {withHeaderEnd} from '../../services/intake/header-block.ts';
 import type {MailContent} from '../../services/intake/mail.ts';
+import {loadSigner} from './mailauth.ts';
 
 export interface SigningKey {
   domain: string;
@@ -18,7 +19,9 @@ const algorithms: Record<DkimAlgorithm, string> = {'rsa-2048': 'rsa-sha256', ed2
  * (RFC 6376), with RSA or Ed25519 (RFC 8463), and reads the mail once for all keys. Rejects with `unavailable` when signing fails:
  * mail of a domain that signs must not leave without a signature.
  */
-export const signMail = async (content: MailContent, keys: readonly SigningKey[]): Promise<Buffer> => {
+export type SignMail = (content: MailContent, keys: readonly SigningKey[]) => Promise<Buffer>;
+
+export const signMail: SignMail = async (content, keys) => {
   const signatureData = keys.map(key => ({
     signingDomain: key.domain,
     selector: key.selector,
@@ -28,8 +31,7 @@ export const signMail = async (content: MailContent, keys: readonly SigningKey[]
   const [first] = signatureData;
   if (!first) return Buffer.alloc(0);
 
-  // Loaded on demand: it is half of the code that a node would load, and most nodes sign nothing.
-  const {dkimSign} = await import('mailauth/lib/dkim/sign.js');
+  const {dkimSign} = await loadSigner();
   const {signatures, errors} = await dkimSign(Readable.from(withHeaderEnd(content)), {
     canonicalization: 'relaxed/relaxed',
     signTime: new Date(),

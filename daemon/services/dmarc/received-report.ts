@@ -46,4 +46,4 @@ export interface Unreadable {
 }
 
 /** Reads the report in a mail. Rejects only when the mail itself cannot be read, or has to come again. */
-export type ReadReport = (content: MailContent) => Promise<ReceivedReport | Unreadable>;
+export type ReadReport = (content: MailContent, limits?: {maxMs?: number}) => Promise<ReceivedReport | Unreadable>;

@@ -4,6 +4,7 @@ import {verifyMail} from '../../../../daemon/mail/authentication/verify-mail.ts'
 import {type SigningKey, signMail} from '../../../../daemon/mail/readers/sign-mail.ts';
 import {dkimRecord, generateDkimKey} from '../../../../daemon/services/domains/domain-parts.ts';
 import {startDnsZone, type Zone} from '../../../helpers/dns-zone.ts';
+import {readersInProcess} from '../../../helpers/readers.ts';
 import {contentOf, type MailParts, receivedMail} from '../../../helpers/received-mail.ts';
 
 const keyOf = new Map<string, SigningKey>();
@@ -42,7 +43,8 @@ const start = async (t: ExecutionContext, {timeoutMs = 10_000} = {}) => {
   });
   return {
     questions,
-    verify: async (parts: MailParts) => verifyMail(receivedMail(parts), {lookup: answers.forMail(), fqdn: 'mx.example.com'}),
+    verify: async (parts: MailParts) =>
+      verifyMail(receivedMail(parts), {lookup: answers.forMail(), fqdn: 'mx.example.com', readers: readersInProcess}),
   };
 };
 

@@ -2,6 +2,7 @@
 import test, {type ExecutionContext} from 'ava';
 import {createDnsAnswers} from '../../../../daemon/mail/authentication/dns-answers.ts';
 import {createDnsCheck} from '../../../../daemon/mail/dns-check/check-records.ts';
+import {checkSender} from '../../../../daemon/mail/readers/check-sender.ts';
 import {type DnsFacts, wantedRecords} from '../../../../daemon/services/dns/wanted-records.ts';
 import {startDnsZone, type Zone} from '../../../helpers/dns-zone.ts';
 
@@ -33,7 +34,7 @@ const check = async (
   const newLookup = () =>
     createDnsAnswers({servers: [server], timeoutMs: 600, monotonic: () => performance.now(), onMute() {}, onBack() {}}).forMail();
   const known = {...facts, ...options.facts};
-  const {records, published} = await createDnsCheck(newLookup)(wantedRecords(known), known);
+  const {records, published} = await createDnsCheck(newLookup, checkSender)(wantedRecords(known), known);
   const of = (kind: string) => records.find(record => record.kind === kind);
   return {records, published, of, says: (kind: string) => `${of(kind)?.state}: ${of(kind)?.detail}`};
 };

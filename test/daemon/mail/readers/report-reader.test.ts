@@ -1,20 +1,17 @@
-import {readFile} from 'node:fs/promises';
 import {deflateRawSync, gzipSync} from 'node:zlib';
-import test from 'ava';
-import {createReportProcess} from '../../../../daemon/mail/report/report-process.ts';
+import test, {type ExecutionContext} from 'ava';
+import type {ReceivedReport, Unreadable} from '../../../../daemon/services/dmarc/received-report.ts';
+import {startReaders} from '../../../helpers/readers.ts';
 import {contentOf} from '../../../helpers/received-mail.ts';
 import {mailWith, receivedXml, reportMailOf} from '../../../helpers/received-report.ts';
 
-/** The process of the build that is tested. */
-const dist = new URL('../../../../dist/', import.meta.url);
-const files = JSON.parse(await readFile(new URL('files.json', dist), 'utf8')) as string[];
-const file = new URL(files.find(name => /^mfd-reports-\w+\.js$/.test(name)) ?? 'none', dist);
+/** Reads with the processes of the build that is tested. */
+const start = async (t: ExecutionContext, needs: Parameters<typeof startReaders>[1] = {}) => {
+  const {readReport} = await startReaders(t, needs);
+  return async (mail: Buffer) => readReport(contentOf(mail));
+};
 
-const read = async (mail: Buffer, withinMs?: number) =>
-  createReportProcess(file, withinMs === undefined ? {} : {withinMs})(contentOf(mail));
-
-const idOf = (answer: Awaited<ReturnType<typeof read>>): string =>
-  'unreadable' in answer ? answer.unreadable : answer.report_id;
+const idOf = (answer: ReceivedReport | Unreadable): string => ('unreadable' in answer ? answer.unreadable : answer.report_id);
 
 /** An archive (APPNOTE.TXT sections 4.3.7, 4.3.12 and 4.3.16). `claimed`: the size that it says a file has. */
 const archiveOf = (files: readonly {path: string; content: Buffer; claimed?: number}[]): Buffer => {
@@ -47,6 +44,7 @@ const zipOf = (content: Buffer, claimed = content.length, path = 'receiver.test!
   archiveOf([{path, content, claimed}]);
 
 test('a report is read packed by gzip, in a zip archive, as it is, and as the mail itself', async t => {
+  const read = await start(t);
   const xml = Buffer.from(receivedXml({id: 'one'}));
   const alone = (type: string, encoding: string, body: string) =>
     Buffer.from(
@@ -72,6 +70,7 @@ test('a report is read packed by gzip, in a zip archive, as it is, and as the ma
 });
 
 test('a mail without a report, or with a broken one, is not read, and it is said why', async t => {
+  const read = await start(t);
   const xml = Buffer.from(receivedXml());
   const cases: [mail: Buffer, why: RegExp][] = [
     [Buffer.from('From: a@receiver.test\r\nSubject: hello\r\n\r\nhello\r\n'), /no report attached/],
@@ -88,6 +87,7 @@ test('a mail without a report, or with a broken one, is not read, and it is said
 });
 
 test('the reason quotes two hundred characters of a mail at most', async t => {
+  const read = await start(t);
   const xml = Buffer.from(receivedXml());
   const reason = idOf(await read(mailWith(zipOf(xml, xml.length, `/${'b'.repeat(50_000)}`))));
 
@@ -96,6 +96,7 @@ test('the reason quotes two hundred characters of a mail at most', async t => {
 });
 
 test('what unpacks to more than 100 MiB, or is packed larger than 10, is not read', async t => {
+  const read = await start(t);
   const spaces = Buffer.from(`<feedback>${' '.repeat(110 * 1024 * 1024)}`);
   const packed = mailWith(Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.alloc(11 * 1024 * 1024)]));
 
@@ -106,6 +107,7 @@ test('what unpacks to more than 100 MiB, or is packed larger than 10, is not rea
 });
 
 test('a report is read from a mail with more lines than fit into the memory of the process, were each kept by itself', async t => {
+  const read = await start(t);
   const mail = reportMailOf({id: 'one'})
     .toString()
     .replace('A report.', `A report.${'\r\n'.repeat(2_000_000)}`);
@@ -114,55 +116,30 @@ test('a report is read from a mail with more lines than fit into the memory of t
 });
 
 test('a report that takes too long is given up, and the next one is read', async t => {
-  const rows = Array.from({length: 20_000}, (_, n) => ({ip: `10.0.${n >> 8}.${n & 255}`}));
+  const {readReport} = await startReaders(t);
+  const read = async (mail: Buffer, maxMs: number) => readReport(contentOf(mail), {maxMs});
+  const rows = Array.from({length: 150_000}, (_, n) => ({ip: `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`}));
 
   t.is(idOf(await read(reportMailOf({rows}), 1)), 'it took too long to read');
-  t.is(idOf(await read(reportMailOf({id: 'next'}))), 'next');
+  t.is(idOf(await read(reportMailOf({id: 'next'}), 60_000)), 'next');
 });
 
-test('many reports at once are all read, one after the other', async t => {
-  const readOne = createReportProcess(file);
+test('many reports at once are all read, with all their sources', async t => {
+  const read = await start(t);
+  const rows = Array.from({length: 2500}, (_, n) => ({ip: `10.0.${n >> 8}.${n & 255}`}));
 
-  const answers = await Promise.all(
-    Array.from({length: 12}, async (_, n) => readOne(contentOf(reportMailOf({id: `report ${n}`})))),
-  );
+  const answers = await Promise.all(Array.from({length: 12}, async (_, n) => read(reportMailOf({id: `report ${n}`, rows}))));
 
   t.deepEqual(
-    answers.map(idOf),
-    Array.from({length: 12}, (_, n) => `report ${n}`),
+    answers.map(answer => [idOf(answer), 'sources' in answer && answer.sources.length]),
+    Array.from({length: 12}, (_, n) => [`report ${n}`, 2500]),
   );
 });
 
-test('a report that has waited for others for a minute has to come again, and does not hold up the next one', async t => {
-  let clock = 0;
-  const readOne = createReportProcess(file, {now: () => clock});
-  const first = readOne(contentOf(reportMailOf({id: 'first'})));
-  const second = readOne(contentOf(reportMailOf({id: 'second'})));
-  await Promise.resolve();
-  clock = 60_001;
-  const third = readOne(contentOf(reportMailOf({id: 'third'})));
-
-  await t.throwsAsync(second, {message: /took too long/, code: 'unavailable'});
-  t.is(idOf(await first), 'first');
-  t.is(idOf(await third), 'third');
-});
-
-test('a process that does not start is an error, and one that needs too much memory is not', async t => {
-  const none = createReportProcess(new URL('none.js', dist));
-  const small = createReportProcess(file, {heapMb: 16});
+test('a report that needs too much memory is not read, and the next one is', async t => {
+  const read = await start(t, {heapMb: 16});
   const rows = Array.from({length: 60_000}, (_, n) => ({ip: `10.0.${n >> 8}.${n & 255}`}));
 
-  await t.throwsAsync(none(contentOf(reportMailOf())), {message: 'the process for reports ended with 1'});
-  t.deepEqual(await small(contentOf(reportMailOf({rows}))), {unreadable: 'it needs too much memory to read'});
-  t.is(idOf(await small(contentOf(reportMailOf({id: 'next'})))), 'next');
-});
-
-test('a mail that cannot be read is an error, and does not count as one without a report', async t => {
-  const readOne = createReportProcess(file);
-  const open = () => {
-    throw new Error('the disk is gone');
-  };
-
-  await t.throwsAsync(readOne({...contentOf(Buffer.alloc(1)), open}), {message: 'the disk is gone'});
-  t.is(idOf(await readOne(contentOf(reportMailOf({id: 'next'})))), 'next');
+  t.is(idOf(await read(reportMailOf({rows}))), 'it needs too much memory to read');
+  t.is(idOf(await read(reportMailOf({id: 'next'}))), 'next');
 });

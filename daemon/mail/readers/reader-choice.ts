@@ -1,0 +1,83 @@
+// Choice of the process for a mail, among those that run or may be started.
+import type {MailContent} from '../../services/intake/mail.ts';
+import type {Lookup} from '../lookup.ts';
+import type {Task} from './protocol.ts';
+import type {Purpose, ReaderProcess} from './reader-process.ts';
+
+export interface Reading {
+  content?: MailContent;
+  /** For the tasks that ask DNS. */
+  lookup?: Lookup;
+  /** Without an answer, waits for DNS not counted. */
+  maxMs?: number;
+}
+
+export interface Job extends Reading {
+  no: number;
+  task: Task;
+  isRepeated: boolean;
+  /** How often it was found at work. */
+  ticks: number;
+  maxTicks: number;
+  /** Questions to DNS, under way and altogether. */
+  asking: number;
+  asked: number;
+  sources: unknown[];
+  resolve(result: never): void;
+  reject(error: unknown): void;
+}
+
+export interface Reader {
+  process: ReaderProcess;
+  purpose: Purpose;
+  share: string;
+  jobs: Map<number, Job>;
+  isReady: boolean;
+  isOverdue: boolean;
+  /** Ends it when it does not start, or is no longer needed. */
+  timer: NodeJS.Timeout | undefined;
+}
+
+/** What may be read by one process. A key is in no process that reads anything but mail of its domain. */
+export const shareOf = (task: Task): string => (task.kind === 'sign' ? `sign ${task.keys[0]?.domain}` : purposeOf(task));
+
+const purposeOf = ({kind}: Task): Purpose => (kind === 'spf' || kind === 'signatures' ? 'mail' : kind);
+
+export interface Running {
+  readers: Set<Reader>;
+  maxReaders: number;
+  start(what: Pick<Reader, 'share' | 'purpose'>): Reader;
+}
+
+/** Without one that is free, `start` is called for another one, while there may be more. */
+export const chooseReader = ({readers, maxReaders, start}: Running, job: Job): Reader | undefined => {
+  const [share, purpose] = [shareOf(job.task), purposeOf(job.task)];
+  const [least] = [...readers]
+    .filter(reader => reader.share === share && !reader.isOverdue)
+    .toSorted((one, other) => one.jobs.size - other.jobs.size);
+  if (least?.jobs.size === 0) return least;
+  if (mayStart(readers, purpose === 'report' ? maxReportReaders : maxReaders, purpose)) return start({share, purpose});
+  return least && mayJoin(least, job) ? least : undefined;
+};
+
+const maxReportReaders = 2;
+
+const mayStart = (readers: Set<Reader>, most: number, purpose: Purpose): boolean => {
+  const alike = [...readers].filter(reader => reader.purpose === purpose);
+  if (alike.length < most) return true;
+  // None of its own share, which would be used.
+  const idle = alike.find(({jobs}) => jobs.size === 0);
+  idle?.process.kill();
+  return idle !== undefined && readers.delete(idle);
+};
+
+const maxJobs = 8;
+const maxBytesTogether = 1024 * 1024;
+
+/** A large mail, or one that may have stopped a reader, is read alone. */
+const mayJoin = ({purpose, jobs}: Reader, job: Job): boolean => {
+  if (purpose !== 'mail' || jobs.size >= maxJobs) return false;
+  const all = [job, ...jobs.values()];
+  const sizeBytes = all.reduce((sum, {content}) => sum + (content?.sizeBytes ?? 0), 0);
+  return sizeBytes <= maxBytesTogether && !all.some(({isRepeated}) => isRepeated);
+};

@@ -1,0 +1,212 @@
+// Pool of the processes that read what strangers wrote. A process that does not answer, or ends, is lost: its mails are read once more,
+// each alone in a process. So a mail fails only by itself.
+import {availableParallelism} from 'node:os';
+import {type FromReader, type Results, results, type Task} from './protocol.ts';
+import {chooseReader, type Job, type Reader, type Reading, shareOf} from './reader-choice.ts';
+import {startReader} from './reader-process.ts';
+
+/** `time`: it gave no answer in time. `end`: it ended by itself, as when its memory is used up. */
+export class ReaderLost extends Error {
+  readonly reason: 'time' | 'end';
+
+  constructor(reason: 'time' | 'end') {
+    super(`the reader of a mail was lost: ${reason}`);
+    this.reason = reason;
+  }
+}
+
+export interface ReaderPool {
+  /** Rejects with a ReaderLost when two readers were lost with it; with an Error when none starts, or the mail cannot be read. */
+  read<K extends Task['kind']>(task: Task & {kind: K}, reading: Reading): Promise<Results[K]>;
+  close(): Promise<void>;
+}
+
+export interface PoolNeeds {
+  /** The module that the processes run. */
+  file: URL;
+  maxReaders?: number;
+  maxMs?: number;
+  heapMb?: number;
+  idleMs?: number;
+}
+
+interface Pool extends Required<PoolNeeds> {
+  queue: Job[];
+  readers: Set<Reader>;
+  jobs: number;
+  ticker: NodeJS.Timeout | undefined;
+  isClosed: boolean;
+}
+
+const maxStartMs = 30_000;
+const ticksInTime = 8;
+
+/** Starts the processes when there is something to read. */
+export const createReaderPool = (needs: PoolNeeds): ReaderPool => {
+  const defaults = {maxReaders: availableParallelism(), maxMs: 2000, heapMb: 64, idleMs: 60_000};
+  const state = {queue: [], readers: new Set<Reader>(), jobs: 0, ticker: undefined, isClosed: false};
+  const pool: Pool = {...defaults, ...needs, ...state};
+  return {
+    async read(task, reading) {
+      const maxTicks = Math.ceil(((reading.maxMs ?? pool.maxMs) / pool.maxMs) * ticksInTime);
+      return new Promise((resolve, reject) => {
+        if (pool.isClosed) return reject(closed());
+        pool.queue.push({...reading, task, maxTicks, isRepeated: false, ...attempt(pool), resolve, reject});
+        dispatch(pool);
+      });
+    },
+    async close() {
+      pool.isClosed = true;
+      clearInterval(pool.ticker);
+      for (const {reject} of pool.queue.splice(0)) reject(closed());
+      await Promise.all(
+        [...pool.readers].map(async ({process}) => {
+          process.kill();
+          await process.hasEnded;
+        }),
+      );
+    },
+  };
+};
+
+const closed = () => new Error('the node stops');
+
+const attempt = (pool: Pool) => {
+  pool.jobs += 1;
+  return {no: pool.jobs, ticks: 0, asking: 0, asked: 0, sources: []};
+};
+
+/** In the order in which they came, among those that share readers. */
+const dispatch = (pool: Pool): void => {
+  const full = new Set<string>();
+  const running = {...pool, start: (what: Pick<Reader, 'share' | 'purpose'>) => start(pool, what)};
+  const given: [Reader, Job][] = [];
+  pool.queue = pool.queue.filter(job => {
+    const share = shareOf(job.task);
+    const reader = full.has(share) ? undefined : chooseReader(running, job);
+    reader?.jobs.set(job.no, job);
+    if (reader) given.push([reader, job]);
+    else full.add(share);
+    return reader === undefined;
+  });
+  for (const [reader, job] of given) void give(pool, reader, job);
+};
+
+const start = (pool: Pool, {share, purpose}: Pick<Reader, 'share' | 'purpose'>): Reader => {
+  const reader: Reader = {
+    share,
+    purpose,
+    jobs: new Map(),
+    isReady: false,
+    isOverdue: false,
+    timer: setTimeout(() => reader.process.kill(), maxStartMs),
+    process: startReader({...pool, purpose, onMessage: message => take(pool, reader, message), onEnd: () => end(pool, reader)}),
+  };
+  pool.readers.add(reader);
+  return reader;
+};
+
+const give = async (pool: Pool, reader: Reader, job: Job): Promise<void> => {
+  const {no, task, content} = job;
+  if (reader.isReady) clearTimeout(reader.timer);
+  pool.ticker ??= setInterval(() => tick(pool), pool.maxMs / ticksInTime);
+  reader.process.tell({kind: 'task', job: no, task});
+  try {
+    for await (const chunk of content?.open() ?? []) {
+      if (!reader.jobs.has(no)) return;
+      await reader.process.send(no, chunk as Buffer);
+    }
+  } catch (error) {
+    job.reject(error);
+    finish(pool, reader, job);
+  }
+  reader.process.tell({kind: 'end', job: no});
+};
+
+const finish = (pool: Pool, reader: Reader, job: Job): void => {
+  reader.jobs.delete(job.no);
+  if (reader.jobs.size === 0) {
+    clearTimeout(reader.timer);
+    reader.timer = setTimeout(() => {
+      pool.readers.delete(reader);
+      reader.process.kill();
+    }, pool.idleMs).unref();
+  }
+  dispatch(pool);
+};
+
+const take = (pool: Pool, reader: Reader, message: FromReader): void => {
+  if (message.kind === 'ready') {
+    reader.isReady = true;
+    clearTimeout(reader.timer);
+    return;
+  }
+  const job = reader.jobs.get(message.job);
+  if (!job) return;
+  switch (message.kind) {
+    case 'question':
+      void ask(reader, job, message);
+      break;
+    case 'sources':
+      job.sources.push(...message.sources);
+      break;
+    case 'error':
+      job.reject(new Error(message.detail));
+      finish(pool, reader, job);
+      break;
+    default:
+      // What is not of the right form throws, and ends the reader.
+      job.resolve(results[job.task.kind].parse(withSources(message.result, job)) as never);
+      finish(pool, reader, job);
+  }
+};
+
+const withSources = (result: unknown, {task, sources}: Job): unknown =>
+  task.kind === 'report' && sources.length > 0 ? {...(result as object), sources} : result;
+
+/** SPF asks up to 10 times, each name of MX and PTR for addresses; signatures and ARC sets for a key each. */
+const maxQuestions = 300;
+
+const ask = async (reader: Reader, job: Job, {question, name, type}: FromReader & {kind: 'question'}): Promise<void> => {
+  const {tell} = reader.process;
+  job.asked += 1;
+  if (!job.lookup || job.asked > maxQuestions) return tell({kind: 'failure', question, code: 'ETIMEOUT'});
+  job.asking += 1;
+  await job.lookup(name, type).then(
+    records => tell({kind: 'records', question, records}),
+    ({code}) => tell({kind: 'failure', question, code: String(code)}),
+  );
+  job.asking -= 1;
+};
+
+/** Counted instead of measured: a node that is busy itself must not blame its readers. */
+const tick = (pool: Pool): void => {
+  const working = [...pool.readers].filter(({jobs}) => jobs.size > 0);
+  for (const reader of working.filter(({isReady}) => isReady)) {
+    for (const job of reader.jobs.values()) {
+      if (job.asking === 0) job.ticks += 1;
+      if (job.ticks > job.maxTicks) reader.isOverdue = true;
+    }
+    if (reader.isOverdue) reader.process.kill();
+  }
+  if (working.length > 0) return;
+  clearInterval(pool.ticker);
+  pool.ticker = undefined;
+};
+
+const end = (pool: Pool, reader: Reader): void => {
+  pool.readers.delete(reader);
+  clearTimeout(reader.timer);
+  const lost = [...reader.jobs.values()];
+  reader.jobs.clear();
+  const repeated: Job[] = [];
+  for (const job of lost) {
+    if (pool.isClosed) job.reject(closed());
+    else if (!reader.isReady) job.reject(new Error('a process that reads mail did not start'));
+    else if (job.isRepeated || (reader.isOverdue && job.task.kind === 'report'))
+      job.reject(new ReaderLost(reader.isOverdue ? 'time' : 'end'));
+    else repeated.push({...job, isRepeated: true, ...attempt(pool)});
+  }
+  pool.queue.unshift(...repeated);
+  dispatch(pool);
+};

@@ -1,0 +1,93 @@
+// One process that reads what strangers wrote: it is started so that it can do nothing else, and killed when it is not needed.
+import {spawn} from 'node:child_process';
+import {once} from 'node:events';
+import type {Readable, Writable} from 'node:stream';
+import {fileURLToPath} from 'node:url';
+import {createFrameReader, frameOf} from './frames.ts';
+import {type FromReader, fromReader, maxFrameBytes, type ToReader} from './protocol.ts';
+
+interface Needs {
+  /** The module that the process runs. */
+  file: URL;
+  /** What it loads before it is ready. */
+  purpose: Purpose;
+  heapMb: number;
+  onMessage(message: FromReader): void;
+  /** Called once. `isReady`: whether it has run. */
+  onEnd(isReady: boolean): void;
+}
+
+/** `mail`: of strangers. */
+export type Purpose = 'mail' | 'report' | 'sign';
+
+export interface ReaderProcess {
+  tell(message: ToReader): void;
+  /** Sends bytes of a mail; resolves when there is room for more, or when the process has ended. */
+  send(job: number, bytes: Buffer): Promise<void>;
+  kill(): void;
+  readonly hasEnded: Promise<void>;
+}
+
+export const startReader = ({file, purpose, heapMb, onMessage, onEnd}: Needs): ReaderProcess => {
+  const path = fileURLToPath(file);
+  const child = spawn(process.execPath, [...flagsFor(path, heapMb), path, purpose], {
+    // Without a prototype, from which Node would copy what it inherits.
+    env: Object.create(null) as NodeJS.ProcessEnv,
+    // Packages may print, and Node writes pages about memory that is used up.
+    stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
+  });
+  const stdin = child.stdin as Writable;
+  const ended = new AbortController();
+  let isReady = false;
+  const kill = () => void child.kill('SIGKILL');
+
+  const read = createFrameReader(({message}) => {
+    const checked = fromReader.parse(message);
+    if (checked.kind === 'ready') isReady = true;
+    onMessage(checked);
+  }, maxFrameBytes);
+  const answers = child.stdio[3] as Readable;
+  answers.on('data', (chunk: Buffer) => {
+    try {
+      read(chunk);
+    } catch {
+      // It no longer does what it was written for.
+      answers.removeAllListeners('data').resume();
+      kill();
+    }
+  });
+  // Its end is told by the event below.
+  for (const stream of [stdin, answers]) stream.on('error', () => {});
+  const hasEnded = new Promise<void>(resolve => {
+    const end = () => {
+      if (ended.signal.aborted) return;
+      ended.abort();
+      onEnd(isReady);
+      resolve();
+    };
+    child.once('close', end);
+    child.once('error', end);
+  });
+
+  return {
+    tell: message => void stdin.write(frameOf(message)),
+    async send(job, bytes) {
+      if (stdin.write(frameOf({kind: 'mail', job} satisfies ToReader, bytes)) || ended.signal.aborted) return;
+      await once(stdin, 'drain', {signal: ended.signal}).catch(() => {});
+    },
+    kill,
+    hasEnded,
+  };
+};
+
+/** The permission model keeps code that a mail brings from files, processes and threads. Its name has changed between versions. */
+const flagsFor = (path: string, heapMb: number): string[] => {
+  const known = process.allowedNodeEnvironmentFlags;
+  const permission = ['--permission', '--experimental-permission'].find(flag => known.has(flag));
+  return [
+    '--disable-proto=delete',
+    `--max-old-space-size=${heapMb}`,
+    '--max-semi-space-size=2',
+    ...(permission === undefined ? [] : [permission, `--allow-fs-read=${path}`]),
+  ];
+};

@@ -1,0 +1,137 @@
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {setTimeout as delay} from 'node:timers/promises';
+import {fileURLToPath, pathToFileURL} from 'node:url';
+import test, {type ExecutionContext} from 'ava';
+import {build} from 'esbuild';
+import {bytesContent} from '../../../../daemon/mail/bytes-content.ts';
+import type {Lookup} from '../../../../daemon/mail/lookup.ts';
+import {createReaderPool, type PoolNeeds, ReaderLost} from '../../../../daemon/mail/readers/reader-pool.ts';
+import type {MailContent} from '../../../../daemon/services/intake/mail.ts';
+
+let folder = '';
+test.before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mfd-readers-'));
+  await build({
+    entryPoints: [fileURLToPath(new URL('../../../helpers/bad-reader-main.ts', import.meta.url))],
+    outfile: join(folder, 'reader.mjs'),
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    logLevel: 'error',
+  });
+});
+test.after.always(async () => rm(folder, {recursive: true, force: true}));
+
+const start = (t: ExecutionContext, needs: Partial<PoolNeeds> = {}) => {
+  const pool = createReaderPool({file: pathToFileURL(join(folder, 'reader.mjs')), ...needs});
+  t.teardown(pool.close);
+  const spf = async (sender: string, lookup?: Lookup) =>
+    pool.read({kind: 'spf', question: {ip: '192.0.2.1', helo: 'x', sender, mta: 'mx'}}, lookup ? {lookup} : {});
+  const key = (domain: string, selector: string) => ({domain, selector, algorithm: 'ed25519', private_key_pem: ''}) as const;
+  const sign = async (domain: string, selector: string, content: MailContent = bytesContent(Buffer.from('x'))) =>
+    pool.read({kind: 'sign', keys: [key(domain, selector)]}, {content});
+  const factsOf = async (domain: string) => JSON.parse(await sign(domain, 'facts')) as Record<string, unknown>;
+  return {pool, spf, sign, factsOf};
+};
+
+for (const [what, reason] of [
+  ['hang', 'time'],
+  ['end', 'end'],
+  ['wrong result', 'end'],
+  ['wrong message', 'end'],
+  ['no JSON', 'end'],
+  ['flood', 'end'],
+] as const)
+  test(`a mail that makes its reader do this fails, and no other mail does: ${what}`, async t => {
+    const {spf} = start(t, {maxReaders: 2, maxMs: 400});
+
+    const bad = spf(what);
+    const honest = Promise.all(Array.from({length: 40}, async () => spf('honest')));
+
+    const error = await t.throwsAsync(bad, {instanceOf: ReaderLost});
+    t.is(error.reason, reason);
+    t.deepEqual(await honest, Array(40).fill('pass'));
+    t.is(await spf('honest'), 'pass');
+  });
+
+test('time that a mail waits for DNS is not counted, and time without an answer is', async t => {
+  const {spf} = start(t, {maxMs: 200});
+  const slow: Lookup = async () => {
+    await delay(1000);
+    return [];
+  };
+
+  t.is(await spf('ask', slow), 'neutral');
+  await t.throwsAsync(spf('nothing'), {instanceOf: ReaderLost});
+});
+
+test.serial('a reader inherits nothing, may do nothing, and has no __proto__', async t => {
+  const {factsOf} = start(t);
+  Object.defineProperty(Object.prototype, 'NODE_OPTIONS', {value: '--no-such-option', enumerable: true, configurable: true});
+  const started = factsOf('a.test');
+  Reflect.deleteProperty(Object.prototype, 'NODE_OPTIONS');
+
+  const {pid, ...facts} = await started;
+
+  t.is(typeof pid, 'number');
+  t.deepEqual(facts, {environment: [], inherited: '', hasProto: false, mayRead: false, mayWrite: false, mayStart: false});
+});
+
+test('a key is in no process that reads mail of others, and mail of one domain shares a process', async t => {
+  const {factsOf, spf} = start(t, {maxReaders: 2});
+  await spf('honest');
+
+  const first = await factsOf('a.test');
+  const second = await factsOf('b.test');
+  const again = await factsOf('a.test');
+  // One more than there may be: an idle process ends for it.
+  const third = await factsOf('c.test');
+
+  t.is(new Set([first, second, third].map(({pid}) => pid)).size, 3);
+  t.is(again.pid, first.pid);
+});
+
+test('a reader that has nothing to do ends', async t => {
+  const {factsOf} = start(t, {idleMs: 50});
+  const before = await factsOf('a.test');
+  for (let isThere = true; isThere; ) {
+    await delay(20);
+    try {
+      process.kill(before.pid as number, 0);
+    } catch {
+      isThere = false;
+    }
+  }
+
+  t.not((await factsOf('a.test')).pid, before.pid);
+});
+
+test('a mail that cannot be read to its end is an error, and the next one is read', async t => {
+  const {sign, factsOf} = start(t);
+  const open = () => {
+    throw new Error('the disk is gone');
+  };
+
+  await t.throwsAsync(sign('a.test', 'nothing', {...bytesContent(Buffer.from('x')), open}), {message: 'the disk is gone'});
+  t.is(typeof (await factsOf('a.test')).pid, 'number');
+});
+
+test('readers that do not start are an error, for each mail that waits for them', async t => {
+  const {spf} = start(t, {file: new URL('none.mjs', pathToFileURL(`${folder}/`))});
+
+  await Promise.all(
+    ['a', 'b', 'c'].map(async sender => t.throwsAsync(spf(sender), {message: /did not start/, instanceOf: Error})),
+  );
+});
+
+test('what waits when the pool closes fails at once, and so does what comes later', async t => {
+  const {pool, spf} = start(t, {maxReaders: 1});
+  const waiting = Promise.all(Array.from({length: 20}, async () => t.throwsAsync(spf('nothing'), {message: 'the node stops'})));
+
+  await pool.close();
+
+  await waiting;
+  await t.throwsAsync(spf('honest'), {message: 'the node stops'});
+});
