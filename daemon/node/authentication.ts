@@ -35,6 +35,6 @@ export const openVerifier = (
   return {
     newLookup: answers.forMail,
     freshLookup: () => createDnsAnswers({...common, onMute: () => {}, onBack: () => {}}).forMail(),
-    verify: async mail => verifyMail(mail, {lookup: answers.forMail(), fqdn, readers}),
+    verify: async mail => verifyMail(mail, {newLookup: answers.forMail, fqdn, readers}),
   };
 };

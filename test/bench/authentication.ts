@@ -74,7 +74,7 @@ const measureProcessor = async ({isQuick, report}: BenchContext, {server, mail, 
   });
   await loadMailauth();
   const verify = async () => {
-    const {results} = await verifyMail(received, {lookup: answers.forMail(), fqdn: 'mx.test', readers: readersInProcess});
+    const {results} = await verifyMail(received, {newLookup: answers.forMail, fqdn: 'mx.test', readers: readersInProcess});
     if (results.dmarc.result !== 'pass' || results.dkim[0]?.result !== 'pass') throw new Error(JSON.stringify(results));
   };
   const verifyAlone = async () => {

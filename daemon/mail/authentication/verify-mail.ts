@@ -12,18 +12,18 @@ import {verifySignatures} from './dkim-signatures.ts';
 import {type Discovery, type DmarcLookups, discoverPolicy, evaluateDmarc, type Identifier} from './dmarc.ts';
 import {dmarcLookups} from './dmarc-lookups.ts';
 
-/** Never rejects: what could not be found out is `temperror`. */
+/** What could not be found out is `temperror`. Rejects when no process can be started that reads the mail. */
 export const verifyMail = async (
   mail: ReceivedMail,
-  {lookup, fqdn, readers}: {lookup: Lookup; fqdn: string; readers: Pick<Readers, 'checkSender' | 'checkSignatures'>},
+  {newLookup, fqdn, readers}: {newLookup: () => Lookup; fqdn: string; readers: Pick<Readers, 'checkSender' | 'checkSignatures'>},
 ): Promise<Verified> => {
-  const lookups = dmarcLookups(lookup);
+  // Each has time of its own: what the sender makes it ask for must not use up the time for the policy of the author.
+  const policies = dmarcLookups(newLookup());
   const authors = authorsOf(mail.headers);
-  // All begin at once: a sender whose name servers are slow must not use up the time for the policy of the author.
   const [discoveries, spf, {dkim, arc}] = await Promise.all([
-    Promise.all(authors.domains.map(async domain => discoverPolicy(domain, lookups).catch(() => undefined))),
-    spfOf(mail, {lookup, fqdn, readers}),
-    verifySignatures(mail, lookup, readers.checkSignatures),
+    Promise.all(authors.domains.map(async domain => discoverPolicy(domain, policies).catch(() => undefined))),
+    spfOf(mail, {lookup: newLookup(), fqdn, readers}),
+    verifySignatures(mail, newLookup(), readers.checkSignatures),
   ]);
   const identifiers: Identifier[] = [
     {mechanism: 'spf' as const, ...spf},
@@ -32,7 +32,7 @@ export const verifyMail = async (
     result === 'pass' || result === 'temperror' ? [{mechanism, domain, isUnknown: result === 'temperror'}] : [],
   );
   const [first = ''] = authors.domains;
-  const dmarc = await judgeAuthors(authors.isOne ? identifiers : undefined, discoveries, lookups);
+  const dmarc = await judgeAuthors(authors.isOne ? identifiers : undefined, discoveries, dmarcLookups(newLookup()));
   const {result, policy = null} = dmarc;
   return {
     results: {spf, dkim, dmarc: {result, policy, domain: first}, arc},

@@ -116,7 +116,7 @@ export interface Verified {
   dmarc: DmarcOutcome;
 }
 
-/** Verifies who a mail comes from. Never rejects. */
+/** Verifies who a mail comes from. Rejects when it cannot: the mail has to come again. */
 export interface MailVerifier {
   verify(mail: ReceivedMail): Promise<Verified>;
 }

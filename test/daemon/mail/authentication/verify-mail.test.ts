@@ -44,7 +44,7 @@ const start = async (t: ExecutionContext, {timeoutMs = 10_000} = {}) => {
   return {
     questions,
     verify: async (parts: MailParts) =>
-      verifyMail(receivedMail(parts), {lookup: answers.forMail(), fqdn: 'mx.example.com', readers: readersInProcess}),
+      verifyMail(receivedMail(parts), {newLookup: answers.forMail, fqdn: 'mx.example.com', readers: readersInProcess}),
   };
 };
 
