@@ -105,7 +105,7 @@ test('held outbound mail belongs to the domain of its sender and is released, si
   const {node, smarthost} = await startWithSmarthost(t);
   const id = await node.createDomain({name: 'out.example.com', direction: 'outbound', dkim_active: true, ...holdAll});
   const {json: key} = await node.api('POST', `domains/${id}/dkim-keys`, {body: {selector: 's1', algorithm: 'ed25519'}});
-  await node.send(plain, {from: 'ada@out.example.com', to: 'x@far.test'});
+  await node.send(`From: ada@out.example.com\r\n${plain}`, {from: 'ada@out.example.com', to: 'x@far.test'});
   const mail = await node.onlyHeld();
 
   const ofSender = await node.held('domain=out.example.com');

@@ -1,7 +1,7 @@
 import {Readable} from 'node:stream';
 import {Fault} from '../../../shared/fault.ts';
 import type {DkimAlgorithm} from '../../../shared/field-rules.ts';
-import {withHeaderEnd} from '../../services/intake/header-block.ts';
+import {createHeaderReader, headerValues, withHeaderEnd} from '../../services/intake/header-block.ts';
 import type {MailContent} from '../../services/intake/mail.ts';
 import {loadSigner} from './mailauth.ts';
 
@@ -15,9 +15,9 @@ export interface SigningKey {
 const algorithms: Record<DkimAlgorithm, string> = {'rsa-2048': 'rsa-sha256', ed25519: 'ed25519-sha256'};
 
 /**
- * The DKIM-Signature header fields to put before the mail, one per key, each ending in CRLF; empty without keys. Signs relaxed/relaxed
- * (RFC 6376), with RSA or Ed25519 (RFC 8463), and reads the mail once for all keys. Rejects with `unavailable` when signing fails:
- * mail of a domain that signs must not leave without a signature.
+ * The DKIM-Signature header fields to put before the mail, one per key, each ending in CRLF; empty without keys, and for a mail without
+ * From, which no signature can cover (RFC 6376 section 5.4). Signs relaxed/relaxed (RFC 6376), with RSA or Ed25519 (RFC 8463), and reads the
+ * mail once for all keys. Rejects with `unavailable` when signing fails: mail of a domain that signs must not leave without a signature.
  */
 export type SignMail = (content: MailContent, keys: readonly SigningKey[]) => Promise<Buffer>;
 
@@ -32,7 +32,14 @@ export const signMail: SignMail = async (content, keys) => {
   if (!first) return Buffer.alloc(0);
 
   const {dkimSign} = await loadSigner();
-  const {signatures, errors} = await dkimSign(Readable.from(withHeaderEnd(content)), {
+  const header = createHeaderReader();
+  async function* read() {
+    for await (const chunk of withHeaderEnd(content)) {
+      header.push(chunk);
+      yield chunk;
+    }
+  }
+  const {signatures, errors} = await dkimSign(Readable.from(read()), {
     canonicalization: 'relaxed/relaxed',
     signTime: new Date(),
     // The declared type also requires one key at the top level, but only the list is used.
@@ -41,6 +48,7 @@ export const signMail: SignMail = async (content, keys) => {
   });
 
   const [error] = errors ?? [];
+  if (error && headerValues(header.fields(), 'from').length === 0) return Buffer.alloc(0);
   if (error) throw new Fault('unavailable', 'The mail could not be signed; look at the DKIM keys of its domain', {cause: error});
   return Buffer.from(signatures, 'latin1');
 };

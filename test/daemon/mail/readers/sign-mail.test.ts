@@ -54,6 +54,10 @@ test('every sample is signed by both keys so that a verifier agrees', async t =>
     t.deepEqual(await verdicts(await signed(sample(name))), passed, name);
 });
 
+test('mail without From gets no signature, as none would be valid', async t => {
+  t.is((await signMail(contentOf(Buffer.from('Subject: hello\r\n\r\nhello\r\n')), keys)).length, 0);
+});
+
 test('mail from the wild is signed too', async t => {
   const names = sharedMails();
   if (names.length === 0) t.log('skipped: there is no folder ../shared/mail');
