@@ -59,6 +59,7 @@ export const openPeerListener = async (
         if (validity === 'valid') noteNames(shown.nodeNo, hostsIn(subjectAltName));
         return validity !== 'outdated';
       },
+      trusts: ({subjectAltName}) => identityIn(subjectAltName) !== undefined,
       mayGetReason({subjectAltName}) {
         const shown = identityIn(subjectAltName);
         return shown !== undefined && wasRemoved(shown);
