@@ -3,13 +3,13 @@ import {once} from 'node:events';
 import type {Server as HttpServer, IncomingMessage, RequestListener, ServerResponse} from 'node:http';
 import {createServer as createHttpServer} from 'node:http';
 import {createServer as createHttpsServer, type Server as HttpsServer} from 'node:https';
-import type {Socket} from 'node:net';
 import type {TLSSocket} from 'node:tls';
 import type {HostPort} from '../../shared/host-port.ts';
 import type {KeyAndCertificate} from '../cluster/certificates.ts';
 import {verifiedCertificate} from '../cluster/peer-identity.ts';
 import {answerBrokenRequest, refuseBrokenTargets} from '../http/answer.ts';
 import type {ShownCertificate} from '../services/cluster/certificate-names.ts';
+import {type Connections, createConnections} from './connections.ts';
 
 export interface Listener {
   address: HostPort;
@@ -22,26 +22,37 @@ export interface Listener {
 /** How long work in progress may take once the node stops. */
 export const graceMs = 7000;
 
-/** Time limits for a client, in milliseconds: for the TLS handshake, the headers, a whole request, and between requests. */
-const limits = {handshakeTimeout: 10_000, headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000};
+/**
+ * Time limits for a client, in milliseconds: for the headers, a whole request, and between requests. The limit of `Connections` for
+ * handshake and first request is shorter than Node's for the handshake.
+ */
+const limits = {headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000};
 
 /**
  * A connection without any data for this long is closed: the client does not read, or the request does not end. Longer than any
  * release takes.
  */
 const silenceMs = 600_000;
-const maxConnections = 2000;
-/** Limit for one connection, including the request that is being answered; a client that sends more ahead is disconnected. */
-const maxRequestsAhead = 100;
 /** How long a client that is not admitted may stay connected, for one request and its answer. */
 const refusalMs = 2000;
 
 /** How long a connection without a request may still send one after the listener was asked to stop. */
 const lastRequestMs = 500;
 
-export const listenHttps = async (listen: HostPort, pair: KeyAndCertificate, handler: RequestListener): Promise<Listener> => {
+interface Tls extends KeyAndCertificate {
+  connections?: Connections;
+}
+
+export const listenHttps = async (
+  listen: HostPort,
+  {connections = createConnections(), ...pair}: Tls,
+  handler: RequestListener,
+): Promise<Listener> => {
   const server = createHttpsServer({...pair, ...limits, minVersion: 'TLSv1.2'}, oneByOne(handler));
-  return {...(await open(server, listen)), setCertificate: next => server.setSecureContext({...next, minVersion: 'TLSv1.2'})};
+  return {
+    ...(await open(server, listen, connections)),
+    setCertificate: next => server.setSecureContext({...next, minVersion: 'TLSv1.2'}),
+  };
 };
 
 export interface MutualListener extends Listener {
@@ -49,11 +60,13 @@ export interface MutualListener extends Listener {
   expel(): void;
 }
 
-interface MutualTls extends KeyAndCertificate {
+interface MutualTls extends Tls {
   /** Only clients with a certificate of this authority can make requests. */
   ca: string;
   /** Whether the owner of such a certificate, which may have expired, may connect. */
   admits(shown: ShownCertificate): boolean;
+  /** Whether such a certificate, of a client that is admitted, makes it no stranger. */
+  trusts(shown: ShownCertificate): boolean;
   /** Whether a client that is not admitted may make one request, to receive the reason. */
   mayGetReason(shown: ShownCertificate): boolean;
 }
@@ -75,7 +88,7 @@ const lastAnswerMs = 60_000;
  * with an expired certificate can ask for a new one: each client is checked here before any of its data is read.
  */
 export const listenMutualTls = async (listen: HostPort, tls: MutualTls, handler: RequestListener): Promise<MutualListener> => {
-  const {ca, admits, mayGetReason} = tls;
+  const {ca, admits, trusts, mayGetReason, connections = createConnections()} = tls;
   const authority = new X509Certificate(ca);
   const tlsOptions = {ca, requestCert: true, rejectUnauthorized: false, minVersion: 'TLSv1.3'} as const;
   const shownPair = ({key, cert}: KeyAndCertificate) => ({key, cert: `${cert}\n${ca}`, ...tlsOptions});
@@ -94,6 +107,7 @@ export const listenMutualTls = async (listen: HostPort, tls: MutualTls, handler:
       socket.destroy();
       return;
     }
+    if (isAdmitted && trusts(shown)) connections.trust(socket);
     if (!isAdmitted) setTimeout(() => socket.destroy(), refusalMs).unref();
     const ownEndMs = Date.parse(socket.getX509Certificate()?.validTo ?? '');
     const outlivedMs = shown.endMs <= Date.now() ? ownEndMs : Math.min(ownEndMs, shown.endMs);
@@ -101,7 +115,7 @@ export const listenMutualTls = async (listen: HostPort, tls: MutualTls, handler:
     socket.once('close', () => clients.delete(socket));
   });
   return {
-    ...(await open(server, listen)),
+    ...(await open(server, listen, connections)),
     setCertificate: next => server.setSecureContext(shownPair(next)),
     expel() {
       for (const [socket, {shown, isAdmitted, outlivedMs}] of clients)
@@ -111,7 +125,7 @@ export const listenMutualTls = async (listen: HostPort, tls: MutualTls, handler:
 };
 
 export const listenHttp = async (listen: HostPort, handler: RequestListener): Promise<Listener> => ({
-  ...(await open(createHttpServer(limits, oneByOne(handler)), listen)),
+  ...(await open(createHttpServer(limits, oneByOne(handler)), listen, createConnections())),
   setCertificate: () => {},
 });
 
@@ -128,11 +142,14 @@ const oneByOne = (handler: RequestListener): RequestListener => {
   };
 };
 
-const open = async (server: HttpServer | HttpsServer, {host, port}: HostPort): Promise<Pick<Listener, 'address' | 'stop'>> => {
+const open = async (
+  server: HttpServer | HttpsServer,
+  {host, port}: HostPort,
+  connections: Connections,
+): Promise<Pick<Listener, 'address' | 'stop'>> => {
   server.on('clientError', answerBrokenRequest);
   server.setTimeout(silenceMs);
-  server.maxConnections = maxConnections;
-  const connections = trackConnections(server);
+  connections.track(server);
   // An unknown expectation is ignored, not refused (RFC 9110 section 10.1.1 permits both).
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     server.emit('request', request, response),
@@ -154,50 +171,6 @@ const open = async (server: HttpServer | HttpsServer, {host, port}: HostPort): P
       clearTimeout(lastRequest);
       clearTimeout(deadline);
       clearInterval(idle);
-    },
-  };
-};
-
-/**
- * Node's own closeAllConnections misses connections that did not finish the TLS handshake or sent nothing. Data that changes with
- * each request is in arrays: a map with many deletions leaves old tables behind, and V8 keeps the answers they refer to until it
- * has collected its whole heap.
- */
-const trackConnections = (server: HttpServer | HttpsServer) => {
-  const open = new Map<Socket, ServerResponse[]>();
-  const answersByEnd = new Map<string, ServerResponse[]>();
-  // The raw socket of a TLS connection and the socket of its requests have the same remote address and port.
-  const otherEnd = ({remoteAddress, remotePort}: Socket) => `${remoteAddress} ${remotePort}`;
-
-  server.on('connection', (socket: Socket) => {
-    const end = otherEnd(socket);
-    const answers: ServerResponse[] = [];
-    open.set(socket, answers);
-    answersByEnd.set(end, answers);
-    socket.once('close', () => {
-      open.delete(socket);
-      if (answersByEnd.get(end) === answers) answersByEnd.delete(end);
-    });
-  });
-  let isLast = false;
-  server.prependListener('request', ({socket}: IncomingMessage, response: ServerResponse) => {
-    response.shouldKeepAlive &&= !isLast;
-    const answers = answersByEnd.get(otherEnd(socket));
-    answers?.push(response);
-    if (answers && answers.length > maxRequestsAhead) socket.destroy();
-    response.once('close', () => answers?.splice(answers.indexOf(response), 1));
-  });
-  return {
-    /** From now on, answers announce the end of their connection. */
-    announceEnd: () => {
-      isLast = true;
-      for (const response of [...open.values()].flat()) response.shouldKeepAlive = false;
-    },
-    destroyUnused: () => {
-      for (const [socket, answers] of open) if (answers.length === 0) socket.destroy();
-    },
-    destroyAll: () => {
-      for (const socket of open.keys()) socket.destroy();
     },
   };
 };

@@ -5,6 +5,7 @@ import {deprecations} from '../http/api/openapi-text.ts';
 import type {Base} from './base.ts';
 import type {Closers} from './closers.ts';
 import type {Cluster} from './cluster.ts';
+import {createConnections} from './connections.ts';
 import {apiUrl, clusterUrl, listenOf} from './free-addresses.ts';
 import {graceMs, listenHttps} from './listen.ts';
 import {openMailListeners} from './mail.ts';
@@ -37,8 +38,18 @@ export const openListeners = async (base: Base, {services, phase, closers, ...ne
   await Promise.race([services.postfixPoll?.run(), delay(firstPollMs, undefined, {ref: false})]);
 
   const {membership} = records;
-  const app = createApi({...services, membership, explainDrift: links.explainDrift, deprecations, metrics: base.metrics, log});
-  const api = await listenHttps(listenOf(config.api.listen), trust.certificates.current().api, app.callback());
+  const connections = createConnections();
+  const app = createApi({
+    ...services,
+    membership,
+    explainDrift: links.explainDrift,
+    noteKeyShown: ({socket}) => connections.trust(socket),
+    deprecations,
+    metrics: base.metrics,
+    log,
+  });
+  const tls = {...trust.certificates.current().api, connections};
+  const api = await listenHttps(listenOf(config.api.listen), tls, app.callback());
   closers.add(async () => api.stop(graceMs));
   await announce({api_url: apiUrl(config, fqdn, api.address)});
   const mail = await openMailListeners(base, services, closers);

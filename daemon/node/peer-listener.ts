@@ -59,6 +59,8 @@ export const openPeerListener = async (
         if (validity === 'valid') noteNames(shown.nodeNo, hostsIn(subjectAltName));
         return validity !== 'outdated';
       },
+      // Only members are admitted by name; the certificate of a join token has none.
+      trusts: ({subjectAltName}) => identityIn(subjectAltName) !== undefined,
       mayGetReason({subjectAltName}) {
         const shown = identityIn(subjectAltName);
         return shown !== undefined && wasRemoved(shown);

@@ -21,8 +21,8 @@ export interface ApiRequest {
   key?: string | null;
   headers?: Record<string, string>;
   /**
-   * The address of this machine from which the request is sent, over a connection that is not kept: a node has at most 2000 of
-   * them.
+   * The address of this machine from which the request is sent, over a connection that is not kept: a node ends old ones without a
+   * key when there are more than 500.
    */
   from?: string;
 }

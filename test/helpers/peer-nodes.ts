@@ -99,7 +99,7 @@ const startPeerNode = async (
   const start = async () => {
     listener = await listenMutualTls(
       {host: '127.0.0.1', port},
-      {...own, admits: () => true, mayGetReason: () => false},
+      {...own, admits: () => true, trusts: () => true, mayGetReason: () => false},
       api.callback(),
     );
   };

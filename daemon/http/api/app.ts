@@ -1,4 +1,5 @@
 // Public API: guards, then routes.
+import type {IncomingMessage} from 'node:http';
 import Router from '@koa/router';
 import Koa, {type Middleware} from 'koa';
 import type {Logger} from 'pino';
@@ -52,6 +53,8 @@ export interface ApiNeeds {
   /** Throws on a node that was removed from the cluster. */
   membership: Pick<Membership, 'requireMember'>;
   explainDrift(): Promise<ClusterDrift>;
+  /** Called for each request with a valid key that the rate limit permits. */
+  noteKeyShown(request: IncomingMessage): void;
   joinTokens: JoinTokens;
   removal: Removal;
   deprecations: readonly DeprecatedOperation[];
@@ -88,7 +91,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   });
   // An unknown path requires a key too, so that strangers do not learn which paths exist.
   app.use(countKeyFailures(needs.keyFailures));
-  app.use(authenticate(needs.keys, needs.limits));
+  app.use(authenticate(needs));
   app.use(announceDeprecations({...needs, prefix}));
   app.use(router.routes());
   app.use(refuseOtherMethods(router));

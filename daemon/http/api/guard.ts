@@ -1,4 +1,5 @@
 // Guards of the API: authentication, rate limit, permission. One function decides what a key may do (shared/scopes.ts).
+import type {IncomingMessage} from 'node:http';
 import type {RouterMiddleware} from '@koa/router';
 import type {Middleware as KoaMiddleware} from 'koa';
 import {Fault} from '../../../shared/fault.ts';
@@ -7,6 +8,7 @@ import {guessLimit, type KeyFailures} from '../../services/access/key-failures.t
 import type {Keys} from '../../services/access/keys.ts';
 import type {ClusterRateLimits, RateLimitState} from '../../services/access/rate-limit.ts';
 import {type RequestState, remoteAddressOf} from '../observe.ts';
+
 /** Counts requests whose key is refused. A client that has sent too many unknown keys gets 429 instead. */
 export const countKeyFailures =
   (failures: KeyFailures): KoaMiddleware<RequestState> =>
@@ -23,9 +25,15 @@ export const countKeyFailures =
     }
   };
 
+interface AuthenticationNeeds {
+  keys: Keys;
+  limits: ClusterRateLimits;
+  noteKeyShown(request: IncomingMessage): void;
+}
+
 /** Authenticates and counts the request. Every answer has the rate limit headers, including refusals. */
 export const authenticate =
-  (keys: Keys, limits: ClusterRateLimits): KoaMiddleware<RequestState> =>
+  ({keys, limits, noteKeyShown}: AuthenticationNeeds): KoaMiddleware<RequestState> =>
   async (ctx, next) => {
     const key = await keys.identify(ctx.get('X-API-Key') || undefined);
     const {isAllowed, awaitsPeers, ...state} = await limits.take(key.id, key.rate_limit_per_minute);
@@ -37,6 +45,8 @@ export const authenticate =
         : `the key's ${state.limit} requests of the last minute are used up`;
       throw tooMany(why, state);
     }
+    // Not before: the limit of the key then bounds the connections that it opens, too.
+    noteKeyShown(ctx.req);
     ctx.state.actor = {keyId: key.id, scope: key.scope, reach, remoteAddress: remoteAddressOf(ctx.req)};
     await next();
   };

@@ -59,6 +59,7 @@ const arrange = async (t: ExecutionContext, {caMadeAtMs = Date.now() - 1000 * da
         const shown = identityIn(subjectAltName);
         return shown !== undefined && isMember(shown) && validityOf({endMs}, Date.now()) !== 'outdated';
       },
+      trusts: () => false,
       mayGetReason: ({subjectAltName}) => wasRemoved(identityIn(subjectAltName) ?? beta),
     },
     api.callback(),

@@ -82,6 +82,7 @@ test('the API tells of what its description calls deprecated', async t => {
       identify: async () => ({id: 1, scope: 'full-admin', rate_limit_per_minute: 1}),
       admit: () => ({kind: 'all'}),
     },
+    noteKeyShown: () => undefined,
     limits: {take: async () => ({isAllowed: true, limit: 1, remaining: 1, resetSeconds: 1})},
     domains: {list: () => []},
   };
