@@ -2,11 +2,12 @@
 import {ascending} from '../../../shared/collections.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {MailReference, Summary, SummaryGroup} from '../../../shared/held-mail.ts';
-import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
+import {type HoldFilter, isSearch, type Page} from '../../../shared/hold-filter.ts';
 import type {Actor} from '../access/actor.ts';
 import {type AskAll, answerMs, type Gathered} from './gather.ts';
 import {readMerged, type Steps} from './merged-list.ts';
 import {createRoutedActions, type RoutedActions} from './routed-actions.ts';
+import {SearchOverdue, searchMs} from './search-limits.ts';
 import type {HeldMailPage, HoldCursor, HoldQueue} from './stored-mail.ts';
 
 export interface Quarantine extends RoutedActions {
@@ -50,7 +51,10 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
         samples: async (steps: Steps) => queue.samples(filter, steps, actor),
         positionOf: async (cursor: HoldCursor) => queue.positionOf(filter, cursor, actor),
       }));
-      const {result, unreachable} = await readMerged({parts, compare: newestFirst, ask}, page);
+      const {result, unreachable} = await readMerged(
+        {parts, compare: newestFirst, ask: isSearch(filter) ? askInTime(ask) : ask},
+        page,
+      );
       return {result: {mails: result.entries, total: result.total}, unreachable};
     },
 
@@ -58,6 +62,15 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
       const {answers, unreachable} = await ask(queuesFor(filter), async queue => queue.summary(filter, actor));
       return {result: summaryOf(answers.flatMap(({answer}) => answer.groups)), unreachable};
     },
+  };
+};
+
+/** A deep page takes several rounds, each with a limit of its own. */
+const askInTime = (ask: AskAll): AskAll => {
+  const endsAtMs = performance.now() + searchMs;
+  return async (asked, question) => {
+    if (performance.now() > endsAtMs) throw new SearchOverdue('the rounds', 'for nobody');
+    return ask(asked, question);
   };
 };
 
