@@ -64,6 +64,7 @@ export const routeQuarantine = (router: Router<RequestState>, quarantine: Quaran
 /** Aborts when the connection closes. */
 const goneOf = ({res}: Pick<Ctx, 'res'>): AbortSignal => {
   const gone = new AbortController();
+  if (res.closed) gone.abort();
   res.once('close', () => gone.abort());
   return gone.signal;
 };

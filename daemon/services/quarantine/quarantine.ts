@@ -24,9 +24,18 @@ interface Needs {
   onUnexpected(error: unknown): void;
   /** How long a caller waits for an action. */
   withinMs?: number;
+  /** How long a search may take to start its last round. */
+  searchWithinMs?: number;
 }
 
-export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpected, withinMs = answerMs}: Needs): Quarantine => {
+export const createQuarantine = ({
+  queues,
+  ask,
+  isAway = () => false,
+  onUnexpected,
+  withinMs = answerMs,
+  searchWithinMs = searchMs,
+}: Needs): Quarantine => {
   const routes = () => {
     const all = queues();
     const ownerOf = async ({node_id}: MailReference): Promise<HoldQueue> => {
@@ -52,7 +61,7 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
         positionOf: async (cursor: HoldCursor) => queue.positionOf(filter, cursor, actor),
       }));
       const {result, unreachable} = await readMerged(
-        {parts, compare: newestFirst, ask: isSearch(filter) ? askInTime(ask) : ask},
+        {parts, compare: newestFirst, ask: isSearch(filter) ? askInTime(ask, searchWithinMs) : ask},
         page,
       );
       return {result: {mails: result.entries, total: result.total}, unreachable};
@@ -66,8 +75,8 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
 };
 
 /** A deep page takes several rounds, each with a limit of its own. */
-const askInTime = (ask: AskAll): AskAll => {
-  const endsAtMs = performance.now() + searchMs;
+const askInTime = (ask: AskAll, withinMs: number): AskAll => {
+  const endsAtMs = performance.now() + withinMs;
   return async (asked, question) => {
     if (performance.now() > endsAtMs) throw new SearchOverdue('the rounds', 'for nobody');
     return ask(asked, question);

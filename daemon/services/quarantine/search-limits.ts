@@ -38,15 +38,31 @@ export const createSearchLimit = ({atOnce, withinMs}: SearchLimit) => {
   const places = createSemaphore(atOnce);
   return async <T>(search: (time: SearchTime) => Promise<T>): Promise<T> => {
     const endsAtMs = performance.now() + withinMs;
-    const signal = AbortSignal.timeout(withinMs);
-    const release = await places.acquire(signal).catch(cause => {
-      throw new SearchOverdue(cause, 'for others');
-    });
+    const {signal, end} = startTimeLimit(withinMs);
     try {
-      return await search({signal, endsAtMs});
+      const release = await places.acquire(signal).catch(cause => {
+        throw new SearchOverdue(cause, 'for others');
+      });
+      return await search({signal, endsAtMs}).finally(release);
     } finally {
-      release();
+      end();
     }
+  };
+};
+
+/** Not with AbortSignal.any: Node 20 collects a timeout that only the combined signal refers to, and it never fires. */
+const startTimeLimit = (withinMs: number, gone?: AbortSignal) => {
+  const over = new AbortController();
+  const abort = () => over.abort();
+  const timer = setTimeout(abort, withinMs);
+  gone?.addEventListener('abort', abort);
+  if (gone?.aborted) abort();
+  return {
+    signal: over.signal,
+    end() {
+      clearTimeout(timer);
+      gone?.removeEventListener('abort', abort);
+    },
   };
 };
 
@@ -71,12 +87,15 @@ export const createKeySearches = ({atOnce, waitMs} = {atOnce: 4, waitMs: 5000}):
       const key = keys.get(keyId) ?? {places: createSemaphore(atOnce), users: 0};
       keys.set(keyId, key);
       key.users += 1;
+      const {signal, end} = startTimeLimit(waitMs, gone);
       try {
-        const release = await key.places.acquire(AbortSignal.any([gone, AbortSignal.timeout(waitMs)])).catch(cause => {
+        const release = await key.places.acquire(signal).catch(cause => {
           throw tooMany(atOnce, cause);
         });
+        end();
         return await work().finally(release);
       } finally {
+        end();
         key.users -= 1;
         if (key.users === 0) keys.delete(keyId);
       }
