@@ -1,7 +1,7 @@
 // Searches that take long. A LIKE of the test's own stands for many mails: it waits for a lock of the test.
 import type {ExecutionContext} from 'ava';
 import type pg from 'pg';
-import {SearchOverdue} from '../../../../daemon/services/quarantine/search-limits.ts';
+import {SearchOverdue, usualSearchLimit} from '../../../../daemon/services/quarantine/search-limits.ts';
 import {openPostgresStore} from '../../../../daemon/store/postgres/store.ts';
 import {eventually} from '../../../helpers/eventually.ts';
 import {cluster, newCluster} from '../../../helpers/shared-store.ts';
@@ -24,7 +24,7 @@ ALTER DATABASE ${database} SET search_path = public, pg_catalog`;
 const openSlow = async (t: ExecutionContext, withinMs: number) => {
   const settings = await newCluster(postgres());
   await postgres().query(slowLike(settings.database), {database: settings.database});
-  const searchLimit = {atOnce: 2, withinMs};
+  const searchLimit = {...usualSearchLimit, withinMs};
   const store = await openPostgresStore({settings, cluster, nodeId: 'alpha', nodeNo: 1, searchLimit});
   t.teardown(store.close);
   await store.transaction(async tx => tx.hold.insert([mail]));

@@ -2,7 +2,7 @@
 import {open} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';
-import {SearchOverdue} from '../../../../daemon/services/quarantine/search-limits.ts';
+import {SearchOverdue, usualSearchLimit} from '../../../../daemon/services/quarantine/search-limits.ts';
 import {query} from '../../../../daemon/store/sql/db.ts';
 import {type Database, openDatabase} from '../../../../daemon/store/sqlite/database.ts';
 import {createSqliteStore} from '../../../../daemon/store/sqlite/store.ts';
@@ -16,7 +16,7 @@ const mail = storedMail({queue_id: 'Mail000001', arrived_at: '2026-03-01T12:00:0
 
 const openFor = async (t: Teardown, withinMs: number) => {
   const folder = await testFolder(t);
-  const database = await openDatabase(join(folder, 'mfd.db'), {searchLimit: {atOnce: 2, withinMs}});
+  const database = await openDatabase(join(folder, 'mfd.db'), {searchLimit: {...usualSearchLimit, withinMs}});
   t.teardown(database.close);
   const store = createSqliteStore(database);
   return {database, store, heldQuery: store.heldQuery('alpha'), folder};
