@@ -80,7 +80,7 @@ export const openDatabase = (settings: PostgresSettings, limits = usualLimits): 
   };
 };
 
-export type Connect = () => Promise<pg.PoolClient>;
+type Connect = () => Promise<pg.PoolClient>;
 
 /** Takes a connection of the pool; a new one is prepared first. */
 export const createConnect = (pool: pg.Pool): Connect => {
