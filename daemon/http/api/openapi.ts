@@ -103,7 +103,11 @@ const failures: Record<FailureStatus, {name: string; description: string}> = {
   413: {name: 'PayloadTooLarge', description: 'The body is larger than 64 KiB'},
   415: {name: 'UnsupportedMediaType', description: 'The body is not application/json or application/merge-patch+json'},
   422: {name: 'UnprocessableEntity', description: 'Fields of the body are wrong; all of them are listed'},
-  429: {name: 'TooManyRequests', description: 'The limit of the key is used up, four of its searches are running, or too many unknown keys came from the address'},
+  429: {
+    name: 'TooManyRequests',
+    description:
+      'The limit of the key is used up, four of its searches are running, or too many unknown keys came from the address',
+  },
   500: {name: 'InternalServerError', description: 'The node failed; its log says why under the request id'},
   502: {name: 'BadGateway', description: 'The mail could not be delivered to all recipients; it is still held for the others'},
   503: {name: 'ServiceUnavailable', description: 'A node did not answer, the disk is full, or a search has to be narrowed'},
