@@ -86,6 +86,12 @@ const holdFilterSchema = z.strictObject(holdFilterShape);
 /** Filter of held mail: a mail matches when every member does. Times are ISO 8601 UTC, names and addresses canonical. */
 export type HoldFilter = z.infer<typeof holdFilterSchema>;
 
+/** Whether the filter has more than node, domain and reason, which the stored totals answer: then many mails have to be read. */
+export const isSearch = (filter: HoldFilter): boolean =>
+  Object.entries(filter).some(
+    ([name, value]) => value !== undefined && name !== 'domain' && name !== 'reason' && name !== 'node',
+  );
+
 const strict = flag('Fail rather than return a partial list');
 
 export const holdListQuerySchema = z.strictObject({...holdFilterShape, ...pageShape, strict});

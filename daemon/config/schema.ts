@@ -199,7 +199,10 @@ const everyKey = z.strictObject({
       .min(2, 'must be at least 2')
       .max(100, 'must be at most 100')
       .default(10)
-      .meta({description: 'Connections of this node to the database at one time, besides one that waits for changes'}),
+      .meta({
+        description:
+          'Connections of this node to the database at one time, besides one that waits for changes and two for searches of the quarantine',
+      }),
   }),
   spool: section({
     ballast: size(16 * 1024 * 1024, 1024 * 1024).meta({

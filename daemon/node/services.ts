@@ -16,6 +16,7 @@ import {createRemoval} from '../services/cluster/removal.ts';
 import {createDomainParts} from '../services/domains/domain-parts.ts';
 import {createBackendRules, createDomains} from '../services/domains/domains.ts';
 import {createGlobalFilters, createMailFilters} from '../services/domains/mail-filters.ts';
+import {createKeySearches} from '../services/quarantine/search-limits.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
 import {openDmarc} from './dmarc.ts';
@@ -66,6 +67,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
       dmarc: dmarc.view,
     }),
     quarantine: mail.openQuarantine({...others, postfixNodes: () => presences?.postfixNodes() ?? []}),
+    keySearches: createKeySearches(),
     cluster: createCluster({
       config: cluster.config,
       ...(presences && {presences}),

@@ -3,9 +3,11 @@
 import knex, {type Knex} from 'knex';
 import {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
+import {usualSearchLimit} from '../../services/quarantine/search-limits.ts';
 import {query} from '../sql/db.ts';
 import {migrate, OtherSchema} from './migrate.ts';
 import {asDb, releaseWriter, type SqliteConnection, type SqliteDb, setWriter} from './query.ts';
+import {createSearch, type Search} from './searches.ts';
 
 // Value of `PRAGMA synchronous`: FULL, except in builds for fault tests, which weaken it to check that the tests notice a power
 // cut; see TEST_BUILD in bin/build.mjs.
@@ -27,6 +29,7 @@ export interface Database {
   write: SqliteDb;
   /** Readers, which never wait for the writer (WAL snapshots). */
   read: SqliteDb;
+  search: Search;
   /** The error of SQLite when it met a damaged page; undefined if there was none. */
   damage(): string | undefined;
   close(): Promise<void>;
@@ -139,21 +142,26 @@ export const loadDriver = async (): Promise<void> => connect(':memory:', {settin
  * Opens the database in `filename`, and creates or migrates it where needed. A caller that waits longer than `waitMs` for a
  * connection gets a Fault `unavailable`.
  */
-export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Promise<Database> => {
+export const openDatabase = async (
+  filename: string,
+  {waitMs = 30_000, searchLimit = usualSearchLimit} = {},
+): Promise<Database> => {
   const write = asDb(connect(filename, {settings: writerSettings, pool: {min: 1, max: 1}, waitMs, isWriter: true}));
   const read = asDb(connect(filename, {settings: readerSettings, pool: {min: 0, max: readers}, waitMs}));
+  const searched = asDb(connect(filename, {settings: readerSettings, pool: {min: 0, max: searchLimit.atOnce}, waitMs}));
   const transaction = transactionsOn(write, waitMs);
   const close = async () => {
     await transaction(async () => {}).catch(() => {});
     await releaseWriter(write);
     await read.destroy();
+    await searched.destroy();
     await write.destroy();
   };
   let damage: string | undefined;
   const onError = (error: unknown) => {
     if (isDamaged(error)) damage ??= databaseErrorText(error);
   };
-  for (const db of [write, read]) db.on('query-error', onError);
+  for (const db of [write, read, searched]) db.on('query-error', onError);
   try {
     await migrate(write);
   } catch (error) {
@@ -164,6 +172,7 @@ export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Pr
     transaction,
     write,
     read,
+    search: createSearch(searched, searchLimit),
     close,
     damage: () => damage,
   };
