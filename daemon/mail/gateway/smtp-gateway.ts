@@ -11,6 +11,7 @@ import type {Client, SmtpReply} from '../../services/intake/mail.ts';
 import type {EnvelopeStart} from '../backend/backend-connection.ts';
 import type {BackendPool} from '../backend/backend-pool.ts';
 import type {IntakePort, MailLog} from '../mail-decision.ts';
+import {withUnfailingObservers} from '../mail-observers.ts';
 import {createMessageIntake} from '../message-intake.ts';
 import {isPositive, replies} from '../smtp-reply.ts';
 import {type ClientLimitNeeds, type ClientNames, createClientLimits} from './clients.ts';
@@ -61,7 +62,8 @@ const cleanUpMs = 1000;
 type Callback = (error?: Error | null, message?: string) => void;
 
 /** Rejects with the error of the socket, such as EADDRINUSE, when it cannot listen. */
-export const startSmtpGateway = async (needs: SmtpGatewayNeeds): Promise<SmtpGateway> => {
+export const startSmtpGateway = async (given: SmtpGatewayNeeds): Promise<SmtpGateway> => {
+  const needs = withUnfailingObservers(given);
   const {drainMs = 8000, log} = needs;
   const limits = createClientLimits(needs);
   const sessions = createSessions(needs);
