@@ -4,6 +4,7 @@ import {once} from 'node:events';
 import {setTimeout as delay} from 'node:timers/promises';
 import {createSecureContext} from 'node:tls';
 import type {SMTPServerAddress, SMTPServerDataStream, SMTPServerSession} from 'smtp-server';
+import {hasOwn} from '../../../shared/has-own.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
 import {parseMailAddress} from '../../../shared/mail-address.ts';
 import {crashPoint} from '../../services/crash-point.ts';
@@ -157,7 +158,7 @@ const createSessions = (needs: SmtpGatewayNeeds) => {
     const busy = intake.canTakeMail();
     if (busy) return busy;
     const start = envelopeStart(address);
-    if ('code' in start) return start;
+    if (hasOwn(start, 'code')) return start;
 
     transactions.set(session.id, createMailTransaction({...needs, messages}, clientOf(needs, session, start), start));
     return {code: 250, text: ''};

@@ -3,6 +3,7 @@ import test, {type ExecutionContext} from 'ava';
 import type {Judgement} from '../../../../daemon/services/intake/mail.ts';
 import {failingCounters, failingLog} from '../../../helpers/failing-observers.ts';
 import {judgement, startTestGateway, type TestGatewayOptions} from '../../../helpers/gateway.ts';
+import {whileInherited} from '../../../helpers/inherited.ts';
 import {connect, type Reply} from '../../../helpers/smtp-client.ts';
 
 const line = (reply: Reply) => `${reply.code} ${reply.text}`;
@@ -53,4 +54,18 @@ test('a command that fails is answered, and the session goes on, with a log that
 
   gateway.intake.routing = routing;
   t.regex(await send('relay'), /^250 /);
+});
+
+test.serial('what all objects inherit changes no reply and no relay', async t => {
+  const {gateway, send} = await open(t);
+
+  for (const name of ['lost', 'code', 'connection', 'records', 'unreadable', 'error', 'path', 'isTlsFailure'])
+    for (const action of ['relay', 'hold', 'reject'] as const)
+      t.regex(
+        await whileInherited(name, 'polluted', async () => send(action)),
+        action === 'reject' ? /^550 / : /^250 /,
+        `${name} ${action}`,
+      );
+
+  t.deepEqual([gateway.sink.mails.length, gateway.held.length], [8, 8]);
 });
