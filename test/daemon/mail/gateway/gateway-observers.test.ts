@@ -59,7 +59,7 @@ test('a command that fails is answered, and the session goes on, with a log that
 test.serial('what all objects inherit changes no reply and no relay', async t => {
   const {gateway, send} = await open(t);
 
-  for (const name of ['lost', 'code', 'connection', 'records', 'unreadable', 'error', 'path', 'isTlsFailure'])
+  for (const name of ['lost', 'code', 'connection', 'records', 'unreadable', 'error', 'path', 'isTlsFailure', 'isForReports'])
     for (const action of ['relay', 'hold', 'reject'] as const)
       t.regex(
         await whileInherited(name, 'polluted', async () => send(action)),
@@ -67,5 +67,5 @@ test.serial('what all objects inherit changes no reply and no relay', async t =>
         `${name} ${action}`,
       );
 
-  t.deepEqual([gateway.sink.mails.length, gateway.held.length], [8, 8]);
+  t.deepEqual([gateway.sink.mails.length, gateway.held.length], [9, 9]);
 });
