@@ -1,6 +1,8 @@
 // Reader of a held mail for display. Its author may want to exhaust the reader's memory, so it is measured
 // before it is parsed: a parser's memory grows with parts and lines, of which a small mail can have a great many.
+
 import PostalMime, {type Attachment, decodeWords} from 'postal-mime';
+import {ownValue} from '../../shared/has-own.ts';
 import {readUpTo} from '../command-line/read-up-to.ts';
 
 export interface MailContents {
@@ -102,7 +104,7 @@ const htmlText = (html: string): string =>
     .replace(/<[^<>]*>/g, ' ')
     .replace(
       /&(#x[0-9a-f]{1,6}|#\d{1,7}|[a-z]+);/gi,
-      (entity, name: string) => entities[name.toLowerCase()] ?? numbered(name) ?? entity,
+      (entity, name: string) => ownValue(entities, name.toLowerCase()) ?? numbered(name) ?? entity,
     )
     .replace(/[ \t]+/g, ' ')
     .replace(/ ?\n ?/g, '\n');

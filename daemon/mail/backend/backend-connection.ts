@@ -2,6 +2,7 @@
 
 import {connect as connectSocket, type Socket} from 'node:net';
 import type {Readable} from 'node:stream';
+import {hasOwn} from '../../../shared/has-own.ts';
 import {type HostPort, isLoopback} from '../../../shared/host-port.ts';
 import {parseMailAddress} from '../../../shared/mail-address.ts';
 import type {Route, SmtpReply} from '../../services/intake/mail.ts';
@@ -73,7 +74,7 @@ export interface BackendConnection {
 
 export const connectBackend = async (target: BackendTarget): Promise<BackendConnection | Lost> => {
   const connection = await openConnection(target);
-  if ('lost' in connection) return connection;
+  if (hasOwn(connection, 'lost')) return connection;
 
   const failure = target.auth ? await connection.authenticate(target.auth, target.timeouts.replyMs) : undefined;
   if (failure) {
@@ -182,7 +183,7 @@ const isAscii = (text: string): boolean => !/[^\x00-\x7f]/.test(text);
 /** Opportunistic TLS: falls back to plain text for a backend with broken TLS, unless a password would be sent. */
 const openConnection = async (target: BackendTarget): Promise<CommandConnection | Lost> => {
   const encrypted = await tryConnection(target, false);
-  if (!('isTlsFailure' in encrypted) || !encrypted.isTlsFailure || target.auth) return encrypted;
+  if (!hasOwn(encrypted, 'isTlsFailure') || !encrypted.isTlsFailure || target.auth) return encrypted;
   return tryConnection(target, true);
 };
 

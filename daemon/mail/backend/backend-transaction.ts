@@ -4,6 +4,7 @@
 // no connection → (first rcpt: MAIL) → rcpt … → data → over;   any → abort → over
 
 import {Readable} from 'node:stream';
+import {hasOwn} from '../../../shared/has-own.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
 import type {MailContent, Route, SmtpReply} from '../../services/intake/mail.ts';
 import {isPositive, replies} from '../smtp-reply.ts';
@@ -48,7 +49,7 @@ export const createBackendTransaction = (lender: ConnectionLender, route: Route,
   /** Sends MAIL, all recipients so far, and `next`; resolves with the answer to `next`. */
   const begin = async (next?: string): Promise<SmtpReply> => {
     const begun = await beginOnFirst(lender, route, start, next === undefined ? accepted : [...accepted, next]);
-    if ('code' in begun) {
+    if (hasOwn(begun, 'code')) {
       refusal = begun;
       return begun;
     }
@@ -142,13 +143,13 @@ const beginOnFirst = async (
       const idle = await lender.takeIdle(route, server);
       isFresh = idle === undefined;
       const connection = idle ?? (await lender.connect(route, server, server !== servers.at(-1)));
-      if ('lost' in connection) {
+      if (hasOwn(connection, 'lost')) {
         lender.failed(server, connection);
         continue;
       }
       const begun = await sayEnvelope(connection, start, recipients);
-      if ('connection' in begun) return begun;
-      if ('code' in begun) {
+      if (hasOwn(begun, 'connection')) return begun;
+      if (hasOwn(begun, 'code')) {
         lender.giveBack(connection, false);
         return begun;
       }

@@ -1,5 +1,7 @@
 // Mail with aggregate reports about domains here: it is read, and does not go to a mailbox.
+
 import {createHash} from 'node:crypto';
+import {hasOwn} from '../../../shared/has-own.ts';
 import {comparableAddress} from '../../../shared/mail-address.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {MailContent} from '../intake/mail.ts';
@@ -53,7 +55,7 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
 
     async take(content, from) {
       const report = await read(content);
-      if ('unreadable' in report) return report.unreadable;
+      if (hasOwn(report, 'unreadable')) return report.unreadable;
       const day = firstDayOf(report);
       if (day === undefined) return 'its dates are wrong, or long ago';
       if (report.sources.length === 0) return 'it has no records';

@@ -14,7 +14,7 @@ import type {ReceivedMail, Score} from './mail.ts';
 interface Filtered {
   score: Score;
   /** The decision of an allow or block filter, which overrides the score. */
-  override?: 'relay' | 'block';
+  override: 'relay' | 'block' | undefined;
 }
 
 export interface FilteredMail extends Pick<ReceivedMail, 'envelope' | 'headers'> {
@@ -81,7 +81,7 @@ const decided = (matching: readonly MailFilter[], score: Score): Filtered => {
   const decision = decisive && [{name: decisive.action === 'allow' ? 'FILTER_ALLOW' : 'FILTER_BLOCK', score: 0}];
   return {
     score: {...score, score: sum, symbols: [...score.symbols, ...symbols, ...(decision ?? [])]},
-    ...(decisive && {override: decisive.action === 'allow' ? 'relay' : 'block'}),
+    override: decisive && (decisive.action === 'allow' ? 'relay' : 'block'),
   };
 };
 

@@ -163,7 +163,8 @@ export const createClaim =
     // Backends trust this gateway and would follow routing instructions from it, so only trusted clients may send them.
     if (!client.isTrusted && hasInstruction(recipient)) return {kind: 'refused', reply: noSourceRouting};
     if (!parseMailAddress(withoutBrackets(recipient))) return {kind: 'refused', reply: badRecipient};
-    if (mayBeOutbound && from.active) return {kind: 'owned', ownership: {direction: 'outbound', domain: from}};
+    if (mayBeOutbound && from.active)
+      return {kind: 'owned', ownership: {direction: 'outbound', domain: from, isForReports: false}};
     if (isInbound && to.active) return {kind: 'owned', ownership: inboundTo(to, isForReports(withoutBrackets(recipient)))};
     return {kind: 'refused', reply: inactive};
   };
@@ -171,7 +172,7 @@ export const createClaim =
 const inboundTo = (domain: Domain, isForReports: boolean): Ownership => ({
   direction: 'inbound',
   domain,
-  ...(isForReports && {isForReports}),
+  isForReports,
 });
 
 const relayingDenied: SmtpReply = {code: 550, text: '5.7.1 Relaying denied'};

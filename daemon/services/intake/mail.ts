@@ -76,7 +76,7 @@ export interface Ownership {
   direction: MailDirection;
   domain: Domain;
   /** Mail to an address at which this node reads DMARC reports: no backend has to know it. */
-  isForReports?: true;
+  isForReports?: boolean;
 }
 
 export interface Judgement extends Score {

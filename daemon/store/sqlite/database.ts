@@ -3,6 +3,7 @@
 import knex, {type Knex} from 'knex';
 import {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
+import {hasOwn} from '../../../shared/has-own.ts';
 import {usualSearchLimit} from '../../services/quarantine/search-limits.ts';
 import {query} from '../sql/db.ts';
 import {migrate, OtherSchema} from './migrate.ts';
@@ -187,7 +188,7 @@ export const openForReading = (filename: string): Knex =>
 
 /** The message of SQLite without the statement and its values, which may contain private keys and subjects of mail. */
 export const databaseErrorText = (error: Error): string | undefined => {
-  const code = 'code' in error ? String(error.code) : '';
+  const code = hasOwn(error, 'code') ? String(error.code) : '';
   if (!code.startsWith('SQLITE_')) return undefined;
   const at = error.message.lastIndexOf(code);
   return at < 0 ? code : error.message.slice(at).split('\n')[0];
@@ -195,13 +196,13 @@ export const databaseErrorText = (error: Error): string | undefined => {
 
 /** Whether the disk is full, by the errors of SQLite and of the file system. */
 export const isDiskFull = (error: unknown): boolean => {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = error instanceof Error && hasOwn(error, 'code') ? error.code : undefined;
   return code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT';
 };
 
 /** Whether SQLite found the file to be damaged. */
 export const isDamaged = (error: unknown): error is Error =>
-  error instanceof Error && 'code' in error && (error.code === 'SQLITE_CORRUPT' || error.code === 'SQLITE_NOTADB');
+  error instanceof Error && hasOwn(error, 'code') && (error.code === 'SQLITE_CORRUPT' || error.code === 'SQLITE_NOTADB');
 
 /**
  * Whether the tables differ from those that the migrations made, so that a page of a starting node's database must have changed.
@@ -209,7 +210,7 @@ export const isDamaged = (error: unknown): error is Error =>
  */
 export const isOtherSchema = (error: unknown): error is Error =>
   error instanceof OtherSchema ||
-  (error instanceof Error && (('code' in error && error.code === 'SQLITE_ERROR') || error.name === 'MigrationLocked'));
+  (error instanceof Error && ((hasOwn(error, 'code') && error.code === 'SQLITE_ERROR') || error.name === 'MigrationLocked'));
 
 /**
  * Keeps a second process out of a data directory while this one lives. The operating system releases the lock, however the
@@ -223,7 +224,7 @@ export const acquireLock = async (filename: string): Promise<{release(): Promise
     return {release: async () => lock.destroy()};
   } catch (error) {
     await lock.destroy();
-    if (error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY') return undefined;
+    if (error instanceof Error && hasOwn(error, 'code') && error.code === 'SQLITE_BUSY') return undefined;
     throw error;
   }
 };

@@ -86,3 +86,9 @@ test('a mail without headers, without text and without anything is read', async 
   for (const text of ['', '\r\n', 'Subject: x', 'Subject: x\r\n', '\r\n\r\n\r\n'])
     await t.notThrowsAsync(read(text), JSON.stringify(text));
 });
+
+test('an entity with the name of something that every object has is text', async t => {
+  const {preview} = await read('Content-Type: text/html\r\n\r\n<p>a &amp; b &constructor; &valueOf;</p>\r\n');
+
+  t.is(preview?.trim(), 'a & b &constructor; &valueOf;');
+});

@@ -99,7 +99,7 @@ const resolveConflict = async (needs: EditNeeds, version: Version, changes: Chan
     shell.say(`Somebody else has changed ${before.name} to just this; there was nothing left to save`, 'warn');
     return;
   }
-  const isBoth = settingNames.some(name => name in theirs && name in left);
+  const isBoth = settingNames.some(name => Object.hasOwn(theirs, name) && Object.hasOwn(left, name));
   shell.openLater({
     kind: 'question',
     lines: [

@@ -6,6 +6,7 @@ import type {Score} from '../../../../daemon/services/intake/mail.ts';
 import {allDomains} from '../../../../daemon/services/records.ts';
 import {filterActions, filterMatches} from '../../../../shared/filter-rules.ts';
 import {createMailFilterSchema, type MailFilter} from '../../../../shared/mail-filter.ts';
+import {whileInherited} from '../../../helpers/inherited.ts';
 import {headersOf} from '../../../helpers/received-mail.ts';
 
 const fieldsOf = ({domain_id: _, ...fields}: Partial<MailFilter>) => fields;
@@ -34,7 +35,11 @@ const overrideOf = async (filters: MailFilter[], to: FilteredMail) => (await app
 test('a mail that no filter matches keeps its score and symbols', async t => {
   const other = filter({action: 'block', match: 'sender', pattern: 'other@example.net'});
 
-  t.deepEqual(await applyFilters([other], mail('ada@example.net'), scored), {score: scored});
+  t.deepEqual(await applyFilters([other], mail('ada@example.net'), scored), {score: scored, override: undefined});
+});
+
+test.serial('without a filter that matches nothing overrides the score, whatever objects inherit', async t => {
+  t.is(await whileInherited('override', 'relay', async () => overrideOf([], mail('ada@example.net'))), undefined);
 });
 
 test('scores add up without the noise of binary fractions, a symbol for each', async t => {
