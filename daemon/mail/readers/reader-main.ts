@@ -3,6 +3,7 @@
 import {Socket} from 'node:net';
 import {PassThrough} from 'node:stream';
 import {buffer} from 'node:stream/consumers';
+import {hasOwn} from '../../../shared/has-own.ts';
 import type {ReceivedReport, Unreadable} from '../../services/dmarc/received-report.ts';
 import type {MailContent} from '../../services/intake/mail.ts';
 import type {Lookup} from '../lookup.ts';
@@ -52,7 +53,7 @@ const read = async (job: number, task: Task, content: MailContent): Promise<Resu
       return (await signMail(content, task.keys)).toString('latin1');
     case 'report': {
       const report = await readReport(await buffer(content.open()));
-      if (!('sources' in report)) return report;
+      if (!hasOwn(report, 'sources')) return report;
       for (let from = 0; from < report.sources.length; from += sourcesInMessage)
         tell({kind: 'sources', job, sources: report.sources.slice(from, from + sourcesInMessage)});
       return {...report, sources: []};

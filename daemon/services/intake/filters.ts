@@ -1,7 +1,7 @@
 // Mail filters of a domain and for all domains, applied to one mail.
 import {addressParser} from 'postal-mime';
 import {groupBy} from '../../../shared/collections.ts';
-import {canonicalDomain} from '../../../shared/domain-name.ts';
+import {canonicalMailDomain} from '../../../shared/domain-name.ts';
 import {letsIn} from '../../../shared/filter-rules.ts';
 import {compileGlob, type GlobText, globText} from '../../../shared/glob.ts';
 import {comparableAddress} from '../../../shared/mail-address.ts';
@@ -182,7 +182,7 @@ const needsAuthentication = (filter: MailFilter): boolean => filter.authenticate
  * past the filter of its domain.
  */
 const domainsOf = (address: string): string[] => {
-  const labels = canonicalDomain(address.slice(address.lastIndexOf('@') + 1))?.split('.') ?? [];
+  const labels = canonicalMailDomain(address.slice(address.lastIndexOf('@') + 1))?.split('.') ?? [];
   return labels.map((_, at) => labels.slice(at).join('.'));
 };
 

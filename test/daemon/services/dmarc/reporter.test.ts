@@ -19,6 +19,17 @@ test('three nodes send one report of what all of them counted', async t => {
   t.is([...(sent[0]?.xml ?? '').matchAll(/<record>/g)].length, 1, 'nodes and domains that receive are no part of it');
 });
 
+test('a policy domain with _ is counted by several nodes and reported by one like any other', async t => {
+  const {count, settle, sent, reported} = await startDmarcCluster(t);
+  for (const node of [1, 2, 3]) await count(node, 1, {policy_domain: 'x_y.bank.test', policy: policyOf('x_y.bank.test')});
+
+  await settle();
+  await settle();
+
+  t.is(sent.length, 1);
+  t.is(reported(), 3);
+});
+
 test('reports come after the delay, each policy domain within 45 minutes at a time of its own', async t => {
   const {count, settle, sent, clock} = await startDmarcCluster(t);
   const domains = ['a.test', 'b.test', 'c.test', 'd.test', 'e.test', 'f.test'];

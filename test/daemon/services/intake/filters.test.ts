@@ -75,10 +75,25 @@ test('allow relays, block rejects, and the score stays', async t => {
 test('a sender domain covers what is below it, and nothing that merely ends alike', async t => {
   const filters = [filter({action: 'block', match: 'sender_domain', pattern: '@Example.net'})];
 
-  for (const sender of ['a@example.net', 'a@news.EXAMPLE.net', `${'x'.repeat(70)}@example.net`, '"@x"@a.b.example.net'])
+  for (const sender of [
+    'a@example.net',
+    'a@news.EXAMPLE.net',
+    `${'x'.repeat(70)}@example.net`,
+    '"@x"@a.b.example.net',
+    'a@x_y.example.net',
+  ])
     t.is(await overrideOf(filters, mail(sender)), 'block', sender);
   for (const sender of ['', 'a@badexample.net', 'a@example.net.example.org', 'example.net@example.org', 'a@net'])
     t.is(await overrideOf(filters, mail(sender)), undefined, sender);
+});
+
+test('an odd address is filtered like any other', async t => {
+  for (const sender of ['a..b@example.net', 'ab.@example.net', '"odd user"@example.net', 'a@foo_bar.test']) {
+    const domain = sender.slice(sender.lastIndexOf('@') + 1);
+
+    t.is(await overrideOf([filter({action: 'block', match: 'sender', pattern: sender.toUpperCase()})], mail(sender)), 'block');
+    t.is(await overrideOf([filter({action: 'allow', match: 'sender_domain', pattern: `@${domain}`})], mail(sender)), 'relay');
+  }
 });
 
 test('what keeps mail out looks at From too, what lets mail in does not', async t => {
