@@ -194,15 +194,10 @@ const everyKey = z.strictObject({
       description:
         'Authority (PEM) that signed the certificate of the database server, instead of those of the system. TLS is always used, except to a Unix socket, and to a loopback address without this key',
     }),
-    pool: z
-      .int('must be a whole number')
-      .min(2, 'must be at least 2')
-      .max(100, 'must be at most 100')
-      .default(10)
-      .meta({
-        description:
-          'Connections of this node to the database at one time, besides one that waits for changes and two for searches of the quarantine',
-      }),
+    pool: z.int('must be a whole number').min(2, 'must be at least 2').max(100, 'must be at most 100').default(10).meta({
+      description:
+        'Connections of this node to the database at one time, besides one that waits for changes and two for searches of the quarantine',
+    }),
   }),
   spool: section({
     ballast: size(16 * 1024 * 1024, 1024 * 1024).meta({
