@@ -50,14 +50,17 @@ async function* outside(ranges: readonly Range[], bytes: AsyncIterable<Buffer>):
   for await (const chunk of bytes) {
     const end = at + chunk.length;
     let kept = at;
+    const pieces: Buffer[] = [];
     for (let range = ranges[next]; range && range.from < end; range = ranges[next]) {
-      if (range.from > kept) yield chunk.subarray(kept - at, range.from - at);
+      if (range.from > kept) pieces.push(chunk.subarray(kept - at, range.from - at));
       kept = Math.min(range.to, end);
       // The rest of it is in the next chunk.
       if (range.to > end) break;
       next += 1;
     }
-    if (kept < end) yield chunk.subarray(kept - at);
+    if (kept < end) pieces.push(chunk.subarray(kept - at));
     at = end;
+    // Each of thousands of pieces would take its own turn through the stream.
+    yield pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
   }
 }

@@ -1,6 +1,5 @@
 // DKIM signatures and their keys, as far as it takes to decide which of them are verified at all (RFC 6376, 8301, 8463).
-import {domainToUnicode} from 'node:url';
-import {canonicalDomain} from '../../../shared/domain-name.ts';
+import {signingDomain} from '../signing-domain.ts';
 import {strictTagsOf} from './record-tags.ts';
 
 export interface Signature {
@@ -75,15 +74,3 @@ const identityOf = (tags: ReadonlyMap<string, string>, domain: string): string |
 };
 
 const compact = (value: string | undefined): string => (value ?? '').replace(/[ \t\r\n]+/g, '');
-
-/**
- * Underscores are in use. U-labels count only as IDNA writes them (RFC 8616): mailauth asks for the key of the letters as they are, and
- * another program would ask for the key of what IDNA makes of them.
- */
-export const signingDomain = (text: string): string | undefined => {
-  if (/^[\x21-\x7e]*_[\x21-\x7e]*$/.test(text))
-    return canonicalDomain(text.replaceAll('_', 'x')) && text.toLowerCase().replace(/\.$/, '');
-  const domain = canonicalDomain(text);
-  if (domain === undefined || /^[\x21-\x7e]+$/.test(text)) return domain;
-  return domainToUnicode(domain) === text.normalize('NFC').toLowerCase() ? domain : undefined;
-};

@@ -3,8 +3,8 @@ import {Readable} from 'node:stream';
 import type {DkimResult, MailAuthentication} from '../../../shared/mail-authentication.ts';
 import {withHeaderEnd} from '../../services/intake/header-block.ts';
 import type {MailContent} from '../../services/intake/mail.ts';
-import {signingDomain} from '../authentication/signature-tags.ts';
 import type {Lookup} from '../lookup.ts';
+import {signingDomain} from '../signing-domain.ts';
 import {loadMailauth} from './mailauth.ts';
 
 export interface SignatureCheck {

@@ -34,6 +34,7 @@ export const createHeaderReader = ({maxBytes = defaultMaxHeaderBytes} = {}): Hea
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   let state: 'reading' | 'complete' | 'too long' = 'reading';
+  let known: ParsedBlock | undefined;
 
   const collect = (chunk: Buffer) => {
     const leftBytes = maxBytes - sizeBytes;
@@ -45,6 +46,7 @@ export const createHeaderReader = ({maxBytes = defaultMaxHeaderBytes} = {}): Hea
 
   const push = (chunk: Buffer) => {
     if (state !== 'reading' || chunk.length === 0) return;
+    known = undefined;
 
     const seen = Buffer.concat([tail, chunk.subarray(0, maxBytes + blankLine.length)]);
     const end = seen.indexOf(blankLine);
@@ -57,7 +59,10 @@ export const createHeaderReader = ({maxBytes = defaultMaxHeaderBytes} = {}): Hea
     if (state === 'reading') state = 'complete';
   };
 
-  const parsed = () => parseFields(Buffer.concat(chunks).toString('latin1'), state === 'too long');
+  const parsed = (): ParsedBlock => {
+    known ??= parseFields(Buffer.concat(chunks).toString('latin1'), state === 'too long');
+    return known;
+  };
 
   return {
     push,
@@ -75,7 +80,12 @@ export const createHeaderReader = ({maxBytes = defaultMaxHeaderBytes} = {}): Hea
 
 const fieldStart = /^([!-9;-~]{1,998})[ \t]*:/;
 
-const parseFields = (block: string, isCut: boolean): {fields: PlacedField[]; strayLines: string[]} => {
+interface ParsedBlock {
+  fields: PlacedField[];
+  strayLines: string[];
+}
+
+const parseFields = (block: string, isCut: boolean): ParsedBlock => {
   const fields: {name: string; lines: string[]; from: number; to: number}[] = [];
   let current: (typeof fields)[number] | undefined;
   let to = 0;

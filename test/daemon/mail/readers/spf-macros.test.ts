@@ -217,6 +217,12 @@ testSpf('7.2 the domain of an included or redirected record', [
     result: 'fail',
   },
   {
+    says: 'an include may be made of the client and of the domain',
+    record: 'v=spf1 include:%{ir}.%{v}.%{d}.spf.provider.test ~all',
+    zone: {'1.2.0.192.in-addr.example.test.spf.provider.test': {TXT: ['v=spf1 ip4:192.0.2.1 -all']}},
+    result: 'pass',
+  },
+  {
     says: 'a without a domain is the included domain',
     record: 'v=spf1 include:provider.test -all',
     zone: {'provider.test': {TXT: ['v=spf1 a -all'], A: ['192.0.2.1']}},
