@@ -23,7 +23,7 @@ export const readHeader = async (content: MailContent): Promise<HeaderReader> =>
   return header;
 };
 
-/** The same for fields of that content, from top to bottom. */
+/** The content without these fields, which are in the order of the mail. Discarding either discards both. */
 export const withoutRanges = (content: MailContent, fields: readonly Range[]): MailContent => {
   const ranges = joined(fields);
   const removedBytes = ranges.reduce((sum, {from, to}) => sum + to - from, 0);
@@ -61,6 +61,7 @@ async function* outside(ranges: readonly Range[], bytes: AsyncIterable<Buffer>):
     if (kept < end) pieces.push(chunk.subarray(kept - at));
     at = end;
     // Each of thousands of pieces would take its own turn through the stream.
-    yield pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
+    const [first, ...more] = pieces;
+    if (first) yield more.length === 0 ? first : Buffer.concat(pieces);
   }
 }

@@ -39,7 +39,7 @@ export const verifySignatures = async (
     return {dkim: resultsOf(dkim), arc: {result: arcFields.length > 0 ? 'fail' : 'none'}};
   }
 
-  const wanted = withinNames(found);
+  const wanted = withinNumbers(found);
   const allowed = await withKeys(wanted.verified, lookup);
   const refused = [...wanted.refused, ...allowed.refused];
   const hasChain = arcFields.length > 0 && isChainWithinBounds(arcFields);
@@ -56,16 +56,22 @@ export const verifySignatures = async (
 const isSignature = ({name}: HeaderField): boolean => name.toLowerCase() === 'dkim-signature';
 const isArc = ({name}: HeaderField): boolean => /^arc-(seal|message-signature|authentication-results)$/i.test(name);
 
-/** mailauth takes lines that are part of no field for the end of the one above, or for a From of its own. */
+/**
+ * Also whether mailauth sees the fields that were read here. It takes a line that is part of no field for the end of the field above, or,
+ * when it begins with a colon, for the value of a field whose name is the line above; and its lines may end in LF.
+ */
 const isWithinBounds = (header: HeaderReader, fields: readonly PlacedField[]): boolean => {
   const strayLines = header.strayLines();
   if (header.isTooLong || fields.length + strayLines.length > maxFields) return false;
-  if (strayLines.join('').length > maxParsedChars) return false;
-  if (fields.some(({value}) => value.split('\n').length > maxFieldLines)) return false;
+  if (strayLines.join('').length > maxParsedChars || strayLines.some(line => /^[ \t]*:/.test(line) || hasBareLf(line)))
+    return false;
+  if (fields.some(({value}) => value.split('\r\n').length > maxFieldLines || hasBareLf(value))) return false;
   const charsOf = (wanted: string) =>
     fields.reduce((sum, {name, value}) => sum + (name.toLowerCase() === wanted ? value.length : 0), 0);
   return charsOf('from') <= maxParsedChars && charsOf('content-type') <= maxParsedChars;
 };
+
+const hasBareLf = (text: string): boolean => /(?<!\r)\n/.test(text);
 
 const isChainWithinBounds = (fields: readonly PlacedField[]): boolean => {
   let names = 0;
@@ -91,7 +97,7 @@ interface Sorted {
 }
 
 /** Ten at most are verified; those that are refused do not count. What goes beyond is left out without a word. */
-const withinNames = (found: readonly Found[]): Sorted => {
+const withinNumbers = (found: readonly Found[]): Sorted => {
   let names = 0;
   const sorted: Sorted = {verified: [], refused: []};
   for (const one of found) {

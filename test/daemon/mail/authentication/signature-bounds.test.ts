@@ -68,6 +68,22 @@ for (const [what, more] of Object.entries(beyondBounds))
     t.false(seen);
   });
 
+test('a signature that only mailauth would see is not verified', async t => {
+  const hidden = (how: string, template = tags) =>
+    Buffer.from(signed('', template).toString('latin1').replace('DKIM-Signature:', how), 'latin1');
+  const limited = `${tags}; l=7`;
+  const withLf = Buffer.from(`X: y\n${signed('', limited).toString('latin1')}`, 'latin1');
+
+  for (const bytes of [hidden('DKIM-Signature\r\n :', limited), hidden('DKIM-Signature\r\n:', limited), withLf])
+    t.like(await verify(bytes), {dkim: [], seen: false});
+  const beside = Buffer.concat([
+    signed('').subarray(0, signed('').indexOf('\r\n') + 2),
+    hidden('DKIM-Signature\r\n\t:', limited),
+  ]);
+  t.like(await verify(beside), {dkim: refused, seen: false});
+  t.like(await verify(signed('Subject: : x\r\n')), {dkim: accepted});
+});
+
 test('ten signatures at most are shown of a mail beyond the bounds', async t => {
   const bytes = signed(`DKIM-Signature: v=1; d=bank.test; s=s1\r\n${'X: y\r\n'.repeat(2000)}`).toString('latin1');
   const field = /^DKIM-Signature: .*\r\n/.exec(bytes)?.[0] ?? '';
