@@ -11,7 +11,8 @@ export const openReportInbox = ({
   storage,
   records,
   now,
-}: Pick<Base, 'config' | 'storage' | 'records' | 'now'>): ReportInbox =>
+  log,
+}: Pick<Base, 'config' | 'storage' | 'records' | 'now' | 'log'>): ReportInbox =>
   createReportInbox({
     addresses: config.dmarc.receive_at,
     store: storage.store,
@@ -19,4 +20,5 @@ export const openReportInbox = ({
     read: createReportProcess(new URL(`./${REPORT_PROCESS}`, import.meta.url)),
     keepDays: config.dmarc.keep_days,
     now,
+    log,
   });

@@ -1,50 +1,23 @@
 import {readFile} from 'node:fs/promises';
-import {deflateRawSync, gzipSync} from 'node:zlib';
+import {gzipSync} from 'node:zlib';
 import test from 'ava';
 import {createReportProcess} from '../../../../daemon/mail/report/report-process.ts';
 import {contentOf} from '../../../helpers/received-mail.ts';
 import {mailWith, receivedXml, reportMailOf} from '../../../helpers/received-report.ts';
+import {archiveOf, zipOf} from '../../../helpers/zip-archive.ts';
 
 /** The process of the build that is tested. */
 const dist = new URL('../../../../dist/', import.meta.url);
 const files = JSON.parse(await readFile(new URL('files.json', dist), 'utf8')) as string[];
 const file = new URL(files.find(name => /^mfd-reports-\w+\.js$/.test(name)) ?? 'none', dist);
 
+const limits = {maxUnpackedBytes: 100 * 1024 * 1024, maxCpuMs: 20_000};
+
 const read = async (mail: Buffer, withinMs?: number) =>
-  createReportProcess(file, withinMs === undefined ? {} : {withinMs})(contentOf(mail));
+  createReportProcess(file, withinMs === undefined ? {} : {withinMs})(contentOf(mail), limits);
 
 const idOf = (answer: Awaited<ReturnType<typeof read>>): string =>
   'unreadable' in answer ? answer.unreadable : answer.report_id;
-
-/** An archive (APPNOTE.TXT sections 4.3.7, 4.3.12 and 4.3.16). `claimed`: the size that it says a file has. */
-const archiveOf = (files: readonly {path: string; content: Buffer; claimed?: number}[]): Buffer => {
-  const locals: Buffer[] = [];
-  const centrals: Buffer[] = [];
-  for (const {path, content, claimed = content.length} of files) {
-    const packed = deflateRawSync(content);
-    const name = Buffer.from(path);
-    const fields = Buffer.alloc(26);
-    fields.writeUInt16LE(20, 0);
-    fields.writeUInt16LE(8, 4);
-    fields.writeUInt32LE(packed.length, 14);
-    fields.writeUInt32LE(claimed, 18);
-    fields.writeUInt16LE(name.length, 22);
-    const rest = Buffer.alloc(14);
-    rest.writeUInt32LE(Buffer.concat(locals).length, 10);
-    locals.push(Buffer.concat([Buffer.from('PK\x03\x04'), fields, name, packed]));
-    centrals.push(Buffer.concat([Buffer.from('PK\x01\x02\x14\x00'), fields, rest, name]));
-  }
-  const [local, central] = [Buffer.concat(locals), Buffer.concat(centrals)];
-  const end = Buffer.alloc(18);
-  end.writeUInt16LE(files.length, 4);
-  end.writeUInt16LE(files.length, 6);
-  end.writeUInt32LE(central.length, 8);
-  end.writeUInt32LE(local.length, 12);
-  return Buffer.concat([local, central, Buffer.from('PK\x05\x06'), end]);
-};
-
-const zipOf = (content: Buffer, claimed = content.length, path = 'receiver.test!example.com.xml'): Buffer =>
-  archiveOf([{path, content, claimed}]);
 
 test('a report is read packed by gzip, in a zip archive, as it is, and as the mail itself', async t => {
   const xml = Buffer.from(receivedXml({id: 'one'}));
@@ -124,7 +97,7 @@ test('many reports at once are all read, one after the other', async t => {
   const readOne = createReportProcess(file);
 
   const answers = await Promise.all(
-    Array.from({length: 12}, async (_, n) => readOne(contentOf(reportMailOf({id: `report ${n}`})))),
+    Array.from({length: 12}, async (_, n) => readOne(contentOf(reportMailOf({id: `report ${n}`})), limits)),
   );
 
   t.deepEqual(
@@ -136,11 +109,11 @@ test('many reports at once are all read, one after the other', async t => {
 test('a report that has waited for others for a minute has to come again, and does not hold up the next one', async t => {
   let clock = 0;
   const readOne = createReportProcess(file, {now: () => clock});
-  const first = readOne(contentOf(reportMailOf({id: 'first'})));
-  const second = readOne(contentOf(reportMailOf({id: 'second'})));
+  const first = readOne(contentOf(reportMailOf({id: 'first'})), limits);
+  const second = readOne(contentOf(reportMailOf({id: 'second'})), limits);
   await Promise.resolve();
   clock = 60_001;
-  const third = readOne(contentOf(reportMailOf({id: 'third'})));
+  const third = readOne(contentOf(reportMailOf({id: 'third'})), limits);
 
   await t.throwsAsync(second, {message: /took too long/, code: 'unavailable'});
   t.is(idOf(await first), 'first');
@@ -152,9 +125,9 @@ test('a process that does not start is an error, and one that needs too much mem
   const small = createReportProcess(file, {heapMb: 16});
   const rows = Array.from({length: 60_000}, (_, n) => ({ip: `10.0.${n >> 8}.${n & 255}`}));
 
-  await t.throwsAsync(none(contentOf(reportMailOf())), {message: 'the process for reports ended with 1'});
-  t.deepEqual(await small(contentOf(reportMailOf({rows}))), {unreadable: 'it needs too much memory to read'});
-  t.is(idOf(await small(contentOf(reportMailOf({id: 'next'})))), 'next');
+  await t.throwsAsync(none(contentOf(reportMailOf()), limits), {message: 'the process for reports ended with 1'});
+  t.deepEqual(await small(contentOf(reportMailOf({rows})), limits), {unreadable: 'it needs too much memory to read'});
+  t.is(idOf(await small(contentOf(reportMailOf({id: 'next'})), limits)), 'next');
 });
 
 test('a mail that cannot be read is an error, and does not count as one without a report', async t => {
@@ -163,6 +136,6 @@ test('a mail that cannot be read is an error, and does not count as one without 
     throw new Error('the disk is gone');
   };
 
-  await t.throwsAsync(readOne({...contentOf(Buffer.alloc(1)), open}), {message: 'the disk is gone'});
-  t.is(idOf(await readOne(contentOf(reportMailOf({id: 'next'})))), 'next');
+  await t.throwsAsync(readOne({...contentOf(Buffer.alloc(1)), open}, limits), {message: 'the disk is gone'});
+  t.is(idOf(await readOne(contentOf(reportMailOf({id: 'next'})), limits)), 'next');
 });
