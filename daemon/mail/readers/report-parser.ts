@@ -138,7 +138,6 @@ const elementReader = (onEnd: (read: Reader, text: string) => void): ((piece: st
   parser.onerror = error => refuse(`it is no XML: ${error.message.split('\n', 1)[0]}`);
   parser.oncomment = count;
   parser.onprocessinginstruction = count;
-  parser.onopencdata = count;
   parser.onattribute = () => {
     count();
     attributes += 1;

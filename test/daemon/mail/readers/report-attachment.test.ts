@@ -82,6 +82,8 @@ test('the report of a mail is found behind other parts, and behind what only loo
 test('the reason is that of the last one when nothing in a mail is a report', async t => {
   await t.throwsAsync(idIn(mailWithAll(Buffer.from('hello'))), {message: 'it has no report attached'});
   await t.throwsAsync(idIn(mailWithAll(html, gzipSync(receivedXml({id: ' '})))), {message: 'the report has no report_id'});
+  const large = Buffer.concat([gzipSync(xml), Buffer.alloc(10 * 1024 * 1024)]);
+  await t.throwsAsync(idIn(mailWith(large)), {message: 'its report is larger than 10485760 bytes'});
   await t.throwsAsync(idIn(mailWithAll(html, Buffer.from('PK\x03\x04'))), {message: /end of central directory/i});
 });
 

@@ -124,7 +124,7 @@ test('a row whose From has no domain is left out, and the others are read', asyn
 const floodOf = (mark: string): string =>
   receivedXml({rows: []}).replace('</feedback>', `${mark.repeat(Math.ceil(10_000_000 / mark.length))}</feedback>`);
 
-for (const mark of ['<a/>', '<a></a>', '<a b=""/>', '<?a?>', '<!-- -->', '<record/>'])
+for (const mark of ['<a/>', '<aaaaaaa/>', '<a b="" c="" d=""/>', '<?a?>', '<!-- -->', '<record/>'])
   test(`a report that is made of ${mark} again and again is refused long before its end`, async t => {
     let pieces = 0;
     const bytes = Buffer.from(floodOf(mark));
@@ -137,9 +137,9 @@ for (const mark of ['<a/>', '<a></a>', '<a b=""/>', '<?a?>', '<!-- -->', '<recor
   });
 
 test('a report of thousands of rows without a blank in it is not one of too many tags', async t => {
-  const rows = Array.from({length: 5000}, (_, n) => ({ip: `10.0.${n >> 8}.${n & 255}`, from: 'a.b'}));
+  const rows = Array.from({length: 10_000}, (_, n) => ({ip: `10.0.${n >> 8}.${n & 255}`, from: 'a.b'}));
 
-  t.is((await parse(receivedXml({rows}).replace(/\s+</g, '<'))).sources.length, 5000);
+  t.is((await parse(receivedXml({rows}).replace(/\s+</g, '<'))).sources.length, 10_000);
 });
 
 test('what is no report is refused at its first element', async t => {
@@ -166,6 +166,14 @@ test('rows that cannot be read are left out and counted, and the others are read
     ],
   );
   t.is(bad_rows, 4);
+});
+
+test('a row with which a report counts more mails than there are is left out', async t => {
+  const rows = [600_000_000, 600_000_000, 400_000_000].map(count => ({ip: '192.0.2.1', count}));
+
+  const {sources, bad_rows} = await parse(receivedXml({rows}));
+
+  t.deepEqual([sources[0]?.count, bad_rows], [1_000_000_000, 1]);
 });
 
 test('numbers may have a fraction of zero, and no other', async t => {
