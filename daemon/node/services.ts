@@ -53,7 +53,6 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   const readers = openReaders();
   const inbox = openReportInbox(base, readers);
   const mail = openHold(base, bus, {inbox, readers});
-  const {queue} = mail;
   const dmarc = openDmarc(base, cluster, {sign: mail.sign, newLookup: mail.verifier.newLookup, version, others, inbox});
   return {
     ...access,
@@ -89,7 +88,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
         ? createAudit({logs: () => [auditLog, ...others.auditLogs()], ask: others.ask})
         : createSharedAudit(auditLog),
     events,
-    forPeers: {queue, auditLog, actors, bus, dmarc},
+    forPeers: {queue: mail.queue, auditLog, actors, bus, dmarc},
     ...mail,
     dmarc,
     inbox,

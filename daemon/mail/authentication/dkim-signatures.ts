@@ -6,6 +6,7 @@ import type {HeaderField, MailContent} from '../../services/intake/mail.ts';
 import {readHeader, withoutRanges} from '../field-removal.ts';
 import type {Lookup} from '../lookup.ts';
 import type {CheckSignatures, SignatureCheck} from '../readers/check-signatures.ts';
+import {ReaderLost} from '../readers/reader-pool.ts';
 import {strictTagsOf} from './record-tags.ts';
 import {hasLongBlanks, isKeyRefused, readSignature, type Signature} from './signature-tags.ts';
 
@@ -49,8 +50,14 @@ export const verifySignatures = async (
   const verified = new Set([...allowed.verified.map(({field}) => field), ...(hasChain ? arcFields : [])]);
   const leftOut = fields.filter(field => (isSignature(field) || isArc(field)) && !verified.has(field));
   // Most mail has nothing to be left out.
-  const {dkim, arc} = await check(leftOut.length === 0 ? content : withoutRanges(content, leftOut), lookup);
+  const checked = await check(leftOut.length === 0 ? content : withoutRanges(content, leftOut), lookup).catch(unlessLost);
+  const {dkim, arc} = checked ?? {dkim: resultsOf(allowed.verified), arc: {result: 'fail' as const}};
   return {dkim: [...dkim, ...resultsOf(refused)].slice(0, maxSignatures), arc: hasChain ? arc : arcBefore};
+};
+
+/** Nothing, for a mail that nobody can read. */
+const unlessLost = (error: unknown): undefined => {
+  if (!(error instanceof ReaderLost)) throw error;
 };
 
 const isSignature = ({name}: HeaderField): boolean => name.toLowerCase() === 'dkim-signature';

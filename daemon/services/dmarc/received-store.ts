@@ -48,6 +48,8 @@ export interface Reported {
 }
 
 export interface ReceivedReads {
+  /** Whether a report of this reporter is stored for which it was verified. */
+  isKnown(reporter: string): Promise<boolean>;
   /** By reporter, of other reports about the same domain that were received since then. */
   usage(report: Pick<StoredReceived, 'digest' | 'domain'>, since: string): Promise<ReportUse[]>;
   reported(choice: ReportedChoice): Promise<Reported>;

@@ -6,7 +6,8 @@ import {comparableAddress} from '../../../shared/mail-address.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {MailContent} from '../intake/mail.ts';
 import type {Store} from '../ports.ts';
-import {type ReadReport, type ReceivedReport, type ReportedSource, sumOfCounts} from './received-report.ts';
+import {createReadingOrder, type Standing} from './reading-order.ts';
+import {type ReadLimits, type ReadReport, type ReceivedReport, type ReportedSource, sumOfCounts} from './received-report.ts';
 import type {ReportUse, StoredReceived} from './received-store.ts';
 import {dayOf} from './reporter.ts';
 
@@ -14,6 +15,8 @@ import {dayOf} from './reporter.ts';
 export interface ReportSender {
   domain: string;
   isVerified: boolean;
+  /** Addresses that the client is among; undefined for a report that is made here. */
+  network?: string;
 }
 
 export interface ReportInbox {
@@ -25,11 +28,12 @@ export interface ReportInbox {
 
 interface Needs {
   addresses: readonly string[];
-  store: Pick<Store, 'transaction'>;
+  store: {transaction: Store['transaction']; received: Pick<Store['received'], 'isKnown'>};
   domains: Pick<DomainDirectory, 'findByName' | 'list'>;
   read: ReadReport;
   keepDays: number;
   now: () => number;
+  log: {warn(fields: object, message: string): void};
 }
 
 const dayMs = 86_400_000;
@@ -41,8 +45,23 @@ const maxRangeMs = 31 * dayMs;
 const maxOfReporter = {reports: 50, sources: 200_000};
 const maxOfDomain = {reports: 1000, sources: 500_000};
 
-export const createReportInbox = ({addresses, store, domains, read, keepDays, now}: Needs): ReportInbox => {
+const mib = 1024 * 1024;
+/** Largest reports have some ten MiB. */
+const cautious: ReadLimits = {maxUnpackedBytes: 20 * mib, maxCpuMs: 2000};
+const limits: Record<Standing, ReadLimits> = {
+  known: {maxUnpackedBytes: 100 * mib, maxCpuMs: 20_000},
+  verified: cautious,
+  unverified: cautious,
+};
+
+export const createReportInbox = ({addresses, store, domains, read, keepDays, now, log}: Needs): ReportInbox => {
   const known = new Set(addresses.map(comparableAddress));
+  const inTurn = createReadingOrder(now);
+
+  const standingOf = async ({domain, isVerified}: ReportSender): Promise<Standing> => {
+    if (!isVerified) return 'unverified';
+    return (await store.received.isKnown(domain)) ? 'known' : 'verified';
+  };
 
   const firstDayOf = ({begin, end}: ReceivedReport): string | undefined => {
     const [first, last] = [begin * 1000, end * 1000];
@@ -54,7 +73,8 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
     isForReports: recipient => known.has(comparableAddress(recipient)),
 
     async take(content, from) {
-      const report = await read(content);
+      const standing = await standingOf(from);
+      const report = await inTurn({standing, sender: registrantOf(from)}, async () => read(content, limits[standing]));
       if (hasOwn(report, 'unreadable')) return report.unreadable;
       const day = firstDayOf(report);
       if (day === undefined) return 'its dates are wrong, or long ago';
@@ -66,16 +86,33 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
         sources: ofDomain,
       }));
       const since = new Date(now() - dayMs).toISOString();
-      return store.transaction(async tx => {
+      const problem = await store.transaction(async tx => {
         for (const {report: stored, sources} of received) {
-          const problem = excess(await tx.received.usage(stored, since), from, sources.length);
-          if (problem !== undefined) return `${problem} ${stored.domain}`;
+          const tooMuch = excess(await tx.received.usage(stored, since), from, sources.length);
+          if (tooMuch !== undefined) return `${tooMuch} ${stored.domain}`;
         }
         for (const {report: stored, sources} of received) await tx.received.insert(stored, sources);
         return undefined;
       });
+      const {bad_rows, report_id} = report;
+      if (problem === undefined && bad_rows > 0)
+        log.warn({reporter: from.domain, report_id, bad_rows}, 'rows of a DMARC report are left out, as they cannot be read');
+      return problem;
     },
   };
+};
+
+/**
+ * For whom a report waits. The owner of a domain has as many names below it as it likes, so these are one. Where others own what is below a
+ * suffix that is missing here, they wait for each other.
+ */
+const registrantOf = ({domain, isVerified, network}: ReportSender): string => {
+  if (!isVerified) return network ?? domain;
+  const isBelowSuffix = /\.(ac|co|com|edu|go|gob|gov|ne|net|or|org)\.[a-z]{2}$/.test(domain);
+  return domain
+    .split('.')
+    .slice(isBelowSuffix ? -3 : -2)
+    .join('.');
 };
 
 interface Part {

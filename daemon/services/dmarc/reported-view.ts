@@ -132,7 +132,8 @@ const namesOf = async (sources: readonly Source[], nameOf: Needs['nameOf']): Pro
 };
 
 /** Address ranges are given out in these at least. */
-const networkOf = (address: string): string => (isIPv4(address) ? address.replace(/\.\d+$/, '.0/24') : clientNetwork(address));
+export const networkOf = (address: string): string =>
+  isIPv4(address) ? address.replace(/\.\d+$/, '.0/24') : clientNetwork(address);
 
 interface OwnNeeds {
   nodeId: string;

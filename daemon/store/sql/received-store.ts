@@ -23,6 +23,9 @@ const sumOf = (column: string) => `CAST(coalesce(sum(${column}), 0) AS bigint) A
 const sums = counts.map(sumOf).join(', ');
 
 export const receivedStore = (db: Db): ReceivedStore => ({
+  isKnown: async reporter =>
+    (await query(db, 'SELECT 1 AS found FROM dmarc_received WHERE reporter = ? AND is_verified LIMIT 1', [reporter])).length > 0,
+
   usage: async ({digest, domain}, since) =>
     (
       await query<ReportUse>(

@@ -4,7 +4,9 @@ import test from 'ava';
 import {verifySignatures} from '../../../../daemon/mail/authentication/dkim-signatures.ts';
 import {verifyMail} from '../../../../daemon/mail/authentication/verify-mail.ts';
 import {checkSignatures, type SignatureCheck} from '../../../../daemon/mail/readers/check-signatures.ts';
+import {ReaderLost} from '../../../../daemon/mail/readers/reader-pool.ts';
 import {arcSealed, dkimSigned, publishedKey, type Sealed} from '../../../helpers/dkim-signer.ts';
+import {readersInProcess} from '../../../helpers/readers.ts';
 import {contentOf, headersOf, receivedMail} from '../../../helpers/received-mail.ts';
 import {type SpfZone, zoneLookup} from '../../../helpers/spf-cases.ts';
 
@@ -109,8 +111,9 @@ test('DMARC goes on without the signatures of a mail beyond the bounds', async t
   const verified = async (ip: string) =>
     (
       await verifyMail(receivedMail({bytes, client: {ip}, envelope: {sender: 'a@bank.test'}}), {
-        lookup: zoneLookup(zone),
+        newLookup: () => zoneLookup(zone),
         fqdn: 'mx.test',
+        readers: readersInProcess,
       })
     ).results;
 
@@ -125,6 +128,17 @@ const chain: Sealed = {
   seal: 'i=1; a=rsa-sha256; cv=none; d=bank.test; s=s1; b=@b@',
   key,
 };
+
+test('signatures that no reader could verify are permerror, and any other error is one', async t => {
+  const bytes = signed('');
+  const verifyWith = async (error: Error) =>
+    verifySignatures({headers: headersOf(bytes), content: contentOf(bytes)}, zoneLookup(zone), async () => {
+      throw error;
+    });
+
+  t.deepEqual(await verifyWith(new ReaderLost('time')), {dkim: refused, arc: {result: 'none'}});
+  await t.throwsAsync(verifyWith(new Error('did not start')), {message: 'did not start'});
+});
 
 test('an ARC chain passes', async t => {
   t.like(await verify(arcSealed(chain)), {arc: {result: 'pass'}, seen: true});

@@ -1,5 +1,5 @@
-import {parseReport} from '../../../../daemon/mail/readers/report-parser.ts';
-import type {ReadReport} from '../../../../daemon/services/dmarc/received-report.ts';
+import {parseFeedback} from '../../../../daemon/mail/readers/report-parser.ts';
+import type {ReadLimits, ReadReport} from '../../../../daemon/services/dmarc/received-report.ts';
 import {createReportInbox, type ReportSender} from '../../../../daemon/services/dmarc/report-inbox.ts';
 import type {Store} from '../../../../daemon/services/ports.ts';
 import type {Domain} from '../../../../shared/domain.ts';
@@ -12,9 +12,15 @@ const google: ReportSender = {domain: 'google.test', isVerified: true};
 
 /** Without the mail around a report: its parts have tests of their own. */
 const read: ReadReport = async ({open}) =>
-  parseReport(open() as AsyncIterable<Buffer>).catch(({message}: Error) => ({unreadable: message}));
+  parseFeedback(open() as AsyncIterable<Buffer>).catch(({message}: Error) => ({unreadable: message}));
 
-const openInbox = (store: Store, onLookUp: (name: string) => void = () => undefined) => {
+interface Watching {
+  onLookUp?(name: string): void;
+  onLog?(fields: object, message: string): void;
+  reader?: ReadReport;
+}
+
+const openInbox = (store: Store, {onLookUp = () => {}, onLog = () => {}, reader = read}: Watching = {}) => {
   const inbox = createReportInbox({
     addresses: ['DMARC@example.com'],
     store,
@@ -25,9 +31,10 @@ const openInbox = (store: Store, onLookUp: (name: string) => void = () => undefi
       },
       list: () => here.map(name => ({name}) as Domain),
     },
-    read,
+    read: reader,
     keepDays: 400,
     now: Date.now,
+    log: {warn: onLog},
   });
   return {
     ...inbox,
@@ -158,7 +165,7 @@ testStores('a report that comes again is known as one when no further report is 
 
 testStores('a name in a report is looked up as often as domains here have labels, however many it has', async (t, {store}) => {
   const names: string[] = [];
-  const inbox = openInbox(store, name => names.push(name));
+  const inbox = openInbox(store, {onLookUp: name => names.push(name)});
 
   await inbox.take({
     rows: ['bank.test', 'shop.example.com'].map(name => ({ip: '192.0.2.1', from: `${'a.'.repeat(110)}${name}`})),
@@ -223,4 +230,91 @@ testStores('addresses are compared as mail servers do, without the case of the d
     ['dmarc@EXAMPLE.com', 'dmarc@example.com.', 'dmarc@example.org', 'dmarc+x@example.com', ''].map(inbox.isForReports),
     [true, true, false, false, false],
   );
+});
+
+testStores('only a sender with a verified report before this one may send large ones', async (t, {store}) => {
+  const given: [megabytes: number, cpuMs: number][] = [];
+  const reader: ReadReport = async (content, limits: ReadLimits) => {
+    given.push([limits.maxUnpackedBytes / 1024 / 1024, limits.maxCpuMs]);
+    return read(content, limits);
+  };
+  const inbox = openInbox(store, {reader});
+  const forger = {domain: 'google.test', isVerified: false};
+
+  await inbox.take({id: 'a'}, forger);
+  await inbox.take({id: 'b'});
+  await inbox.take({id: 'c'});
+  await inbox.take({id: 'd'}, {domain: 'other.test', isVerified: true});
+  await inbox.take({id: 'e'}, forger);
+
+  t.deepEqual(given, [
+    [20, 2000],
+    [20, 2000],
+    [100, 20_000],
+    [20, 2000],
+    [20, 2000],
+  ]);
+});
+
+/** The most reports that are read at the same time, one of each sender. None ends before `wanted` of them are being read. */
+const readTogether = async (store: Store, wanted: number, domains: readonly string[]): Promise<number> => {
+  const waiting = new Set<() => void>();
+  let most = 0;
+  const reader: ReadReport = async (content, limits) => {
+    await new Promise<void>(resolve => {
+      waiting.add(resolve);
+      most = Math.max(most, waiting.size);
+      if (most >= wanted)
+        setImmediate(() => {
+          for (const end of waiting) end();
+        });
+    });
+    waiting.clear();
+    return read(content, limits);
+  };
+  const inbox = openInbox(store, {reader});
+  await Promise.all(domains.map(async (domain, n) => inbox.take({id: String(n)}, {domain, isVerified: true})));
+  return most;
+};
+
+testStores('a report waits for others of the same owner, whatever name below its domain he uses', async (t, {store}) => {
+  const inbox = openInbox(store);
+  for (const domain of ['a.evil.test', 'b.evil.test', 'c.one.co.uk', 'two.co.uk', 'evil.test'])
+    await inbox.take({id: domain}, {domain, isVerified: true});
+
+  t.is(await readTogether(store, 1, ['a.evil.test', 'b.evil.test', 'evil.test']), 1);
+  t.is(await readTogether(store, 2, ['c.one.co.uk', 'two.co.uk']), 2);
+  t.is(await readTogether(store, 2, ['a.evil.test', 'two.co.uk']), 2);
+});
+
+testStores('a report that is not verified waits for those of its network, whatever domain it names', async (t, {store}) => {
+  const order: string[] = [];
+  const reader: ReadReport = async (content, limits) => {
+    const report = await read(content, limits);
+    if ('report_id' in report) order.push(report.report_id);
+    return report;
+  };
+  const inbox = openInbox(store, {reader});
+  const stranger = (n: number, network: string) => ({domain: `${n}.test`, isVerified: false, network});
+
+  await Promise.all([
+    inbox.take({id: 'first'}, stranger(1, '192.0.2.0/24')),
+    inbox.take({id: 'last'}, stranger(2, '192.0.2.0/24')),
+    inbox.take({id: 'between'}, stranger(3, '203.0.113.0/24')),
+  ]);
+
+  t.deepEqual(order, ['first', 'between', 'last']);
+});
+
+testStores('rows that are left out of a report are said in the log, when it is stored', async (t, {store}) => {
+  const lines: object[] = [];
+  const inbox = openInbox(store, {onLog: fields => lines.push(fields)});
+  const rows = [{ip: '192.0.2.1'}, {ip: 'nowhere'}];
+
+  t.is(await inbox.take({id: 'a', rows}), undefined);
+  await inbox.take({id: 'b', rows: [{ip: '192.0.2.1'}]});
+  for (let n = 0; n < 49; n += 1) await inbox.take({id: `more ${n}`});
+  t.regex((await inbox.take({id: 'too many', rows})) ?? '', /too many reports/);
+
+  t.deepEqual(lines, [{reporter: 'google.test', report_id: 'a', bad_rows: 1}]);
 });
