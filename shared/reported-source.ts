@@ -11,6 +11,12 @@ const reporterSchema = z.object({
 });
 
 export const maxReporters = 10;
+/** Of a domain. */
+export const maxDomainReporters = 1000;
+
+export const domainReporterSchema = reporterSchema
+  .extend({passed: mails.meta({description: 'Mails that pass DMARC'})})
+  .meta({id: 'DomainReporter', description: 'What one reporter says of the mail from one domain'});
 
 export const reportedSourceSchema = z
   .object({
@@ -38,6 +44,10 @@ export const reportedSourcesSchema = z
     count: mails.meta({description: 'Mails in these reports'}),
     passed: mails,
     source_count: z.int().min(0).meta({description: 'Sources in all; at least that many, where several nodes received reports'}),
+    reporters: z
+      .array(domainReporterSchema)
+      .max(maxDomainReporters)
+      .meta({description: 'Those that report on the most days first'}),
     sources: z.array(reportedSourceSchema).max(maxSources).meta({description: 'Those with the most mails first'}),
   })
   .meta({id: 'ReportedSources', description: 'Who sends mail as one domain, as the reports of others claim'});

@@ -50,6 +50,7 @@ testStores('a report is stored once, however often it comes, and is still there 
   t.is(digests.length, 2);
   t.deepEqual(sums, {
     ...{count: 8, passed: 6, source_count: 2},
+    reporters: [{reporter: 'google.test', verified: true, count: 8, passed: 6}],
     sources: [
       {
         ...{source_ip: '192.0.2.1', count: 6, passed: 6, spf_passed: 6, spf_aligned: 6, dkim_passed: 6, dkim_aligned: 6},
