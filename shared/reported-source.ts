@@ -20,7 +20,9 @@ export const domainReporterSchema = reporterSchema
 
 export const reportedSourceSchema = z
   .object({
-    source_ip: z.string(),
+    source_ip: z
+      .string()
+      .meta({description: '`::` for sources that are not stored one by one, as there were too many on one day'}),
     name: z.string().nullable().meta({
       description: 'Name of the address that resolves back to it; only asked for with the sources of most mails',
     }),

@@ -13,6 +13,7 @@ export interface StoredReceived {
   reporter: string;
   is_verified: boolean;
   received_at: string;
+  /** Rows of sources. */
   source_count: number;
 }
 

@@ -3,6 +3,7 @@ import {isIPv4} from 'node:net';
 import {ascending} from '../../../shared/collections.ts';
 import {maxSources} from '../../../shared/dmarc-report.ts';
 import {clientNetwork} from '../../../shared/host-port.ts';
+import {otherSources} from '../../../shared/other-sources.ts';
 import {maxDomainReporters, maxReporters, type ReportedSources} from '../../../shared/reported-source.ts';
 import type {Actor} from '../access/actor.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
@@ -130,7 +131,8 @@ const reportersOf = (all: Source['reporters']): Source['reporters'] => {
 
 const namesOf = async (sources: readonly Source[], nameOf: Needs['nameOf']): Promise<Map<string, string>> => {
   const names = new Map<string, string>();
-  const asking = sources.map(async ({source_ip}) => {
+  const addresses = sources.filter(({source_ip}) => source_ip !== otherSources);
+  const asking = addresses.map(async ({source_ip}) => {
     const name = await nameOf(source_ip);
     if (name !== undefined) names.set(source_ip, name);
   });

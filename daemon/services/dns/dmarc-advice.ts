@@ -2,6 +2,7 @@
 // so each organization has one vote, whatever the volume that it claims, and it takes several of them.
 import {groupBy} from '../../../shared/collections.ts';
 import type {DmarcPolicy} from '../../../shared/mail-authentication.ts';
+import {sourceText} from '../../../shared/other-sources.ts';
 import type {PublicSuffixes} from '../public-suffixes.ts';
 
 /** What receivers elsewhere report about the mail of a domain. */
@@ -93,7 +94,7 @@ const mean = (numbers: readonly number[]): number => sumOf(numbers) / numbers.le
 const failingText = (sources: readonly ReportedSource[], organizationOf: Published['organizationOf']): string =>
   sources
     .map(({source_ip, name, count, passed, reporters}) => ({
-      host: name ?? source_ip,
+      host: name ?? sourceText(source_ip),
       failed: count - passed,
       organizations: new Set(reporters.map(({reporter}) => organizationOf(reporter))).size,
     }))

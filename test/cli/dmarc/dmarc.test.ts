@@ -55,6 +55,16 @@ test('a report that is written to a file has no control bytes', async t => {
   t.is(stdout, '<feedback>\n\t<org_name>x\u241b[2J\u240dmx1\ufffd\ufffd</org_name>\n</feedback>\n');
 });
 
+test('the row for what is not stored one by one is named, and is no address', async t => {
+  const [source] = reportedSources.sources;
+  const data = {...reportedSources, sources: [{...source, source_ip: '::', name: null, network: '::/64'}]};
+  const api = await startApi(t, {'GET /dmarc/sources': {data}});
+
+  const {stdout} = await api.mfctl(['dmarc', 'sources', 'example.com']);
+
+  t.regex(stdout, /^all others +- +- +970 /m);
+});
+
 test('sources are listed with who says so, and what cannot be verified is marked', async t => {
   const api = await startApi(t, {'GET /dmarc/sources': {data: reportedSources, headers: {'x-unreachable-nodes': 'mx2'}}});
 
