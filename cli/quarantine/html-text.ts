@@ -1,7 +1,7 @@
 // Text of an HTML mail, with where its links go. Nothing is fetched or run; the result is still hostile text.
 import {htmlTokens, type Tag} from './html-tokens.ts';
 
-export interface HtmlText {
+interface HtmlText {
   /** `click → https://example.com/`: only a link has such an arrow. */
   text: string;
   /** The links in it, each address once. */

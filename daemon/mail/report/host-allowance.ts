@@ -1,7 +1,7 @@
 // Limit of what one server gets: whoever sends mail in many names chooses who receives the reports about them.
 
 /** Whether all of the hosts may get one more recipient, which then counts for each of them. */
-export type HostAllowance = (hosts: readonly string[]) => boolean;
+type HostAllowance = (hosts: readonly string[]) => boolean;
 
 const allowanceMs = 60_000;
 const recipientsAtOnce = 20;
