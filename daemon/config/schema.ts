@@ -152,8 +152,11 @@ const everyKey = z.strictObject({
     reconcile_interval: seconds(10).meta({description: 'Seconds between two checks of Postfix’s hold queue'}),
   }),
   dmarc: section({
-    report_from: mailAddress.optional().meta({description: 'Address that aggregate reports come from; without it none are sent'}),
-    organisation: label.optional().meta({description: 'Name in the reports; without it: the domain of dmarc.report_from'}),
+    report_from: mailAddress.optional().meta({
+      description:
+        'Address that aggregate reports come from; without it: dmarc-reports@ and fqdn. With neither it nor a dot in fqdn none are sent',
+    }),
+    organisation: label.optional().meta({description: 'Name in the reports; without it: the domain that they come from'}),
     contact: label.optional().meta({description: 'How to reach your people, in the reports: an address, or the URL of a page'}),
     receive_at: z
       .array(mailAddress)

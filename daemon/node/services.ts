@@ -105,18 +105,12 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   };
 };
 
-const openDomains = ({
-  config,
-  settings,
-  storage: {store, nodeNo},
-  records,
-}: Pick<Base, 'config' | 'settings' | 'storage' | 'records'>) => {
+const openDomains = ({settings, storage: {store, nodeNo}, records}: Pick<Base, 'settings' | 'storage' | 'records'>) => {
   const {configuration, domainDirectory: directory, nodeDirectory: nodes} = records;
   const domains = createDomains({
     configuration,
     directory,
     backendFaults: createBackendRules({nodes, nodeNo, networks: () => settings().backendNetworks}),
-    canReport: config.dmarc.report_from !== undefined,
   });
   const filters = createMailFilters({store, configuration});
   return {

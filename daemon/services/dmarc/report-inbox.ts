@@ -3,12 +3,20 @@
 import {createHash} from 'node:crypto';
 import {hasOwn} from '../../../shared/has-own.ts';
 import {comparableAddress} from '../../../shared/mail-address.ts';
+import {otherSources} from '../../../shared/other-sources.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {MailContent} from '../intake/mail.ts';
 import type {Store} from '../ports.ts';
 import {createReadingOrder, type Standing} from './reading-order.ts';
-import {type ReadLimits, type ReadReport, type ReceivedReport, type ReportedSource, sumOfCounts} from './received-report.ts';
-import type {ReportUse, StoredReceived} from './received-store.ts';
+import {
+  type ReadLimits,
+  type ReadReport,
+  type ReceivedReport,
+  type ReportedSource,
+  type SourceCounts,
+  sumOfCounts,
+} from './received-report.ts';
+import type {ReportUse, StoredReceived, StoredSource} from './received-store.ts';
 import {dayOf} from './reporter.ts';
 
 /** Who a report is from: a claim, unless SPF or DKIM shows it. */
@@ -42,8 +50,9 @@ const maxRangeMs = 31 * dayMs;
  * In 24 hours, about one domain. A receiver sends one report a day, some send one an hour. All senders that are not verified count as
  * one, as they have as many names as they like.
  */
-const maxOfReporter = {reports: 50, sources: 200_000};
-const maxOfDomain = {reports: 1000, sources: 500_000};
+const maxReports = {ofReporter: 50, ofDomain: 1000};
+/** Likewise, rows of sources: beyond them the sources of a report with the fewest mails are one row. A row is some 100 bytes on the disk. */
+const maxRows = {unverified: 1000, ofReporter: 5000, ofDomain: 20_000};
 
 const mib = 1024 * 1024;
 /** Largest reports have some ten MiB. */
@@ -81,17 +90,18 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
       if (report.sources.length === 0) return 'it has no records';
       const parts = byDomain(report.sources, domains);
       if (parts.size === 0) return `it is about no domain here, but about ${report.policy_domain}`;
-      const received = [...parts].map(([domain, ofDomain]) => ({
-        report: storedOf({report, domain, day, from, receivedAt: now(), sourceCount: ofDomain.length}),
-        sources: ofDomain,
-      }));
       const since = new Date(now() - dayMs).toISOString();
       const problem = await store.transaction(async tx => {
-        for (const {report: stored, sources} of received) {
-          const tooMuch = excess(await tx.received.usage(stored, since), from, sources.length);
-          if (tooMuch !== undefined) return `${tooMuch} ${stored.domain}`;
+        const received: {stored: StoredReceived; sources: StoredSource[]}[] = [];
+        for (const [domain, ofDomain] of parts) {
+          const identity = storedOf({report, domain, day, from, receivedAt: now()});
+          const uses = await tx.received.usage(identity, since);
+          const tooMuch = excess(uses, from);
+          if (tooMuch !== undefined) return `${tooMuch} ${domain}`;
+          const sources = withinRows(ofDomain, roomFor(uses, from));
+          received.push({stored: {...identity, source_count: sources.length}, sources});
         }
-        for (const {report: stored, sources} of received) await tx.received.insert(stored, sources);
+        for (const {stored, sources} of received) await tx.received.insert(stored, sources);
         return undefined;
       });
       const {bad_rows, report_id} = report;
@@ -121,16 +131,14 @@ interface Part {
   day: string;
   from: ReportSender;
   receivedAt: number;
-  sourceCount: number;
 }
 
-const storedOf = ({report, domain, day, from, receivedAt, sourceCount}: Part): StoredReceived => {
+const storedOf = ({report, domain, day, from, receivedAt}: Part): Omit<StoredReceived, 'source_count'> => {
   const {report_id, policy_domain} = report;
   return {
     digest: digestOf([domain, day, from.domain, from.isVerified, report_id, policy_domain]),
     ...{domain, day, reporter: from.domain, is_verified: from.isVerified},
     received_at: new Date(receivedAt).toISOString(),
-    source_count: sourceCount,
   };
 };
 
@@ -175,12 +183,31 @@ const endings = (name: string, maxLabels: number): string[] => {
   return found;
 };
 
-/** Why one more report of this many sources is too much, if it is. */
-const excess = (uses: readonly ReportUse[], {domain, isVerified}: ReportSender, sources: number): string | undefined => {
-  const isOwn = (use: ReportUse) => (isVerified ? use.is_verified && use.reporter === domain : !use.is_verified);
-  const exceeds = (some: readonly ReportUse[], limit: typeof maxOfDomain) =>
-    some.reduce((sum, use) => sum + use.reports, 1) > limit.reports ||
-    some.reduce((sum, use) => sum + use.sources, sources) > limit.sources;
-  if (exceeds(uses.filter(isOwn), maxOfReporter)) return 'its sender has sent too many reports today about';
-  return exceeds(uses, maxOfDomain) ? 'too many reports came today about' : undefined;
+/** What counts as one sender with this one. */
+const ofSameSender = (uses: readonly ReportUse[], {domain, isVerified}: ReportSender): ReportUse[] =>
+  uses.filter(use => (isVerified ? use.is_verified && use.reporter === domain : !use.is_verified));
+
+const sumOf = (uses: readonly ReportUse[], name: 'reports' | 'sources'): number => uses.reduce((sum, use) => sum + use[name], 0);
+
+/** Why one more report is too much, if it is. */
+const excess = (uses: readonly ReportUse[], from: ReportSender): string | undefined => {
+  if (sumOf(ofSameSender(uses, from), 'reports') >= maxReports.ofReporter)
+    return 'its sender has sent too many reports today about';
+  return sumOf(uses, 'reports') >= maxReports.ofDomain ? 'too many reports came today about' : undefined;
+};
+
+/** The number of sources that have rows of their own. */
+const roomFor = (uses: readonly ReportUse[], from: ReportSender): number => {
+  const ofSender = from.isVerified ? maxRows.ofReporter : maxRows.unverified;
+  const left = Math.min(ofSender - sumOf(ofSameSender(uses, from), 'sources'), maxRows.ofDomain - sumOf(uses, 'sources'));
+  return Math.max(0, left);
+};
+
+/** The sources with the most mails, and one row for all others. */
+const withinRows = (sources: readonly ReportedSource[], room: number): StoredSource[] => {
+  const sorted = sources.toSorted((one, other) => other.count - one.count);
+  const named = sorted.filter(({source_ip}) => source_ip !== otherSources).slice(0, room);
+  const isNamed = new Set(named);
+  const [first, ...rest] = sorted.filter(source => !isNamed.has(source));
+  return first ? [...named, {...rest.reduce<SourceCounts>(sumOfCounts, first), source_ip: otherSources}] : named;
 };

@@ -56,4 +56,4 @@ const runUntil = async (signal: AbortSignal, connection: Connection, statement: 
   }
 };
 
-const isInterrupted = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'SQLITE_INTERRUPT';
+const isInterrupted = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'SQLITE_INTERRUPT';

@@ -109,6 +109,10 @@ const contentsLines = (mail: HeldMailDetail, contents: MailContents, {width, the
     ),
     ...section('Text', contents.preview === '' ? [] : contents.preview.split('\n').flatMap(line => own(line))),
     ...section(
+      'Links',
+      contents.links.flatMap(link => own(link)),
+    ),
+    ...section(
       'Headers',
       contents.headers.flatMap(({name, value}) => own(`${name}: ${value}`)),
     ),
