@@ -12,13 +12,20 @@ const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
  * The canonical form of a mail domain: lower case, IDNA A-labels, no trailing dot.
  * Undefined when it is no valid host name with at least one dot (RFC 1123 section 2.1, RFC 5890).
  */
-export const canonicalDomain = (text: string): string | undefined => {
+export const canonicalDomain = (text: string): string | undefined => nameWithLabels(text, label);
+
+const dnsLabel = /^[a-z0-9_-]{1,63}$/;
+
+/** The same for a name that DNS can have although it is no host name: with `_`, or with a hyphen at the end of a label. */
+export const dnsDomain = (text: string): string | undefined => nameWithLabels(text, dnsLabel);
+
+const nameWithLabels = (text: string, allowed: RegExp): string | undefined => {
   if (text.length === 0 || text.length > 1000 || /[\s/\\@:?#%[\]<>\x00-\x1f\x7f]/.test(text)) return undefined;
 
   const given = text.endsWith('.') ? text.slice(0, -1) : text;
   const name = plainName.test(given) ? given.toLowerCase() : domainToASCII(given);
   if (name.length === 0 || name.length > 253) return undefined;
   const labels = name.split('.');
-  if (labels.length < 2 || !labels.every(part => label.test(part))) return undefined;
+  if (labels.length < 2 || !labels.every(part => allowed.test(part))) return undefined;
   return /^\d+$/.test(labels.at(-1) ?? '') ? undefined : name;
 };
