@@ -22,24 +22,26 @@ export const maxAuthorChars = 8192;
 
 /** `value` is raw, see `HeaderField`. */
 export const readAuthorField = (value: string): AuthorField => {
-  const text = unfoldHeader(value.slice(0, maxAuthorChars));
+  const raw = value.slice(0, maxAuthorChars);
+  const text = unfoldHeader(raw);
   const {pieces, comments, isOpen} = split(text);
   const {addresses, isDamaged} = addressesOf(pieces);
   // Joined by commas, over which no encoded word joins the next one.
   const parts = [pieces.map(({outside}) => outside), pieces.flatMap(({angles}) => angles), comments].map(part => part.join(', '));
   const shown = parts.flatMap(part => (part.includes('=?') ? [part, decodeWords(part)] : [part]));
+  // What is no UTF-8 is shown as Latin-1 by many programs.
+  if (text.includes('\ufffd')) shown.push(raw);
   const isCut = value.length > maxAuthorChars;
   return {
     addresses,
     mentions: [...new Set(shown.flatMap(mentionsIn))],
-    isUnclear:
-      isCut || isOpen || isDamaged || addresses.length === 0 || hasControls(value.slice(0, maxAuthorChars)) || shown.some(isTurned),
+    isUnclear: isCut || isOpen || isDamaged || addresses.length === 0 || hasControls(raw, text) || shown.some(isTurned),
   };
 };
 
 /** Control characters, and line ends that are no folding: some programs end or join words there. */
-const hasControls = (value: string): boolean =>
-  /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/.test(value) || /[\x80-\x9f]/.test(unfoldHeader(value));
+const hasControls = (raw: string, text: string): boolean =>
+  /[^\P{Cc}\t]/u.test(text) || /\r(?!\n)|(?<!\r)\n|\r\n(?![ \t])/.test(raw);
 
 /** These characters turn the direction of what is shown. */
 const isTurned = (text: string): boolean => /[\u202d\u202e]/.test(text);
@@ -163,9 +165,9 @@ const addressesOf = (pieces: readonly Piece[]): {addresses: FieldAddress[]; isDa
 };
 
 /** One word without a domain, as old programs write it; none where there is more, or nothing. */
-const localUser = (pieces: readonly Piece[]): FieldAddress[] => {
-  const [angle] = pieces.flatMap(({angles}) => angles).filter(text => text.trim() !== '');
-  const word = (angle ?? pieces.map(({outside}) => outside).join('\n')).trim();
+const localUser = ([piece, ...others]: readonly Piece[]): FieldAddress[] => {
+  if (!piece || others.length > 0) return [];
+  const word = (piece.angles.find(text => text.trim() !== '') ?? piece.outside).trim();
   return /^[\w.+-]+$/.test(word) ? [{local: word, domain: undefined}] : [];
 };
 
