@@ -52,7 +52,7 @@ const mayName = (server: string, isOurs: (host: string) => boolean): boolean => 
   return [server, utf8, decodeWords(server), decodeWords(utf8)].flatMap(namesIn).some(isOurs);
 };
 
-/** Names between blanks without all other characters, and names between any other characters. */
+/** Names between blanks without all other characters, and names between other characters, of which some may be left out. */
 const namesIn = (text: string): string[] => {
   const shown = text
     .normalize('NFKC')
@@ -61,7 +61,8 @@ const namesIn = (text: string): string[] => {
     .replace(/\s+/g, ' ')
     .replace(/ ?\. ?/g, '.');
   const words = shown.split(' ').map(word => word.replace(otherCharacters, ''));
-  return [...words, ...shown.split(otherCharacters)].map(word => {
+  const joined = shown.replace(/\(\)|["\\\p{Cc}\ufffd]/gu, '');
+  return [...words, ...shown.split(otherCharacters), ...joined.split(otherCharacters)].map(word => {
     const host = word.replace(/^[._-]+|[._-]+$/g, '');
     return canonicalDomain(host) ?? host.toLowerCase();
   });

@@ -71,6 +71,7 @@ test('a field claims to be ours where any reader could take its first words for 
     'mx1.(c)example.org; none',
     'mx1(c) . \r\n example.org; none',
     'mx1.example.org(c)1; none',
+    'mx1.(x)exam\x01ple.org=1; none',
     'mx1.example.org\xa0; none',
     'mx1\xa0.example.org; none',
     'mx1.exa\xadmple.org; none',
