@@ -46,8 +46,8 @@ export const claimsToBeOurs = ({name, value}: HeaderField, isOurs: (host: string
 /** Far above what a host writes there. */
 const maxServerChars = 1000;
 
-const mayName = (server: string, isOurs: (host: string) => boolean): boolean => {
-  if (server.length > maxServerChars) return true;
+const mayName = (server: string | undefined, isOurs: (host: string) => boolean): boolean => {
+  if (server === undefined) return true;
   const utf8 = Buffer.from(server, 'latin1').toString('utf8');
   return [server, utf8, decodeWords(server), decodeWords(utf8)].flatMap(namesIn).some(isOurs);
 };
@@ -70,22 +70,23 @@ const namesIn = (text: string): string[] => {
 
 const otherCharacters = /[^\p{L}\p{N}\p{M}._-]+/gu;
 
-/** What comes before the first semicolon, without quotes, comments (RFC 8601 section 2.2) and runs of blanks. */
-const serverPart = (value: string): string => {
+/** What comes before the first semicolon, without quotes and comments (RFC 8601 section 2.2); undefined when that is too long. */
+const serverPart = (value: string): string | undefined => {
   const parts: string[] = [];
   let sizeChars = 0;
   let isNamed = false;
   let areCommentsClosed = true;
-  for (let at = 0; at < value.length && sizeChars <= maxServerChars; ) {
+  for (let at = 0; at < value.length; ) {
     const enclosed = value[at] === '(' && !areCommentsClosed ? undefined : enclosedAt(value, at);
     if (value[at] === '(' && !enclosed) areCommentsClosed = false;
     const text = enclosed?.text ?? value.charAt(at);
     if (text === ';' && !enclosed && isNamed) break;
     at += enclosed?.length ?? 1;
-    if (text === ' ' && parts.at(-1) === ' ') continue;
-    isNamed ||= /[^\s;()]/.test(text);
+    sizeChars += Math.max(1, text.length);
+    if (sizeChars > maxServerChars) return undefined;
+    // Not by `i=1`, which comes before the name in fields of ARC.
+    isNamed ||= /[a-z\x80-\xff]{2}|\./i.test(`${parts.at(-1) ?? ''}${text}`);
     parts.push(text);
-    sizeChars += text.length;
   }
   return parts.join('');
 };
@@ -101,8 +102,8 @@ const enclosedAt = (value: string, start: number): {text: string; length: number
   return match ? {text: (match[1] ?? ' ').replace(/\\(.)/gs, '$1'), length: match[0].length} : undefined;
 };
 
-/** A quoted string, or blanks. */
-const quoted = /"((?:[^"\\]|\\.)*)(?:"|$)|\s+/gsy;
+/** A quoted string, to the end of the field where it has no end, or blanks. */
+const quoted = /"((?:[^"\\]|\\.)*)(?:"|\\?$)|\s+/gsy;
 
 /** Undefined for a comment that does not end. */
 const commentLength = (value: string, start: number): number | undefined => {

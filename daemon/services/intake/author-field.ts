@@ -3,7 +3,7 @@
 import {decodeWords} from 'postal-mime';
 import {unfoldHeader} from './header-block.ts';
 
-export interface FieldAddress {
+interface FieldAddress {
   local: string;
   /** As written, with blanks around dots taken out; undefined for a local user such as `root`. */
   domain: string | undefined;

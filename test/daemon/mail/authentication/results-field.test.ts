@@ -82,6 +82,7 @@ test('a field claims to be ours where any reader could take its first words for 
     '"mx1.example.org;x"; none',
     '(open mx1.example.org; none',
     '; mx1.example.org; none',
+    'i=1; mx1.example.org; none',
     '<mx1.example.org>; none',
     'x mx1.example.org; none',
     'i=1 mx1.example.org; none',
@@ -112,7 +113,7 @@ test('other fields stay: of other hosts, about us, and of other kinds', t => {
     'amx1.test; none',
     'example.org; none',
     '(mx1.example.org) x; none',
-    '"x;" ; mx1.example.org',
+    '"xy;" ; mx1.example.org',
     '',
     '(',
     ';'.repeat(50),
@@ -120,4 +121,12 @@ test('other fields stay: of other hosts, about us, and of other kinds', t => {
     t.false(claimsToBeOurs({name: 'Authentication-Results', value}, isOurs), value);
   t.false(hasClaim('ARC-Authentication-Results: i=1; mx1.example.org; spf=pass\r\n\r\n'));
   t.true(hasClaim('Subject: x\r\nAuthentication-Results : mx1.example.org; spf=pass\r\n\r\n'));
+});
+
+test('a field of any size is compared, and one that begins with more than any host writes goes', t => {
+  for (const start of ['', '"', '('])
+    for (const unit of ['"', '\\', '"\\', '\\x', '(', ')', '((x)', '""', '=?', '\0', '.', 'x'])
+      t.true(claimsToBeOurs({name: 'Authentication-Results', value: start + unit.repeat(100_000)}, isOurs), start + unit);
+  t.false(claimsToBeOurs({name: 'Authentication-Results', value: ';'.repeat(1000)}, isOurs));
+  t.false(claimsToBeOurs({name: 'Authentication-Results', value: `mx.other.test;${'x'.repeat(100_000)}`}, isOurs));
 });
