@@ -35,7 +35,7 @@ export const readAuthorField = (value: string): AuthorField => {
   return {
     addresses,
     mentions: [...new Set(shown.flatMap(mentionsIn))],
-    isUnclear: isCut || isOpen || isDamaged || addresses.length === 0 || hasControls(raw, text) || shown.some(isTurned),
+    isUnclear: isCut || isOpen || isDamaged || addresses.length === 0 || hasControls(raw, text) || shown.some(isDisguised),
   };
 };
 
@@ -43,8 +43,8 @@ export const readAuthorField = (value: string): AuthorField => {
 const hasControls = (raw: string, text: string): boolean =>
   /[^\P{Cc}\t]/u.test(text) || /\r(?!\n)|(?<!\r)\n|\r\n(?![ \t])/.test(raw);
 
-/** These characters turn the direction of what is shown. */
-const isTurned = (text: string): boolean => /[\u202d\u202e]/.test(text);
+/** The first two turn the direction of what is shown; UTF-7 is decoded by some programs only. */
+const isDisguised = (text: string): boolean => /[\u202d\u202e]|=\?[^?\s]*utf-?7[*?]/i.test(text);
 
 /** What stands between two separators, with the contents of quoted strings and without comments. */
 interface Piece {
@@ -52,6 +52,8 @@ interface Piece {
   outside: string;
   /** What each pair of angle brackets contains; an inner `<` begins another pair. */
   angles: string[];
+  /** Where in `outside` the last pair ended; beyond it while none has. */
+  endOfAngle: number;
 }
 
 const split = (text: string): {pieces: Piece[]; comments: string[]; isOpen: boolean} => {
@@ -73,9 +75,11 @@ const split = (text: string): {pieces: Piece[]; comments: string[]; isOpen: bool
   return {pieces, comments, isOpen};
 };
 
+const newPiece = (): Piece => ({outside: '', angles: [], endOfAngle: Infinity});
+
 /** In angle brackets a line end stands for a separator. */
 const createPieces = () => {
-  let piece: Piece = {outside: '', angles: []};
+  let piece: Piece = newPiece();
   const pieces = [piece];
   let isInAngle = false;
   const add = (more: string) => {
@@ -92,10 +96,12 @@ const createPieces = () => {
         isInAngle = true;
         piece.outside += ' ';
         piece.angles.push('');
+        piece.endOfAngle = Infinity;
       } else if (character === '>' && isInAngle) {
         isInAngle = false;
+        piece.endOfAngle = piece.outside.length;
       } else if (isSeparator && !isInAngle) {
-        piece = {outside: '', angles: []};
+        piece = newPiece();
         pieces.push(piece);
       } else add(isSeparator ? '\n' : character);
     },
@@ -160,8 +166,16 @@ const addressesOf = (pieces: readonly Piece[]): {addresses: FieldAddress[]; isDa
   const read = texts.flatMap(text => text.split('\n')).map(addressesIn);
   return {
     addresses: read.flatMap(({addresses}) => addresses),
-    isDamaged: texts.some(text => text.includes('=?')) || read.some(({hasTail}) => hasTail),
+    isDamaged: texts.some(text => text.includes('=?')) || read.some(({hasTail}) => hasTail) || pieces.some(isTorn),
   };
+};
+
+/** What follows an address and would complete its domain without the brackets: `<a@bank>.test`, `<a@bank<.test>>`, `a@bank<.test>`. */
+const isTorn = ({outside, angles, endOfAngle}: Piece): boolean => {
+  const filled = angles.filter(text => text.trim() !== '');
+  const first = filled.findIndex(text => atSign.test(text));
+  if (first < 0) return filled.length > 0 && atSign.test(outside);
+  return filled.slice(first).some(text => !atSign.test(text)) || /^[^\s<>@\uff20\ufe6b]+(?:\s|$)/.test(outside.slice(endOfAngle));
 };
 
 /** One word without a domain, as old programs write it; none where there is more, or nothing. */
