@@ -5,7 +5,7 @@ import {unfoldHeader} from './header-block.ts';
 
 interface FieldAddress {
   local: string;
-  /** As written, with blanks around dots taken out; undefined for a local user such as `root`. */
+  /** As written, with blanks around dots taken out, and no name where it is quoted; undefined for a local user such as `root`. */
   domain: string | undefined;
 }
 
@@ -28,7 +28,7 @@ export const readAuthorField = (value: string): AuthorField => {
   const {addresses, isDamaged} = addressesOf(pieces);
   // Joined by commas, over which no encoded word joins the next one.
   const parts = [pieces.map(({outside}) => outside), pieces.flatMap(({angles}) => angles), comments].map(part => part.join(', '));
-  const shown = parts.flatMap(part => (part.includes('=?') ? [part, decodeWords(part)] : [part]));
+  const shown = parts.flatMap(part => [part, part.replaceAll(quote, ' ')]).flatMap(readings);
   // What is no UTF-8 is shown as Latin-1 by many programs.
   if (text.includes('\ufffd')) shown.push(raw);
   const isCut = value.length > maxAuthorChars;
@@ -39,6 +39,10 @@ export const readAuthorField = (value: string): AuthorField => {
   };
 };
 
+/** As it stands, and decoded: most programs join encoded words, some do not. */
+const readings = (part: string): string[] =>
+  part.includes('=?') ? [part, decodeWords(part), decodeWords(part.replace(/\?=\s+/g, '?=, '))] : [part];
+
 /** Control characters, and line ends that are no folding: some programs end or join words there. */
 const hasControls = (raw: string, text: string): boolean =>
   /[^\P{Cc}\t]/u.test(text) || /\r(?!\n)|(?<!\r)\n|\r\n(?![ \t])/.test(raw);
@@ -46,7 +50,10 @@ const hasControls = (raw: string, text: string): boolean =>
 /** The first two turn the direction of what is shown; UTF-7 is decoded by some programs only. */
 const isDisguised = (text: string): boolean => /[\u202d\u202e]|=\?[^?\s]*utf-?7[*?]/i.test(text);
 
-/** What stands between two separators, with the contents of quoted strings and without comments. */
+/** Stands for a quotation mark: some programs end a word there, others leave it out. */
+const quote = '\x02';
+
+/** What stands between two separators, without comments. */
 interface Piece {
   /** Outside angle brackets. */
   outside: string;
@@ -70,7 +77,7 @@ const split = (text: string): {pieces: Piece[]; comments: string[]; isOpen: bool
     isOpen ||= closed.isOpen;
     if (closed.isComment) comments.push(closed.content);
     // A comment separates words, as a blank does (RFC 5322 section 3.2.2).
-    add(closed.isComment ? ' ' : closed.content);
+    add(closed.isComment ? ' ' : text[at - closed.length] === '"' ? `${quote}${closed.content}${quote}` : closed.content);
   }
   return {pieces, comments, isOpen};
 };
@@ -181,7 +188,7 @@ const isTorn = ({outside, angles, endOfAngle}: Piece): boolean => {
 /** One word without a domain, as old programs write it; none where there is more, or nothing. */
 const localUser = ([piece, ...others]: readonly Piece[]): FieldAddress[] => {
   if (!piece || others.length > 0) return [];
-  const word = (piece.angles.find(text => text.trim() !== '') ?? piece.outside).trim();
+  const word = (piece.angles.find(text => text.trim() !== '') ?? piece.outside).replaceAll(quote, '').trim();
   return /^[\w.+-]+$/.test(word) ? [{local: word, domain: undefined}] : [];
 };
 
@@ -197,7 +204,7 @@ const addressesIn = (text: string): {addresses: FieldAddress[]; hasTail: boolean
   let hasTail = false;
   for (const word of words) {
     const at = word.lastIndexOf('@');
-    if (at >= 0) addresses.push({local: word.slice(0, at), domain: word.slice(at + 1)});
+    if (at >= 0) addresses.push({local: word.slice(0, at).replaceAll(quote, ''), domain: word.slice(at + 1)});
     else hasTail ||= addresses.length > 0;
   }
   return {addresses, hasTail};
