@@ -1,5 +1,4 @@
 // Mail filters of a domain and for all domains, applied to one mail.
-import {addressParser} from 'postal-mime';
 import {groupBy} from '../../../shared/collections.ts';
 import {canonicalMailDomain} from '../../../shared/domain-name.ts';
 import {letsIn} from '../../../shared/filter-rules.ts';
@@ -8,7 +7,8 @@ import {comparableAddress} from '../../../shared/mail-address.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
 import type {EventLoopYield} from '../event-loop-yield.ts';
 import {allDomains} from '../records.ts';
-import {decodeHeader, subjectOf, unfoldHeader} from './header-block.ts';
+import {readAuthorField} from './author-field.ts';
+import {decodeHeader, subjectOf} from './header-block.ts';
 import type {ReceivedMail, Score} from './mail.ts';
 
 interface Filtered {
@@ -186,11 +186,11 @@ const domainsOf = (address: string): string[] => {
   return labels.map((_, at) => labels.slice(at).join('.'));
 };
 
-/** Addresses are parsed before encoded words are decoded, because a decoded name may look like an address or hide one. */
+/** Without those in names, decoded or not: a name may look like an address. */
 const addressesIn = (values: readonly string[]): string[] =>
-  withinLimit(values, unfoldHeader)
-    .flatMap(value => addressParser(value, {flatten: true}))
-    .flatMap(({address}) => address || [])
+  withinLimit(values, value => value)
+    .flatMap(value => readAuthorField(value).addresses)
+    .flatMap(({local, domain}) => (domain === undefined ? [] : `${local}@${domain}`))
     .slice(0, maxAddresses);
 
 const once = <T>(make: () => T): (() => T) => {
