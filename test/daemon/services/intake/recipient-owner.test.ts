@@ -100,7 +100,8 @@ test('the gateway takes no recipient that the milter would not judge, and calls 
       if (code === 250) t.is(answer, 'judged', JSON.stringify(path));
       else t.true([452, 501, 550, 553, 555].includes(code), `${code} ${text} ${JSON.stringify(path)}`);
       if (text.includes('5.7.1')) t.false(isOurs(path), JSON.stringify(path));
-      if (typeof answer === 'number') t.true([501, 550].includes(code), `${code} ${text} ${JSON.stringify(path)}`);
+      // A `>` may end the path early for one of them, and what follows is then a parameter.
+      if (typeof answer === 'number') t.true([501, 550, 555].includes(code), `${code} ${text} ${JSON.stringify(path)}`);
     }),
     {numRuns: 600},
   );
