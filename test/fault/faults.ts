@@ -4,6 +4,7 @@ import {crashPointsFault} from './crash-points.ts';
 import {diskFull} from './disk-full.ts';
 import type {Fault} from './fault.ts';
 import {hostileHttp} from './hostile-http.ts';
+import {hostileMailFault} from './hostile-mail.ts';
 import {hostileMilter} from './hostile-milter.ts';
 import {hostilePeer} from './hostile-peer.ts';
 import {hostileSmtp} from './hostile-smtp.ts';
@@ -42,6 +43,7 @@ export const faults: readonly Fault[] = [
   hostileHttp,
   hostileMilter,
   hostilePeer,
+  hostileMailFault,
   slowloris,
   matrix,
 ];

@@ -31,6 +31,8 @@ export interface TestNode {
   xdgConfigHome: string;
   /** Everything that the daemon has written to stderr since its last start. */
   log(): string;
+  /** The same of stdout. */
+  stdout(): string;
   api(method: string, path: string, options?: ApiRequest): Promise<ApiAnswer>;
   mfctl(args: string[], options?: RunOptions): Promise<Ran>;
   /** Ends the daemon and waits; returns its exit code, or the signal that ended it. */
@@ -127,6 +129,7 @@ export const openNode = async (owner: Owner, {report, xdgConfigHome, env, progra
     smtpPort: Number(report.smtp.split(':').at(-1)),
     xdgConfigHome,
     log: () => daemon?.stderr() ?? '',
+    stdout: () => daemon?.stdout() ?? '',
     api: async (method, path, apiRequest = {}) => callApi(agent, report, {method, path, ...apiRequest}),
     mfctl: async (args, runOptions = {}) => run(mfctlFile, args, {...runOptions, env: {...env, ...runOptions.env}}),
     async start(more = {}) {

@@ -1,9 +1,10 @@
-import {deflateRawSync, gzipSync} from 'node:zlib';
+import {gzipSync} from 'node:zlib';
 import test, {type ExecutionContext} from 'ava';
 import type {ReceivedReport, Unreadable} from '../../../../daemon/services/dmarc/received-report.ts';
 import {startReaders} from '../../../helpers/readers.ts';
 import {contentOf} from '../../../helpers/received-mail.ts';
 import {mailWith, receivedXml, reportMailOf} from '../../../helpers/received-report.ts';
+import {archiveOf} from '../../../helpers/zip-archive.ts';
 
 /** Reads with the processes of the build that is tested. */
 const start = async (t: ExecutionContext, needs: Parameters<typeof startReaders>[1] = {}) => {
@@ -12,33 +13,6 @@ const start = async (t: ExecutionContext, needs: Parameters<typeof startReaders>
 };
 
 const idOf = (answer: ReceivedReport | Unreadable): string => ('unreadable' in answer ? answer.unreadable : answer.report_id);
-
-/** An archive (APPNOTE.TXT sections 4.3.7, 4.3.12 and 4.3.16). `claimed`: the size that it says a file has. */
-const archiveOf = (files: readonly {path: string; content: Buffer; claimed?: number}[]): Buffer => {
-  const locals: Buffer[] = [];
-  const centrals: Buffer[] = [];
-  for (const {path, content, claimed = content.length} of files) {
-    const packed = deflateRawSync(content);
-    const name = Buffer.from(path);
-    const fields = Buffer.alloc(26);
-    fields.writeUInt16LE(20, 0);
-    fields.writeUInt16LE(8, 4);
-    fields.writeUInt32LE(packed.length, 14);
-    fields.writeUInt32LE(claimed, 18);
-    fields.writeUInt16LE(name.length, 22);
-    const rest = Buffer.alloc(14);
-    rest.writeUInt32LE(Buffer.concat(locals).length, 10);
-    locals.push(Buffer.concat([Buffer.from('PK\x03\x04'), fields, name, packed]));
-    centrals.push(Buffer.concat([Buffer.from('PK\x01\x02\x14\x00'), fields, rest, name]));
-  }
-  const [local, central] = [Buffer.concat(locals), Buffer.concat(centrals)];
-  const end = Buffer.alloc(18);
-  end.writeUInt16LE(files.length, 4);
-  end.writeUInt16LE(files.length, 6);
-  end.writeUInt32LE(central.length, 8);
-  end.writeUInt32LE(local.length, 12);
-  return Buffer.concat([local, central, Buffer.from('PK\x05\x06'), end]);
-};
 
 const zipOf = (content: Buffer, claimed = content.length, path = 'receiver.test!example.com.xml'): Buffer =>
   archiveOf([{path, content, claimed}]);

@@ -1,0 +1,39 @@
+// An API client that asks again and again while something else goes on.
+import {setTimeout as delay} from 'node:timers/promises';
+import type {TestNode} from '../helpers/node.ts';
+
+export interface ApiWatch {
+  /** Resolves with the times of all answers. */
+  stop(): Promise<{tookMs: number[]; failures: string[]}>;
+}
+
+const pauseMs = 50;
+const paths = ['cluster/status', 'mail/quarantine?limit=10'];
+
+export const watchApi = ({api}: Pick<TestNode, 'api'>): ApiWatch => {
+  const tookMs: number[] = [];
+  const failures: string[] = [];
+  let isOver = false;
+  const ask = async (path: string): Promise<void> => {
+    const askedAt = performance.now();
+    try {
+      const {status} = await api('GET', path);
+      if (status !== 200) failures.push(`GET /${path}: ${status}`);
+    } catch (error) {
+      failures.push(`GET /${path}: ${String(error)}`);
+    }
+    tookMs.push(performance.now() - askedAt);
+  };
+  const watch = async (): Promise<void> => {
+    for (let n = 0; !isOver; n += 1, await delay(pauseMs)) await ask(paths[n % paths.length] ?? '');
+  };
+  const watching = watch();
+
+  return {
+    async stop() {
+      isOver = true;
+      await watching;
+      return {tookMs, failures};
+    },
+  };
+};
