@@ -84,7 +84,7 @@ const transaction = async (client: SmtpClient, mail: HostileMail, domain: string
 const codeOf = ({code, text}: Reply, mail: HostileMail): string => {
   if ((code !== 250 && code < 400) || code === 421 || code > 599 || /Local error|SQLITE|\.ts:/.test(text))
     throw new Error(`answered ${code} ${text} ${shownMail(mail)}`);
-  return String(code);
+  return `${code} ${/^\d\.\d+\.\d+/.exec(text)?.[0] ?? ''}`.trim();
 };
 
 /** As Postfix sends it: its folds have line feeds alone, and it ends a mail whose recipient was refused. */
@@ -120,5 +120,5 @@ const verdictOf = (said: readonly MilterAnswer[], mail: HostileMail): string => 
   if (!/^([ad]$|[45]\d\d )/.test(text) || /Local error|SQLITE|\.ts:/.test(text))
     throw new Error(`the milter answered ${text} ${shownMail(mail)}`);
   if (said.some(({letter}) => letter === 'q')) return 'milter hold';
-  return `milter ${text === 'a' ? 'accept' : text === 'd' ? 'discard' : text.slice(0, 3)}`;
+  return `milter ${text === 'a' ? 'accept' : text === 'd' ? 'discard' : text.split(' ', 2).join(' ')}`;
 };
