@@ -46,7 +46,7 @@ export const peerSchema = z
       description: 'Digest of the settings for DMARC reports on that node; null until it has been heard',
     }),
     dmarc_unset: z.boolean().meta({
-      description: 'Whether a domain wants DMARC reports, and that node has no dmarc.report_from',
+      description: 'Whether a domain wants DMARC reports, and that node has no address that they could come from',
     }),
   })
   .meta({id: 'ClusterPeer'});

@@ -1,5 +1,5 @@
 // Rules of mail filters, apart from the schemas: mfctl compares files with stored filters and does not load the schemas.
-import {canonicalDomain} from './domain-name.ts';
+import {canonicalMailDomain} from './domain-name.ts';
 import {globCost, isGlob} from './glob.ts';
 import {comparableAddress, parseMailAddress} from './mail-address.ts';
 
@@ -33,7 +33,7 @@ export const patternFault = ({
       if (pattern.includes('*')) return 'must be one address; match sender_domain for all of a domain';
       return parseMailAddress(pattern) ? undefined : 'must be a mail address such as news@example.com';
     case 'sender_domain':
-      return canonicalDomain(pattern.replace(/^@/, '')) ? undefined : 'must be a domain such as example.com';
+      return canonicalMailDomain(pattern.replace(/^@/, '')) ? undefined : 'must be a domain such as example.com';
     case 'subject':
     case 'header':
       return isGlob(pattern) ? undefined : 'ends in a lone \\; write \\\\ for a backslash';
@@ -68,6 +68,6 @@ export const patternCostFault = ({
 /** The form that is stored. */
 export const canonicalPattern = (match: FilterMatch, pattern: string): string => {
   if (match === 'sender') return comparableAddress(pattern);
-  if (match === 'sender_domain') return canonicalDomain(pattern.replace(/^@/, '')) ?? pattern;
+  if (match === 'sender_domain') return canonicalMailDomain(pattern.replace(/^@/, '')) ?? pattern;
   return pattern;
 };

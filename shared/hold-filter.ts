@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {canonicalDomain} from './domain-name.ts';
+import {canonicalMailDomain} from './domain-name.ts';
 import {moment, nodeId} from './fields.ts';
 import {comparableAddress, parseMailAddress} from './mail-address.ts';
 import {reasons} from './reason.ts';
@@ -22,7 +22,7 @@ const decimal = z
 const instant = moment.transform(text => new Date(text).toISOString());
 
 const domain = z.string().transform((text, context) => {
-  const name = canonicalDomain(text);
+  const name = canonicalMailDomain(text);
   if (name !== undefined) return name;
   context.addIssue({code: 'custom', message: 'must be a domain such as example.com'});
   return z.NEVER;
@@ -31,7 +31,7 @@ const domain = z.string().transform((text, context) => {
 /** An address, a domain, or `<>` for bounces, which have no sender. */
 const sender = z.string().transform((text, context) => {
   if (text === '<>') return '';
-  const found = parseMailAddress(text) ? comparableAddress(text) : canonicalDomain(text.replace(/^@/, ''));
+  const found = parseMailAddress(text) ? comparableAddress(text) : canonicalMailDomain(text.replace(/^@/, ''));
   if (found !== undefined) return found;
   context.addIssue({code: 'custom', message: 'must be a mail address, a domain, or <> for bounces'});
   return z.NEVER;
@@ -85,6 +85,12 @@ const holdFilterShape = {
 const holdFilterSchema = z.strictObject(holdFilterShape);
 /** Filter of held mail: a mail matches when every member does. Times are ISO 8601 UTC, names and addresses canonical. */
 export type HoldFilter = z.infer<typeof holdFilterSchema>;
+
+/** Whether the filter has more than node, domain and reason, which the stored totals answer: then many mails have to be read. */
+export const isSearch = (filter: HoldFilter): boolean =>
+  Object.entries(filter).some(
+    ([name, value]) => value !== undefined && name !== 'domain' && name !== 'reason' && name !== 'node',
+  );
 
 const strict = flag('Fail rather than return a partial list');
 

@@ -1,18 +1,20 @@
 import {isIP} from 'node:net';
-import {canonicalDomain} from './domain-name.ts';
+import {canonicalMailDomain, mailLabel} from './domain-name.ts';
 
 interface MailAddress {
   /** Local part exactly as given: its case matters (RFC 5321 section 2.4). */
   local: string;
-  /** Canonical domain (see `canonicalDomain`), or a lone host name such as `localhost`, or an address literal such as `[192.0.2.1]`. */
+  /** Canonical domain (see `canonicalMailDomain`), or a lone host name such as `localhost`, or an address literal such as `[192.0.2.1]`. */
   domain: string;
 }
 
 /**
- * No controls, spaces or angle brackets outside a quoted string: such text could end a command and begin another. No U+FFFD either:
- * it replaces bytes that were no UTF-8, so the text is not what the client sent.
+ * No control characters or angle brackets, and no spaces outside a quoted string: such text could end a command and begin another.
+ * No invisible characters, which make one address look like another. No U+FFFD: it replaces bytes that were no UTF-8, so the text is
+ * not what the client sent. Dots may be anywhere, as old addresses such as `a..b@` and `ab.@` are in use.
  */
-const localPart = /^(?:[^\s"<>()[\]\\,;:@\x00-\x20\x7f\ufffd]+|"(?:[^"\\<>\x00-\x1f\x7f\ufffd]|\\[\x20-\x7e])*")$/u;
+const localPart =
+  /^(?:[^\s"<>()[\]\\,;:@\x00-\x20\x7f-\x9f\u200b\u2060\ufffd]+|"(?:[^"\\<>\x00-\x1f\x7f-\x9f\u200b\u2060\ufeff\ufffd]|\\[\x20-;=?-~])*")$/u;
 
 /** RFC 5321 section 4.5.3.1.1 says 64, but bounce addresses that contain another address are longer, and common. */
 const maxLocalBytes = 255;
@@ -26,7 +28,7 @@ export const parseMailAddress = (text: string): MailAddress | undefined => {
   if (at <= 0) return undefined;
 
   const local = text.slice(0, at);
-  const domain = canonicalDomain(text.slice(at + 1)) ?? localHost(text.slice(at + 1));
+  const domain = canonicalMailDomain(text.slice(at + 1)) ?? localHost(text.slice(at + 1));
   if (domain === undefined || Buffer.byteLength(local) > maxLocalBytes || !localPart.test(local)) return undefined;
   return {local, domain};
 };
@@ -37,7 +39,7 @@ export const parseMailAddress = (text: string): MailAddress | undefined => {
  */
 export const owningDomain = (text: string): string | undefined => {
   const {domain} = atLastSign(text);
-  return domain === undefined ? undefined : canonicalDomain(domain);
+  return domain === undefined ? undefined : canonicalMailDomain(domain);
 };
 
 /**
@@ -65,7 +67,7 @@ export const withoutBrackets = (path: string): string =>
 
 const localHost = (text: string): string | undefined => {
   const host = text.toLowerCase();
-  if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(host)) return host;
+  if (mailLabel.test(host)) return host;
   const literal = /^\[(?:ipv6:)?([0-9a-f:.]{2,45})\]$/.exec(host)?.[1];
   return literal !== undefined && isIP(literal) !== 0 ? host : undefined;
 };

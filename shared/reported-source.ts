@@ -11,10 +11,18 @@ const reporterSchema = z.object({
 });
 
 export const maxReporters = 10;
+/** Of a domain. */
+export const maxDomainReporters = 1000;
+
+export const domainReporterSchema = reporterSchema
+  .extend({passed: mails.meta({description: 'Mails that pass DMARC'})})
+  .meta({id: 'DomainReporter', description: 'What one reporter says of the mail from one domain'});
 
 export const reportedSourceSchema = z
   .object({
-    source_ip: z.string(),
+    source_ip: z
+      .string()
+      .meta({description: '`::` for sources that are not stored one by one, as there were too many on one day'}),
     name: z.string().nullable().meta({
       description: 'Name of the address that resolves back to it; only asked for with the sources of most mails',
     }),
@@ -38,6 +46,10 @@ export const reportedSourcesSchema = z
     count: mails.meta({description: 'Mails in these reports'}),
     passed: mails,
     source_count: z.int().min(0).meta({description: 'Sources in all; at least that many, where several nodes received reports'}),
+    reporters: z
+      .array(domainReporterSchema)
+      .max(maxDomainReporters)
+      .meta({description: 'Those that report on the most days first'}),
     sources: z.array(reportedSourceSchema).max(maxSources).meta({description: 'Those with the most mails first'}),
   })
   .meta({id: 'ReportedSources', description: 'Who sends mail as one domain, as the reports of others claim'});

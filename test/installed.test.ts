@@ -5,7 +5,7 @@ import test from 'ava';
 import {isInstalled, programsMissing} from './helpers/installed.ts';
 
 /** Programs of every Linux with Node: a shell and the core utilities. */
-const everywhere = new Set(['sh', '/bin/sh', '/bin/true', 'cat', 'chgrp', 'chown', 'cp', 'id', 'mkfifo', 'truncate']);
+const everywhere = new Set(['sh', '/bin/sh', '/bin/true', 'cat', 'chgrp', 'chown', 'cp', 'env', 'id', 'mkfifo', 'truncate']);
 
 /**
  * Modules that run an optional program for tests, and their functions that tell whether it is available, as patterns. The last five find out

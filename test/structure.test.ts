@@ -317,6 +317,15 @@ test('no file imports itself over others', t => {
   t.deepEqual(cycles, []);
 });
 
+test('nothing is decided by what an object inherits: hasOwn is used instead of the operator in', t => {
+  // In a text the word does not follow and precede a sign like this.
+  const operators =
+    /^(?!\s*(?:\/\/|\*|\/\*)).*(?:'\w+'|(?:[(!&|?]|=>) ?\w+|\bfor \((?:const|let) \w+) in \w[\w.]*(?: ?[),;&|?].*)?$/gm;
+  const inherits = ({path, text}: Source) => [...text.matchAll(operators)].map(([line]) => `${path}: ${line.trim()}`);
+
+  t.deepEqual(product.flatMap(inherits), []);
+});
+
 test('only the launchers end the process', t => {
   t.deepEqual(
     product.filter(({text}) => /process\.exit\(/.test(text)).map(({path}) => path),

@@ -1,6 +1,8 @@
 // Commands of the API as it is: any request, the metrics of a node, the description.
+
 import {readFile} from 'node:fs/promises';
 import {type Command, InvalidArgumentError} from 'commander';
+import {hasOwn} from '../../shared/has-own.ts';
 import type {Method} from '../client/client.ts';
 import {chosenContext} from '../client/connection.ts';
 import {checkedMetricsUrl, defaultMetricsUrl, fetchMetrics} from '../client/metrics.ts';
@@ -64,7 +66,7 @@ const parsed = (body: Buffer): unknown => {
   }
 };
 
-const dataOf = (json: unknown): unknown => (typeof json === 'object' && json !== null && 'data' in json ? json.data : json);
+const dataOf = (json: unknown): unknown => (typeof json === 'object' && json !== null && hasOwn(json, 'data') ? json.data : json);
 
 export const addMetricsCommand = (program: Command, session: Session): void => {
   program

@@ -1,6 +1,8 @@
 // Answers of the API: data, headers, and what is deprecated.
+
 import type {IncomingHttpHeaders} from 'node:http';
 import type {Envelope} from '../../shared/envelope.ts';
+import {hasOwn} from '../../shared/has-own.ts';
 import {CliError} from '../errors.ts';
 
 export interface Answer<T> {
@@ -32,7 +34,7 @@ export const answerOf = <T>({body, headers, origin}: Answered): Answer<T> => {
 const parseEnvelope = <T>(body: Buffer, origin: string): Envelope<T> => {
   try {
     const envelope: unknown = JSON.parse(body.toString('utf8'));
-    if (typeof envelope === 'object' && envelope !== null && 'data' in envelope) return envelope as Envelope<T>;
+    if (typeof envelope === 'object' && envelope !== null && hasOwn(envelope, 'data')) return envelope as Envelope<T>;
   } catch {}
   throw unexpectedAnswer(origin);
 };

@@ -1,7 +1,9 @@
 // Parser of server-sent events (WHATWG HTML, section 9.2) as GET /events writes them. All that matters is in the JSON of
 // `data`, so names, ids and retry times are skipped.
+
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import type {EventType} from '../../shared/event-type.ts';
+import {hasOwn} from '../../shared/has-own.ts';
 
 interface EventParser {
   /** Returns the events that this chunk completes, wherever it was cut. Skips what is no event or too long. */
@@ -88,7 +90,7 @@ const asEvent = (text: string): ClusterEvent | undefined => {
 
 /** A newer node may send events that this program does not know. */
 const isEvent = (value: unknown): value is ClusterEvent => {
-  if (typeof value !== 'object' || value === null || !('type' in value) || !Object.hasOwn(members, String(value.type)))
+  if (typeof value !== 'object' || value === null || !hasOwn(value, 'type') || !Object.hasOwn(members, String(value.type)))
     return false;
   const needed = members[value.type as EventType];
   return Object.entries(needed).every(([name, kind]) => isOfKind((value as Record<string, unknown>)[name], kind));

@@ -1,6 +1,8 @@
 // Translator from failures of HTTP and TLS to the errors of mfctl.
+
 import type {IncomingHttpHeaders} from 'node:http';
 import type {ErrorValue} from '../../shared/envelope.ts';
+import {ownValue} from '../../shared/has-own.ts';
 import {CliError, type ExitCode, exitCodes} from '../errors.ts';
 import {isForGood} from './retry.ts';
 
@@ -85,7 +87,7 @@ export const connectionFailure = (error: unknown, url: URL): CliError => {
     );
   return failure(
     'unreachable',
-    `cannot reach ${url.host}: ${reasons[code] ?? message}`,
+    `cannot reach ${url.host}: ${ownValue(reasons, code) ?? message}`,
     'is mfd running there? mfd start --data DIR',
   );
 };

@@ -139,7 +139,11 @@ const dmarcFindings = (peers: readonly Peer[]): Finding[] => {
   const unset = told.filter(({dmarc_unset}) => dmarc_unset);
   const kinds = new Set(told.map(({dmarc_config}) => dmarc_config));
   return [
-    ...finding(warning, unset, 'cannot send the DMARC reports that domains want (set dmarc.report_from in mfd.yaml)'),
+    ...finding(
+      warning,
+      unset,
+      'cannot send the DMARC reports that domains want (set an fqdn with a dot, or dmarc.report_from, in mfd.yaml)',
+    ),
     ...(kinds.size > 1 ? [{status: warning, text: `dmarc.* differs between ${namesOf(told)}`}] : []),
   ];
 };

@@ -1,5 +1,7 @@
 // Completions of the last word of a command line.
+
 import type {Argument, Command, Option} from 'commander';
+import {hasOwn} from '../../shared/has-own.ts';
 import type {ConnectionFlags} from '../client/connection.ts';
 import {collected} from '../command-line/option-values.ts';
 import {
@@ -84,7 +86,7 @@ const values = async (
   {kind, word}: {kind: ValueKind | ValueList | undefined; word: PartialWord},
 ): Promise<Completion> => {
   if (kind === undefined) return nothing;
-  if (typeof kind === 'object' && 'listOf' in kind) {
+  if (typeof kind === 'object' && hasOwn(kind, 'listOf')) {
     const comma = word.part.lastIndexOf(',') + 1;
     const rest = {head: word.head + word.part.slice(0, comma), part: word.part.slice(comma)};
     return values(needs, typed, {kind: kind.listOf, word: rest});

@@ -1,5 +1,6 @@
 // Command `dmarc sources`: who sends mail as a domain here, as the reports of others say.
 import type {Command} from 'commander';
+import {otherSources, sourceText} from '../../shared/other-sources.ts';
 import type {ReportedSource} from '../../shared/reported-source.ts';
 import {pastMoment} from '../command-line/moment.ts';
 import {countText, percentText} from '../output/cell-text.ts';
@@ -19,9 +20,9 @@ const part = (title: string, name: Count, more: Partial<Column<ReportedSource>> 
 });
 
 const columns: Column<ReportedSource>[] = [
-  {title: 'SOURCE', cell: source => source.source_ip},
+  {title: 'SOURCE', cell: source => sourceText(source.source_ip)},
   {title: 'NAME', cell: source => source.name ?? '-', isFlexible: true},
-  {title: 'NETWORK', cell: source => source.network, dropRank: 1},
+  {title: 'NETWORK', cell: source => (source.source_ip === otherSources ? null : source.network), dropRank: 1},
   {title: 'MAILS', cell: source => source.count, align: 'right'},
   part('PASS', 'passed', {tone: source => (source.passed < source.count ? 'warn' : undefined)}),
   part('SPF', 'spf_passed', {dropRank: 2}),

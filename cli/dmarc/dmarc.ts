@@ -1,6 +1,7 @@
 // Commands `dmarc`: what was received for a domain, and the reports to the owners of other domains.
 import {type Command, InvalidArgumentError} from 'commander';
 import {type DmarcReport, type DmarcSource, maxReports} from '../../shared/dmarc-report.ts';
+import {safeBlock} from '../../shared/safe-text.ts';
 import {pastMoment} from '../command-line/moment.ts';
 import {addPageOptions, type PageFlags} from '../command-line/option-values.ts';
 import {countText, percentText, timeText} from '../output/cell-text.ts';
@@ -103,7 +104,8 @@ export const addDmarcCommands = (program: Command, session: Session): void => {
     .action(async ({policyDomain, date}: {policyDomain: string; date: string}) => {
       const client = await session.client();
       const answer = await client.dmarc.preview(date, policyDomain);
-      session.printer().text(answer.data.xml);
+      // Names and texts in it are those of strangers, and it is redirected into files that people look at.
+      session.printer().text(safeBlock(answer.data.xml));
       warnOfPartialList(session, answer);
     });
 };

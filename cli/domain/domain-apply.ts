@@ -8,6 +8,7 @@ import {changeRecord, renderDomainDiff} from './domain-diff.ts';
 import {warnOfUnsigned} from './domain-dkim.ts';
 import {readDomainFile} from './domain-file.ts';
 import {applyDomainChanges, type ChangeOutcome, type DomainChange, planDomainChanges} from './domain-plan.ts';
+import {unsentReports} from './unsent-reports.ts';
 
 interface ApplyFlags {
   file: string;
@@ -74,7 +75,7 @@ const apply = async (session: Session, {file, prune = false, dryRun = false, yes
     );
   const failure = failureOf(changes, outcomes, end);
   report(session, changes, {outcomes, final: failure?.outcome});
-  if (!end) await warnOfAllUnsigned(session, client, outcomes);
+  if (!end) await warnOfAllUnfinished(session, client, outcomes);
   if (failure) throw failure.error;
 };
 
@@ -164,11 +165,14 @@ const failureOf = (
 
 const named = ({change, error = notTried}: ChangeOutcome): CliError => error.with({detail: `${change.name}: ${error.detail}`});
 
-const warnOfAllUnsigned = async (session: Session, client: Client, outcomes: readonly ChangeOutcome[]): Promise<void> => {
+const warnOfAllUnfinished = async (session: Session, client: Client, outcomes: readonly ChangeOutcome[]): Promise<void> => {
+  let isReporting = false;
   for (const {change, id, error} of outcomes) {
     if (error || id === undefined || (change.kind !== 'created' && change.kind !== 'updated')) continue;
-    if (!change.settings.some(({name, to}) => name === 'dkim_active' && to === true)) continue;
-    const {data} = await client.domains.get(id);
-    await warnOfUnsigned(session, client, data);
+    const turnsOn = (setting: string) => change.settings.some(({name, to}) => name === setting && to === true);
+    isReporting ||= turnsOn('dmarc_reporting');
+    if (turnsOn('dkim_active')) await warnOfUnsigned(session, client, (await client.domains.get(id)).data);
   }
+  const problem = isReporting ? await unsentReports(client) : undefined;
+  if (problem !== undefined) session.printer().warn(problem);
 };

@@ -1,6 +1,7 @@
 // Command `domain dns`: the DNS records of a domain, as lines of a zone file or compared with DNS.
 import type {Command} from 'commander';
 import type {DnsRecord, DnsState, DomainDns} from '../../shared/domain-dns.ts';
+import {safeLine} from '../../shared/safe-text.ts';
 import {ExitStatus, exitCodes} from '../errors.ts';
 import {zoneLine} from '../output/cell-text.ts';
 import type {Column, Tone} from '../output/column.ts';
@@ -61,21 +62,36 @@ const wantedLines = (record: DnsRecord): string[] =>
   record.state === 'unknown' ? [] : zoneLines(record).map(line => `wanted: ${line}`);
 
 const zoneLines = ({name, type, values}: DnsRecord): string[] =>
-  values.map(value => (type === 'TXT' ? zoneLine({dns_name: name, dns_record: value}) : `${name}. IN ${type} ${value}`));
+  values.map(value => {
+    if (!hostName.test(name)) return notOne(`${name} ${value}`);
+    if (type === 'TXT') return zoneLine({dns_name: name, dns_record: safeLine(value)});
+    return type === 'MX' && exchanger.test(value) ? `${name}. IN MX ${value}` : notOne(`${name} ${value}`);
+  });
+
+const hostName = /^[a-z0-9._-]{1,253}$/i;
+const exchanger = /^\d{1,5} [a-z0-9._-]{1,254}$/i;
+
+/** The output goes into zone files: what a node says in place of a record must not become one there. */
+const notOne = (text: string): string => comment(`not a record: ${text}`);
+
+/** A node's text stays in one line, and in a comment. */
+const comment = (text: string): string => `; ${safeLine(text)}`;
 
 const zoneText = ({domain, records, mta_sts_policy, advice}: DomainDns): string =>
   [
-    `; DNS records of ${domain}`,
-    ...advice.map(sentence => `; ${sentence}`),
+    comment(`DNS records of ${domain}`),
+    ...advice.map(comment),
     ...records.flatMap(zoneLines),
     ...(mta_sts_policy === null
       ? []
       : [
-          `; Serve this file at https://mta-sts.${domain}/.well-known/mta-sts.txt, and use mode: enforce when no report of TLS complains:`,
+          comment(
+            `Serve this file at https://mta-sts.${domain}/.well-known/mta-sts.txt, and use mode: enforce when no report of TLS complains:`,
+          ),
           ...mta_sts_policy
             .trimEnd()
             .split('\n')
-            .map(line => `;   ${line}`),
+            .map(line => comment(`  ${line}`)),
         ]),
     '',
   ].join('\n');

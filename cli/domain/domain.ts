@@ -2,6 +2,7 @@
 import {type Command, Option} from 'commander';
 import type {Domain} from '../../shared/domain.ts';
 import {directions} from '../../shared/field-rules.ts';
+import type {Client} from '../client/client.ts';
 import {addWholeOption, collected, decimal} from '../command-line/option-values.ts';
 import {usageError} from '../errors.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
@@ -13,6 +14,7 @@ import {addDnsCommand} from './domain-dns.ts';
 import {addExportCommand} from './domain-export.ts';
 import {addFilterCommands} from './domain-filters.ts';
 import {findDomain} from './find-domain.ts';
+import {unsentReports} from './unsent-reports.ts';
 
 export const addDomainCommands = (program: Command, session: Session): void => {
   const domain = program.command('domain').description('manage the protected domains');
@@ -56,7 +58,7 @@ const addChangeCommands = (domain: Command, session: Session): void => {
       const client = await session.client();
       const {data} = await client.domains.create({name, ...settingsOf(flags)});
       session.printer().record(data, domains);
-      if (flags.dkim) await warnOfUnsigned(session, client, data);
+      await warnOfUnfinished(session, client, {flags, domain: data});
     });
 
   const update = session.prints(domain.command('update'), domains);
@@ -106,7 +108,19 @@ const updateDomain = async (session: Session, nameOrId: string, flags: SettingFl
   const found = await findDomain(client, nameOrId);
   const {data} = await client.domains.update(found.data.id, patch, found.etag);
   session.printer().record(data, domains);
-  if (flags.dkim) await warnOfUnsigned(session, client, data);
+  await warnOfUnfinished(session, client, {flags, domain: data});
+};
+
+/** Warns where a setting that was made has no effect yet. */
+const warnOfUnfinished = async (
+  session: Session,
+  client: Client,
+  {flags, domain}: {flags: SettingFlags; domain: Domain},
+): Promise<void> => {
+  if (flags.dkim) await warnOfUnsigned(session, client, domain);
+  if (!flags.dmarcReporting) return;
+  const problem = await unsentReports(client);
+  if (problem !== undefined) session.printer().warn(problem);
 };
 
 /** As commander parses them; options that were not given are undefined. */

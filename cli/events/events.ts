@@ -1,7 +1,9 @@
 // Command `events`, and the columns of events.
+
 import {type Command, InvalidArgumentError} from 'commander';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import {type EventType, eventTypes} from '../../shared/event-type.ts';
+import {hasOwn} from '../../shared/has-own.ts';
 import {followEvents} from '../client/follow-events.ts';
 import {actorText, firstOf, senderText, timeOfDay, timeText} from '../output/cell-text.ts';
 import {healthTones} from '../output/column.ts';
@@ -29,7 +31,7 @@ const clusterEvents: Streamed<ClusterEvent> = {
     ...['state', 'acted_at', 'acted_by_key_id', 'id', 'name', 'change', 'from', 'to'],
   ],
   nameOf: event => {
-    if ('queue_id' in event) return mailId(event);
+    if (hasOwn(event, 'queue_id')) return mailId(event);
     if (event.type === 'health') return event.node_id;
     return event.type === 'domain' ? event.name : String(event.id);
   },

@@ -1,7 +1,9 @@
 // Parser of hostile YAML into plain values. Its cost grows with the size of the text and no faster, while the library alone
 // compares each name of a mapping with all others, searches the whole document for each alias, and recurses into
 // everything nested.
+
 import type {Alias, CST, Document, LineCounter, Node, Pair, ParsedNode, Parser, YAMLMap, YAMLSeq} from 'yaml';
+import {hasOwn} from '../../shared/has-own.ts';
 
 type Yaml = typeof import('yaml');
 
@@ -28,7 +30,7 @@ export const readBoundedYaml = async (text: string, most = maxPieces): Promise<B
   const yaml = await import('yaml');
   const lines = new yaml.LineCounter();
   const composed = compose(yaml, text, {lines, most});
-  if (!('contents' in composed)) return {faults: [composed]};
+  if (!hasOwn(composed, 'contents')) return {faults: [composed]};
 
   const lineAt = (offset = 0): number => lines.linePos(offset).line;
   const lineOfNode = (node: unknown): number => lineAt((node as Partial<ParsedNode> | null)?.range?.[0]);

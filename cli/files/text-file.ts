@@ -1,9 +1,11 @@
 // Small files of mfctl: checked reads, atomic writes, and what is wrong with a file.
+
 import {randomUUID} from 'node:crypto';
 import {type FileHandle, open, realpath, rename, rm} from 'node:fs/promises';
 import {dirname} from 'node:path';
 import type {CreatedApiKey} from '../../shared/api-key.ts';
 import {isWellFormed, labelPattern} from '../../shared/field-rules.ts';
+import {ownValue} from '../../shared/has-own.ts';
 import {syncFolder} from '../../shared/sync-folder.ts';
 import {CliError} from '../errors.ts';
 
@@ -34,7 +36,7 @@ const writeDurably = async (handle: FileHandle, text: string): Promise<void> => 
 /** The message of an operating-system error, without the call and the errno that Node adds. */
 export const fileFailure = (file: string, error: unknown, doing: string, hint?: string): CliError => {
   const {code, message} = error as NodeJS.ErrnoException;
-  const reason = code === undefined ? message : (reasons[code] ?? code);
+  const reason = code === undefined ? message : (ownValue(reasons, code) ?? code);
   return new CliError('file_failed', `cannot ${doing} ${file}: ${reason}`, {cause: error, hint});
 };
 

@@ -1,6 +1,8 @@
 // YAML or JSON file that a person wrote, with line numbers for errors.
+
 import {readFile, stat} from 'node:fs/promises';
 import type {Document} from 'yaml';
+import {hasOwn} from '../../shared/has-own.ts';
 import {readStdin, type Terminal} from '../command-line/terminal.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {type BoundedYaml, type LineFault, readBoundedYaml} from './bounded-yaml.ts';
@@ -21,7 +23,7 @@ export const readYamlFile = async (file: string, terminal: Terminal): Promise<Ya
   if (Buffer.byteLength(text) > maxBytes) throw tooLarge(name);
 
   const read = await readBoundedYaml(text);
-  if ('faults' in read) throw wrongFile(name, read.faults);
+  if (hasOwn(read, 'faults')) throw wrongFile(name, read.faults);
   return {name, ...read};
 };
 

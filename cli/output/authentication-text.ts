@@ -22,11 +22,12 @@ export const authenticationMeaning = ({spf, dkim, dmarc}: MailAuthentication): s
     case 'pass':
       return `The mail comes from ${domain}.`;
     case 'fail':
-      if (domain === '') return 'The mail does not say who wrote it.';
+      if (domain === '') return 'It cannot be told from the mail who wrote it.';
       return `The mail does not come from ${domain}${wishes[policy ?? 'none']}.`;
     case 'temperror':
       return 'DNS did not answer, so it is not known who the mail comes from.';
     case 'none': {
+      if (domain === '') return 'The address of the author has no domain, so nobody says what the mail looks like.';
       const signer = spf.result === 'pass' ? spf.domain : dkim.find(one => one.result === 'pass')?.domain;
       if (signer !== undefined) return `The mail comes from ${signer}; ${domain} does not say what its mail looks like.`;
       return `It is not known who the mail comes from: ${domain} does not say what its mail looks like.`;

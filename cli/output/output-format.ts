@@ -1,3 +1,4 @@
+import {ownValue} from '../../shared/has-own.ts';
 import type {Terminal} from '../command-line/terminal.ts';
 import {usageError} from '../errors.ts';
 import type {Fields} from './table.ts';
@@ -50,5 +51,5 @@ export const chooseFields = (text: string, {fields, answerFields = []}: Fields<n
 /** Missing members become null, so that all records have the same members. */
 export const pick = (record: unknown, {names}: FieldChoice): Record<string, unknown> => {
   const members = record as Readonly<Record<string, unknown>>;
-  return Object.fromEntries(names.map(name => [name, members[name] ?? null]));
+  return Object.fromEntries(names.map(name => [name, ownValue(members, name) ?? null]));
 };

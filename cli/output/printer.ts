@@ -1,4 +1,5 @@
 // Printer of answers: data to standard output in the chosen format, notes about it to standard error.
+import {hasOwn} from '../../shared/has-own.ts';
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';
 import type {Terminal} from '../command-line/terminal.ts';
 import {CliError, usageError} from '../errors.ts';
@@ -78,7 +79,7 @@ export const createPrinter = ({stdout, stderr}: Terminal, options: PrinterOption
     },
     record: (record, shown) => {
       if (dataFormat !== undefined) data({...shown, value: record, records: [record]});
-      else if ('details' in shown) stdout.write(renderDetails(shown.details(record)));
+      else if (hasOwn(shown, 'details')) stdout.write(renderDetails(shown.details(record)));
       else table([record], shown.columns);
     },
     done: text => {

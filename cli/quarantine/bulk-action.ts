@@ -1,4 +1,5 @@
 // Release and discard of many held mails. Prints nothing, as the commands and the dashboard use it.
+import {hasOwn} from '../../shared/has-own.ts';
 import type {ActionOutcome, BulkResult, HeldMail, HoldAction, MailReference} from '../../shared/held-mail.ts';
 import type {Client, Query} from '../client/client.ts';
 import {inMfctlWords} from '../client/request-failure.ts';
@@ -142,7 +143,7 @@ const brokenOff = ({left, error}: ChunkOutcome, rest: MailReference[], isGivenUp
 };
 
 const isLate = (result: BulkResult | undefined): boolean =>
-  result !== undefined && 'error' in result && result.error.code === 'unavailable';
+  result !== undefined && hasOwn(result, 'error') && result.error.code === 'unavailable';
 
 const nextSize = (size: number, tookMs: number): number =>
   Math.round(Math.min(maxChunkSize, size * 2, Math.max(minChunkSize, (size * aimMs) / Math.max(tookMs, 1))));
@@ -172,7 +173,7 @@ export const actionOutcomes: Listed<ActionOutcome> = {
 export const bulkResults: Listed<BulkResult, ActionOutcome> = {
   ...actionOutcomes,
   fields: [...actionOutcomes.fields, 'error'],
-  linesOf: all => all.filter(result => 'state' in result),
+  linesOf: all => all.filter(result => hasOwn(result, 'state')),
   none: 'nothing was done',
 };
 
@@ -180,11 +181,11 @@ export const pastTense: Record<HoldAction, string> = {release: 'released', disca
 
 /** The format `name` lists only what was done; the other formats for programs also list failures. */
 export const printResults = (printer: Printer, results: readonly BulkResult[]): void =>
-  printer.list(printer.format === 'name' ? results.filter(result => 'state' in result) : results, bulkResults);
+  printer.list(printer.format === 'name' ? results.filter(result => hasOwn(result, 'state')) : results, bulkResults);
 
 /** Prints failures for output formats that do not contain them. Returns their number. */
 export const warnOfFailures = (printer: Printer, results: readonly BulkResult[]): number => {
-  const failed = results.filter(result => 'error' in result);
+  const failed = results.filter(result => hasOwn(result, 'error'));
   if (printer.isForPeople || printer.format === 'name')
     for (const result of failed) {
       const {code, detail, fields = []} = result.error;
@@ -196,7 +197,7 @@ export const warnOfFailures = (printer: Printer, results: readonly BulkResult[])
 
 /** `990 mails released, 8 of them before by somebody else`. */
 export const countResults = (action: HoldAction, results: readonly BulkResult[]): string => {
-  const done = results.filter(result => 'state' in result);
+  const done = results.filter(result => hasOwn(result, 'state'));
   const before = done.filter(({already}) => already).length;
   return `${plural(done.length, 'mail')} ${pastTense[action]}${before > 0 ? `, ${countText(before)} of them before this` : ''}`;
 };

@@ -1,7 +1,10 @@
 // Reader of a held mail for display. Its author may want to exhaust the reader's memory, so it is measured
 // before it is parsed: a parser's memory grows with parts and lines, of which a small mail can have a great many.
+
 import PostalMime, {type Attachment, decodeWords} from 'postal-mime';
 import {readUpTo} from '../command-line/read-up-to.ts';
+import {htmlOf} from './html-charset.ts';
+import {htmlText} from './html-text.ts';
 
 export interface MailContents {
   /** As received and in that order, unfolded and decoded. Hostile text. */
@@ -9,6 +12,8 @@ export interface MailContents {
   attachments: {filename: string | null; content_type: string; size_bytes: number}[];
   /** How the text begins. Hostile text, several lines. */
   preview: string;
+  /** Links of HTML that the preview does not show, as `click → https://example.com/`. Hostile text. */
+  links: string[];
   /** Why parts of the mail are missing here. */
   limitation?: string;
 }
@@ -18,6 +23,7 @@ const maxPartLines = 1000;
 const maxHeaderBytes = 256 * 1024;
 const previewLines = 20;
 const previewCharacters = 2000;
+const maxLinks = 20;
 
 export const readMail = async (body: AsyncIterable<Buffer>): Promise<MailContents> => {
   const bytes = await readUpTo(body, maxBytes);
@@ -25,11 +31,15 @@ export const readMail = async (body: AsyncIterable<Buffer>): Promise<MailContent
   if (excess !== undefined) return readHeaders(bytes, `${excess}: only its headers are shown`);
 
   try {
-    const mail = await PostalMime.parse(bytes, {maxNestingDepth: 50, maxRfc822NestingDepth: 3, maxHeadersSize: maxHeaderBytes});
+    const parser = new PostalMime({maxNestingDepth: 50, maxRfc822NestingDepth: 3, maxHeadersSize: maxHeaderBytes});
+    const mail = await parser.parse(bytes);
+    const html = htmlText(htmlOf(parser) ?? mail.html ?? '');
+    const preview = beginning(mail.text ?? html.text);
     return {
       headers: mail.headers.map(decoded),
       attachments: mail.attachments.map(described),
-      preview: beginning(mail.text ?? (mail.html === undefined ? '' : htmlText(mail.html))),
+      preview,
+      links: firstLinks(html.links.filter(link => !preview.includes(link))),
     };
   } catch {
     return readHeaders(bytes, 'the mail is built in a way that cannot be taken apart: only its headers are shown');
@@ -38,7 +48,7 @@ export const readMail = async (body: AsyncIterable<Buffer>): Promise<MailContent
 
 const readHeaders = async (bytes: Buffer, limitation: string): Promise<MailContents> => {
   const {headers} = await PostalMime.parse(headerBlock(bytes));
-  return {headers: headers.map(decoded), attachments: [], preview: '', limitation};
+  return {headers: headers.map(decoded), attachments: [], preview: '', links: [], limitation};
 };
 
 const excessOf = (bytes: Buffer): string | undefined => {
@@ -85,30 +95,7 @@ const beginning = (text: string): string => {
   return [...lines.slice(0, previewLines), ...(isWhole ? [] : ['…'])].join('\n');
 };
 
-const maxCharacters = 64 * 1024;
-
-const entities: Record<string, string> = {amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' '};
-
-/**
- * The visible text of an HTML mail, roughly. Links lose their address, and nothing is fetched or run;
- * the result is still hostile text.
- */
-const htmlText = (html: string): string =>
-  html
-    .slice(0, maxCharacters)
-    .replace(/<(style|script|title|head)\b[^<>]*>[\s\S]*?(<\/\1\s*>|$)/gi, ' ')
-    .replace(/<!--[\s\S]*?(-->|$)/g, ' ')
-    .replace(/<(br|\/p|\/div|\/tr|\/li|\/h[1-6])\b[^<>]*>/gi, '\n')
-    .replace(/<[^<>]*>/g, ' ')
-    .replace(
-      /&(#x[0-9a-f]{1,6}|#\d{1,7}|[a-z]+);/gi,
-      (entity, name: string) => entities[name.toLowerCase()] ?? numbered(name) ?? entity,
-    )
-    .replace(/[ \t]+/g, ' ')
-    .replace(/ ?\n ?/g, '\n');
-
-const numbered = (name: string): string | undefined => {
-  if (!name.startsWith('#')) return undefined;
-  const code = /^#x/i.test(name) ? Number.parseInt(name.slice(2), 16) : Number(name.slice(1));
-  return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : undefined;
+const firstLinks = (links: readonly string[]): string[] => {
+  const rest = links.length - maxLinks;
+  return [...links.slice(0, maxLinks), ...(rest > 0 ? [`… and ${rest} more`] : [])];
 };

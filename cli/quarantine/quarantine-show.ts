@@ -78,6 +78,7 @@ const asText = (
     section('Symbols', symbols.length > 0 ? renderTable(symbols, symbolColumns, {draw}) : ''),
     section('Attachments', contents.attachments.length > 0 ? renderTable(contents.attachments, attachmentColumns, {draw}) : ''),
     section('Text', contents.preview === '' ? '' : `${safeBlock(contents.preview).replaceAll('\t', '    ')}\n`),
+    section('Links', contents.links.map(link => `${safeLine(link)}\n`).join('')),
   ];
   return fold(sections.filter(text => text !== '').join('\n'), maxWidth);
 };

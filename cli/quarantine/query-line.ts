@@ -1,6 +1,8 @@
 // Query for held mail in one line, as in the dashboard: `domain:example.com since:2h score>=8 march invoice`. A mail has to match all
 // parts; words that are no filter are searched in the subject.
-import {canonicalDomain} from '../../shared/domain-name.ts';
+
+import {canonicalMailDomain} from '../../shared/domain-name.ts';
+import {ownValue} from '../../shared/has-own.ts';
 import {parseMailAddress} from '../../shared/mail-address.ts';
 import {reasons} from '../../shared/reason.ts';
 import {isoMomentBefore} from '../command-line/moment.ts';
@@ -112,7 +114,7 @@ const addFilter = (query: HoldQuery, filter: Filter): void => {
     addScore(query, filter);
     return;
   }
-  const member = filterNames[name];
+  const member = ownValue(filterNames, name);
   if (member === undefined)
     throw usageError(`${raw}: there is no filter ${name}; to look for this in the subject, write ${quote(raw)}`);
   if (sign !== ':') throw usageError(`${raw}: write ${name}:${value}`);
@@ -147,11 +149,11 @@ const timeFault = (value: string): string | undefined =>
     : undefined;
 
 const isSender = (value: string): boolean =>
-  value === '<>' || parseMailAddress(value) !== undefined || canonicalDomain(value.replace(/^@/, '')) !== undefined;
+  value === '<>' || parseMailAddress(value) !== undefined || canonicalMailDomain(value.replace(/^@/, '')) !== undefined;
 
 const faultOf: Record<TextMember | 'reason', (value: string) => string | undefined> = {
   domain: value =>
-    canonicalDomain(value) === undefined ? `${JSON.stringify(value)} is no domain such as example.com` : undefined,
+    canonicalMailDomain(value) === undefined ? `${JSON.stringify(value)} is no domain such as example.com` : undefined,
   sender: value => (isSender(value) ? undefined : `${JSON.stringify(value)} is no address, no domain, and not <> for bounces`),
   recipient: value => (parseMailAddress(value) ? undefined : `${JSON.stringify(value)} is no mail address`),
   subject: value => (value === '' ? 'there is nothing to look for' : undefined),

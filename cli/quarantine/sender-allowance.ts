@@ -1,6 +1,8 @@
 // Allow filters for the senders of released mail: planning and adding them. Prints nothing.
+
 import {isSenderAuthentic} from '../../shared/authentic-sender.ts';
 import {canonicalPattern, maxPatternChars, patternFault} from '../../shared/filter-rules.ts';
+import {hasOwn} from '../../shared/has-own.ts';
 import type {BulkResult, HeldMail, HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
 import {scopesWith} from '../../shared/scopes.ts';
@@ -192,7 +194,7 @@ export const allowSenders = async (
   {wanted, present}: AllowancePlan,
   results: readonly BulkResult[],
 ): Promise<CliError | undefined> => {
-  const released = new Set(results.filter(result => 'state' in result).map(mailId));
+  const released = new Set(results.filter(result => hasOwn(result, 'state')).map(mailId));
   const isDue = ({mails}: Allowance) => mails.some(mail => released.has(mailId(mail)));
   const {note, warn} = session.printer();
   lines(present.filter(isDue), note, allowance => `already allowed: ${nameOf(allowance)} (filter ${allowance.filter.id})`);
@@ -200,8 +202,8 @@ export const allowSenders = async (
   if (due.length === 0) return undefined;
 
   const outcomes = await addAllowances(await session.client(), due);
-  const added = outcomes.filter(outcome => 'filter' in outcome);
-  const failed = outcomes.filter(outcome => 'error' in outcome);
+  const added = outcomes.filter(outcome => hasOwn(outcome, 'filter'));
+  const failed = outcomes.filter(outcome => hasOwn(outcome, 'error'));
   lines(added, note, ({allowance, filter}) => `allowed: ${nameOf(allowance)} (filter ${filter.id})`);
   lines(failed, warn, ({allowance, error}) => `not allowed: ${nameOf(allowance)}: ${error.detail} (${error.code})`);
   if (failed.length === 0) return undefined;

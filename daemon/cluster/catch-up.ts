@@ -3,6 +3,7 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
+import {ownValue} from '../../shared/has-own.ts';
 import {recordsPageSchema} from '../services/cluster/peer-protocol.ts';
 import type {ChangeSource, Replication} from '../services/cluster/replication-ports.ts';
 import {causeOf} from './heartbeats.ts';
@@ -73,7 +74,7 @@ export const catchUp = async (
     const page = await client.ask(recordsPageSchema, {method: 'GET', path: `records${query}`, deadlineMs: pageMs});
     applied ??= page.applied;
     // First: otherwise new events would reuse numbers that peers have already applied.
-    if (count === 0) await replication.recover(applied[nodeNo] ?? 0);
+    if (count === 0) await replication.recover(ownValue(applied, nodeNo) ?? 0);
     await replication.merge(page.records, source);
     count += page.records.length;
     query = page.next ? `?kind=${page.next.kind}&id=${page.next.id}` : '';

@@ -3,6 +3,7 @@
 import type {Logger} from 'pino';
 import {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
+import {ownValue} from '../../shared/has-own.ts';
 import {changeSchema, type Heartbeat, heartbeatSchema} from '../services/cluster/peer-protocol.ts';
 import type {HeartbeatExchange} from '../services/cluster/replication-ports.ts';
 import type {Peer, Peers} from './peers.ts';
@@ -48,7 +49,7 @@ export const startHeartbeats = ({peer, exchange, intervalMs, news, onAnswer, onF
       usesSent = usesUpTo;
       newsSent = current;
       await exchange.receiveHeartbeat(peer, reply);
-      if (!isStopped) onAnswer(reply.applied[nodeNo] ?? 0, heartbeat, askedAtMs);
+      if (!isStopped) onAnswer(ownValue(reply.applied, nodeNo) ?? 0, heartbeat, askedAtMs);
       return true;
     } catch (error) {
       misses += 1;

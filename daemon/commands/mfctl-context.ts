@@ -2,6 +2,7 @@
 // passed on standard input.
 import {execFile} from 'node:child_process';
 import {fileURLToPath} from 'node:url';
+import {childEnvironment} from '../../shared/child-environment.ts';
 import type {InitReport} from './init.ts';
 
 /** The command to add the context by hand, with the key in a file. */
@@ -27,7 +28,8 @@ export const addMfctlContext = async ({node_id, api_url, metrics_url, ca_file, a
     '--use',
   ];
   return new Promise(resolve => {
-    const child = execFile(process.execPath, [mfctl, ...args], {timeout: 10_000}, (error, _stdout, stderr) => {
+    const options = {env: childEnvironment(process.env), timeout: 10_000};
+    const child = execFile(process.execPath, [mfctl, ...args], options, (error, _stdout, stderr) => {
       const why = stderr.trim().split('\n')[0] ?? '';
       resolve(
         error ? `no mfctl context was added: ${why || error.message.split('\n')[0]}` : `mfctl now uses the context ${node_id}`,

@@ -152,8 +152,11 @@ const everyKey = z.strictObject({
     reconcile_interval: seconds(10).meta({description: 'Seconds between two checks of Postfix’s hold queue'}),
   }),
   dmarc: section({
-    report_from: mailAddress.optional().meta({description: 'Address that aggregate reports come from; without it none are sent'}),
-    organisation: label.optional().meta({description: 'Name in the reports; without it: the domain of dmarc.report_from'}),
+    report_from: mailAddress.optional().meta({
+      description:
+        'Address that aggregate reports come from; without it: dmarc-reports@ and fqdn. With neither it nor a dot in fqdn none are sent',
+    }),
+    organisation: label.optional().meta({description: 'Name in the reports; without it: the domain that they come from'}),
     contact: label.optional().meta({description: 'How to reach your people, in the reports: an address, or the URL of a page'}),
     receive_at: z
       .array(mailAddress)
@@ -194,12 +197,10 @@ const everyKey = z.strictObject({
       description:
         'Authority (PEM) that signed the certificate of the database server, instead of those of the system. TLS is always used, except to a Unix socket, and to a loopback address without this key',
     }),
-    pool: z
-      .int('must be a whole number')
-      .min(2, 'must be at least 2')
-      .max(100, 'must be at most 100')
-      .default(10)
-      .meta({description: 'Connections of this node to the database at one time, besides one that waits for changes'}),
+    pool: z.int('must be a whole number').min(2, 'must be at least 2').max(100, 'must be at most 100').default(10).meta({
+      description:
+        'Connections of this node to the database at one time, besides one that waits for changes and two for searches of the quarantine',
+    }),
   }),
   spool: section({
     ballast: size(16 * 1024 * 1024, 1024 * 1024).meta({

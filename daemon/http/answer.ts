@@ -1,5 +1,6 @@
 // Answers: the one place that writes envelopes, from a service's answer or from its fault; streams of text; requests that nobody
 // can read.
+
 import {randomBytes} from 'node:crypto';
 import type {RequestListener} from 'node:http';
 import {type Duplex, Readable} from 'node:stream';
@@ -7,6 +8,7 @@ import type {Middleware} from 'koa';
 import type {Logger} from 'pino';
 import {failure, type SuccessMessage, success} from '../../shared/envelope.ts';
 import {Fault} from '../../shared/fault.ts';
+import {ownValue} from '../../shared/has-own.ts';
 import type {Ctx, RequestState} from './observe.ts';
 
 export const reply = (ctx: Pick<Ctx, 'status' | 'body'>, data: unknown, message: SuccessMessage = 'OK'): void => {
@@ -41,7 +43,7 @@ export const answerErrors =
 const faultFrom = (error: unknown): Fault => {
   if (error instanceof Fault) return error;
   // Koa and its router report a path that cannot be decoded this way.
-  if (error instanceof Error && 'status' in error && error.status === 400)
+  if (error instanceof Error && (error as {status?: unknown}).status === 400)
     return new Fault('invalid_parameter', 'the path is not valid percent-encoded UTF-8', {cause: error});
   return new Fault('internal', 'the node failed to answer; quote the request id to its operator', {cause: error});
 };
@@ -88,7 +90,7 @@ export const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Duplex
     socket.destroy();
     return;
   }
-  const {headers, body} = refusal(details[error.code ?? ''] ?? 'the request is not valid HTTP/1.1');
+  const {headers, body} = refusal(ownValue(details, error.code ?? '') ?? 'the request is not valid HTTP/1.1');
   const head = ['HTTP/1.1 400 Bad Request', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
   setTimeout(() => socket.destroy(), lingerMs).unref();

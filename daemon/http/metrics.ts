@@ -3,6 +3,7 @@ import {Counter, collectDefaultMetrics, Gauge, Histogram, Registry} from 'prom-c
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import {healthStates} from '../../shared/health.ts';
 import {type Reason, reasons} from '../../shared/reason.ts';
+import {unfailing} from '../services/unfailing.ts';
 import {createMailMetrics, type MailMetrics} from './mail-metrics.ts';
 
 interface HeldTotal {
@@ -39,7 +40,8 @@ const unclean = ['nodejs_active_resources_total', 'nodejs_active_handles_total',
 /** The default of 10 ms wakes a quiet node a hundred times a second, which is a third of what it uses. The lag includes it. */
 const eventLoopResolutionMs = 50;
 
-export const createMetrics = (version: string): Metrics => {
+/** Only `expose` can fail: `onFailure` is told what could not be counted. */
+export const createMetrics = (version: string, onFailure: (error: unknown) => void = () => {}): Metrics => {
   const registry = new Registry();
   collectDefaultMetrics({eventLoopMonitoringPrecision: eventLoopResolutionMs, register: registry});
   for (const name of unclean) registry.removeSingleMetric(name);
@@ -63,11 +65,14 @@ export const createMetrics = (version: string): Metrics => {
       await source.update(from);
       return {contentType: registry.contentType, text: await registry.metrics()};
     },
-    ...requests,
-    ...mails,
-    healthChanged: () => transitions.inc(),
+    ...withoutFailures({...requests, ...mails, healthChanged: () => transitions.inc()}, onFailure),
   };
 };
+
+const withoutFailures = (counts: Omit<Metrics, 'expose'>, onFailure: (error: unknown) => void): Omit<Metrics, 'expose'> =>
+  Object.fromEntries(
+    Object.entries(counts).map(([name, count]: [string, (...args: never[]) => void]) => [name, unfailing(count, onFailure)]),
+  ) as unknown as Omit<Metrics, 'expose'>;
 
 const createRequestMetrics = (registers: Registry[]): Pick<Metrics, 'httpRequest' | 'deprecatedRequest'> => {
   const requests = new Histogram({

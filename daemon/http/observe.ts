@@ -5,6 +5,7 @@ import type {Middleware} from 'koa';
 import type {Logger} from 'pino';
 import {plainAddress} from '../../shared/host-port.ts';
 import type {Actor} from '../services/access/actor.ts';
+import {unfailing} from '../services/unfailing.ts';
 import {matchedRoute} from './matched-route.ts';
 import type {Metrics} from './metrics.ts';
 
@@ -13,7 +14,7 @@ export const observe =
   (metrics: Metrics, log: Logger): Middleware<RequestState> =>
   async (ctx, next) => {
     const startedAt = performance.now();
-    ctx.res.once('close', () => {
+    const record = () => {
       const seconds = (performance.now() - startedAt) / 1000;
       // An event stream stays open for hours, which is not the time of the answer.
       if (ctx.type !== 'text/event-stream')
@@ -37,7 +38,9 @@ export const observe =
         },
         'request',
       );
-    });
+    };
+    // An error of an event listener would end the process.
+    ctx.res.once('close', unfailing(record));
     await next();
   };
 

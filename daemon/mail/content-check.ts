@@ -22,6 +22,7 @@ const violations = {
   nul: {code: 554, text: '5.6.0 NUL in the message; encode binary content'},
   bareCr: {code: 554, text: '5.6.0 Bare <CR> in the message; lines end in <CR><LF> (RFC 5321 2.3.8)'},
   bareLf: {code: 554, text: '5.6.0 Bare <LF> in the message; lines end in <CR><LF> (RFC 5321 2.3.8)'},
+  folded: {code: 554, text: '5.6.0 The first line begins with a blank, as if it continued a header field (RFC 5322 2.2.3)'},
   longLine: {code: 554, text: '5.6.0 Line over 998 octets in the message (RFC 5321 4.5.3.1.6)'},
   hops: {code: 554, text: '5.4.6 Too many Received header fields; routing loop detected'},
 } as const;
@@ -34,10 +35,12 @@ export const createContentChecker = ({isFormChecked = true} = {}) => {
   const lines = createLineChecker();
   const testString = createTestStringFinder();
   const headers = createHeaderReader();
+  let firstByte: number | undefined;
 
   return {
     /** Takes the next bytes after DATA, without dot-stuffing. Chunks may end anywhere. */
     push(chunk: Buffer): void {
+      firstByte ??= chunk[0];
       if (isFormChecked) lines.push(chunk);
       testString.push(chunk);
       headers.push(chunk);
@@ -46,7 +49,10 @@ export const createContentChecker = ({isFormChecked = true} = {}) => {
     end(): ContentReport {
       const fields = headers.fields();
       const hops = headerValues(fields, 'received').length;
-      const violation = isFormChecked ? (lines.end() ?? (hops > maxHops ? violations.hops : undefined)) : undefined;
+      // It would continue the field that this node writes in front of the mail.
+      const isFolded = firstByte === SPACE || firstByte === TAB;
+      const inOrder = isFolded ? violations.folded : (lines.end() ?? (hops > maxHops ? violations.hops : undefined));
+      const violation = isFormChecked ? inOrder : undefined;
       return {
         ...(violation && {violation}),
         hasTestString: testString.isFound(),
@@ -58,8 +64,10 @@ export const createContentChecker = ({isFormChecked = true} = {}) => {
 };
 
 const NUL = 0;
+const TAB = 9;
 const LF = 10;
 const CR = 13;
+const SPACE = 32;
 
 /**
  * A plain loop on purpose: `indexOf` per line is faster for usual lines, but ten times as slow when every line is empty. The loop

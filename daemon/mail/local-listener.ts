@@ -1,8 +1,10 @@
 // Listener for programs of the same host, on a unix socket or a TCP address of loopback.
+
 import {once} from 'node:events';
 import {chmod, lstat, unlink} from 'node:fs/promises';
 import {connect, createServer, type Socket} from 'node:net';
 import type {Writable} from 'node:stream';
+import {hasOwn} from '../../shared/has-own.ts';
 import {formatHostPort, type HostPort, parseHostPort} from '../../shared/host-port.ts';
 
 export type LocalAddress = {path: string} | HostPort;
@@ -15,7 +17,7 @@ export const parseLocalAddress = (text: string): LocalAddress | undefined => {
 };
 
 export const formatLocalAddress = (address: LocalAddress): string =>
-  'path' in address ? `unix:${address.path}` : formatHostPort(address);
+  hasOwn(address, 'path') ? `unix:${address.path}` : formatHostPort(address);
 
 export interface LocalListener {
   /** The address with the actual port if port 0 was requested. */
@@ -30,10 +32,10 @@ export interface LocalListener {
  */
 export const listenLocal = async (address: LocalAddress, onConnection: (socket: Socket) => void): Promise<LocalListener> => {
   const server = createServer({noDelay: true}, onConnection);
-  if ('path' in address) await removeDeadSocket(address.path);
+  if (hasOwn(address, 'path')) await removeDeadSocket(address.path);
   server.listen({...address});
   await once(server, 'listening');
-  if ('path' in address) await chmod(address.path, 0o660);
+  if (hasOwn(address, 'path')) await chmod(address.path, 0o660);
   // The only remaining error is a connection that could not be accepted, for lack of file descriptors.
   server.on('error', () => undefined);
 

@@ -4,6 +4,7 @@ import {createReadStream} from 'node:fs';
 import {type FileHandle, open, unlink} from 'node:fs/promises';
 import {join} from 'node:path';
 import {Readable} from 'node:stream';
+import {hasOwn} from '../../shared/has-own.ts';
 import type {HeaderField, MailContent, SmtpReply} from '../services/intake/mail.ts';
 import {createContentChecker} from './content-check.ts';
 import {replies} from './smtp-reply.ts';
@@ -100,7 +101,7 @@ const answering = async (step: () => Promise<void>): Promise<{reply: SmtpReply; 
 /** 452 for a full disk, also in a wrapped error; 451 for every other error. Never a 250, never a permanent refusal. */
 export const replyToStorageError = (error: unknown): SmtpReply => {
   if (!(error instanceof Error)) return replies.internal;
-  if ('code' in error && fullCodes.has(error.code)) return replies.noSpace;
+  if (hasOwn(error, 'code') && fullCodes.has(error.code)) return replies.noSpace;
   return replyToStorageError(error.cause);
 };
 

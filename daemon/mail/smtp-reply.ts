@@ -50,6 +50,10 @@ export const replies = {
   headerTooBig: {code: 552, text: '5.3.4 Message header is too big'},
   badSender: {code: 501, text: '5.1.7 Bad sender address syntax'},
   badRecipient: {code: 501, text: '5.1.3 Bad recipient address syntax'},
+  nakedPostmaster: {
+    code: 550,
+    text: '5.1.1 This server has no mailboxes, write to the postmaster of a domain: postmaster@DOMAIN',
+  },
   needsUtf8: {code: 553, text: '5.6.7 This address needs SMTPUTF8'},
   unknownParameter: {code: 555, text: '5.5.4 Unsupported parameter'},
   anotherDomain: {code: 452, text: '4.5.3 One recipient domain per transaction, send this recipient apart'},

@@ -8,18 +8,18 @@ export type TraceFacts = Pick<ReceivedMail, 'queueId' | 'receivedAt' | 'client' 
 
 /**
  * The `Received` header field that this node puts before a mail (RFC 5321 section 4.4), folded, with its CRLF. Text from the client
- * is reduced to characters that cannot end the field; non-ASCII stays only in SMTPUTF8 mail (RFC 6531 section 3.7.3). A recipient
- * is named only if there is exactly one, as several would reveal a Bcc.
+ * is reduced to characters that cannot end the field. A recipient is named only if there is exactly one, as several would reveal a Bcc;
+ * one that is not ASCII, only in SMTPUTF8 mail (RFC 6531 section 3.7.3).
  */
 export const traceHeader = ({queueId, receivedAt, client, envelope}: TraceFacts, fqdn: string): Buffer => {
   const {isUtf8} = envelope;
   const clauses = [
     'Received: from',
-    hostText(client.helo, isUtf8) || 'unknown',
-    `(${hostText(client.hostname ?? '', isUtf8) || 'unknown'}`,
+    hostText(client.helo) || 'unknown',
+    `(${hostText(client.hostname ?? '') || 'unknown'}`,
     `[${addressLiteral(client.ip)}])`,
     'by',
-    hostText(fqdn, isUtf8) || 'unknown',
+    hostText(fqdn) || 'unknown',
     'with',
     client.protocol.replace(/[^A-Za-z0-9-]/g, '').slice(0, 30) || 'SMTP',
     'id',
@@ -32,16 +32,11 @@ export const traceHeader = ({queueId, receivedAt, client, envelope}: TraceFacts,
 
 const withSemicolon = (clauses: string[]): string[] => clauses.with(-1, `${clauses.at(-1) ?? ''};`);
 
-/** Allows only host names and address literals, as a client may send any text in HELO. */
-const hostText = (text: string, isUtf8: boolean): string => {
-  const allowed = isUtf8 ? /[^A-Za-z0-9._:[\]\-\p{L}\p{M}\p{N}]/gu : /[^A-Za-z0-9._:[\]-]/g;
-  return [
-    ...text
-      .slice(0, 255)
-      .replace(/\p{Cs}/gu, '?')
-      .replace(allowed, '?'),
-  ].join('');
-};
+/**
+ * Allows only host names and address literals, as a client may send any text in HELO. ASCII also in SMTPUTF8 mail (RFC 6531 section
+ * 3.7.1), which would otherwise need that extension for this field alone.
+ */
+const hostText = (text: string): string => text.slice(0, 255).replace(/[^A-Za-z0-9._:[\]-]/gu, '?');
 
 /** RFC 5321 section 4.1.3. */
 const addressLiteral = (ip: string): string => {

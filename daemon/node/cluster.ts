@@ -36,7 +36,7 @@ export interface ClusterLinks {
   stop(): Promise<void>;
 }
 
-export type ClusterBase = Pick<Base, 'config' | 'settings' | 'storage' | 'records' | 'trust' | 'log' | 'now'>;
+export type ClusterBase = Pick<Base, 'config' | 'settings' | 'fqdn' | 'storage' | 'records' | 'trust' | 'log' | 'now'>;
 export type OpenCluster = (base: ClusterBase, version: string, closers: Closers) => Cluster;
 
 /** How long a starting node waits for the others before it opens its listeners. */

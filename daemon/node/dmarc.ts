@@ -21,6 +21,7 @@ import {routeFor} from '../services/intake/intake.ts';
 import type {AskAll} from '../services/quarantine/gather.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
+import {reportFromOf} from './dmarc-state.ts';
 import type {Job} from './jobs.ts';
 
 interface Needs {
@@ -37,7 +38,8 @@ const handOverMs = 10_000;
 export const openDmarc = (base: Base, {peers}: Pick<Cluster, 'peers'>, needs: Needs) => {
   const {config, storage, records, metrics, now} = base;
   const {store, engine, nodeId, nodeNo} = storage;
-  const {report_from: from, organisation, contact, keep_days} = config.dmarc;
+  const {organisation, contact, keep_days} = config.dmarc;
+  const from = reportFromOf(base);
   const {nodeDirectory, domainDirectory} = records;
   const generator = `mfd ${needs.version}`;
   const reporter = from === undefined ? undefined : {from, organisation: organisation ?? domainPart(from), contact, generator};
@@ -91,7 +93,8 @@ export const openDmarc = (base: Base, {peers}: Pick<Cluster, 'peers'>, needs: Ne
     },
     /** Counts of another node that this one reports. */
     async take(origin: NodeIdentity, given: GivenBatch): Promise<void> {
-      if (!sender) throw new Fault('conflict', 'this node sends no DMARC reports: dmarc.report_from is not set');
+      if (!sender)
+        throw new Fault('conflict', 'this node sends no DMARC reports: it has no fqdn with a dot and no dmarc.report_from');
       const {batch, day, policy_domain} = given;
       if (day >= dayOf(now())) throw new Fault('unavailable', 'the day is not over by the clock of this node');
       const counts = fromGiven(given, origin.nodeNo);

@@ -1,7 +1,9 @@
 // Check of all addresses before a node opens its listeners: one error names every address that is in use or forbidden, its key,
 // and the file to change.
+
 import {once} from 'node:events';
 import {connect, createServer, type Server} from 'node:net';
+import {hasOwn} from '../../shared/has-own.ts';
 import {canonicalHost, formatHostPort, type HostPort, isWildcard, parseHostPort} from '../../shared/host-port.ts';
 import type {Config} from '../config/schema.ts';
 import {formatLocalAddress, type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
@@ -53,7 +55,7 @@ const firstUnprivilegedPort = 1024;
 
 /** Other errors are reported when the listener opens. */
 const problemOf = async (address: LocalAddress, held: Server[]): Promise<'taken' | 'forbidden' | undefined> => {
-  if ('path' in address) return (await hasListener(address.path)) ? 'taken' : undefined;
+  if (hasOwn(address, 'path')) return (await hasListener(address.path)) ? 'taken' : undefined;
   const server = createServer();
   try {
     server.listen(address.port, address.host);

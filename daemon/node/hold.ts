@@ -117,7 +117,7 @@ const openIntake = (
     isForReports,
     scorer: {score: async mail => settings().scorer.score(mail)},
     verifier: () => (settings().isMailVerified ? verifier : undefined),
-    weigh: authentication => settings().weigh(authentication),
+    weigh: verified => settings().weigh(verified),
     smarthost: () => settings().smarthost,
     hasSpace: storage.reserveFile.hasSpace,
     isStoreReachable,

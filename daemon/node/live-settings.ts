@@ -3,7 +3,6 @@
 import {hostname} from 'node:os';
 import type {SymbolScore} from '../../shared/held-mail.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
-import type {MailAuthentication} from '../../shared/mail-authentication.ts';
 import {type Reason, reasons} from '../../shared/reason.ts';
 import {ConfigError, type LoadedConfig} from '../config/load.ts';
 import type {Config} from '../config/schema.ts';
@@ -12,7 +11,7 @@ import {scoreAuthentication} from '../mail/scan/authentication-score.ts';
 import {createBuiltinScorer} from '../mail/scan/builtin-scorer.ts';
 import {createRspamdClassifier} from '../mail/scan/rspamd-classifier.ts';
 import {createRspamdScorer} from '../mail/scan/rspamd-scorer.ts';
-import type {Classifier, Route, Scorer} from '../services/intake/mail.ts';
+import type {Classifier, Route, Scorer, Verified} from '../services/intake/mail.ts';
 import {operatorPair} from './tls-files.ts';
 
 export interface LiveSettings {
@@ -23,7 +22,7 @@ export interface LiveSettings {
   closeScorer(): void;
   isMailVerified: boolean;
   /** See `Intake`. */
-  weigh(authentication: MailAuthentication): SymbolScore[];
+  weigh(verified: Verified): SymbolScore[];
   /** The classifier that is trained by releases and discards, if there is one. */
   classifier: Classifier | undefined;
   onScorerFailure: Config['scanner']['on_failure'];

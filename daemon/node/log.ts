@@ -3,21 +3,37 @@
 import {fstatSync} from 'node:fs';
 import pino, {type Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
+import {unfailing} from '../services/unfailing.ts';
 import {postgresErrorText} from '../store/postgres/connection.ts';
 import {databaseErrorText} from '../store/sqlite/database.ts';
 
-/** `isForJournal`: each line begins with its priority. */
+/** `isForJournal`: each line begins with its priority. A line that cannot be written fails nobody. */
 export const createLog = (level: string, isForJournal: boolean): Logger => {
-  const lines = pino.destination({dest: 2, sync: true});
+  const write = createLineWriter();
   return pino(
     {
       level,
+      hooks: {
+        logMethod(args, method) {
+          unfailing(() => method.apply(this, args))();
+        },
+      },
       formatters: {level: label => ({level: label})},
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: {err: describeError},
     },
-    isForJournal ? {write: line => lines.write(withPriority(levelOf(line), line))} : lines,
+    {write: line => write(isForJournal ? withPriority(levelOf(line), line) : line)},
   );
+};
+
+/** A destination keeps what it cannot write, as on a full disk, without a limit. So after a failure there is a new one. */
+const createLineWriter = () => {
+  const open = () =>
+    pino.destination({dest: 2, sync: true}).on('error', () => {
+      lines = open();
+    });
+  let lines = open();
+  return (line: string): void => void lines.write(line);
 };
 
 /** The level is the first member of each line. */

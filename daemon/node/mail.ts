@@ -1,4 +1,5 @@
 // Listeners for mail of one node, wired to its services: the SMTP gateway, the milter and the routing tables.
+import {canonicalDomain} from '../../shared/domain-name.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {arrivalFields, withoutClaims} from '../mail/authentication/arrival-fields.ts';
 import {claimsToBeOurs, resultsField} from '../mail/authentication/results-field.ts';
@@ -76,11 +77,11 @@ const takeReport =
   async (mail: ReceivedMail, judgement: Judgement) =>
     inbox.take(mail.content, reportSenderOf(mail, judgement));
 
-/** Says of a name in lower case whether it is that of a node. */
+/** Says of a name in lower case, with A-labels, whether it is that of a node. */
 const isNodeOf =
   ({nodeDirectory}: Base['records']) =>
   (host: string): boolean =>
-    nodeDirectory.list().some(({fqdn}) => fqdn.toLowerCase() === host);
+    nodeDirectory.list().some(({fqdn}) => (canonicalDomain(fqdn) ?? fqdn.toLowerCase()) === host);
 
 const openMilter = async (
   listen: LocalAddress,

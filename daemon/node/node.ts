@@ -63,7 +63,7 @@ const open = async ({data, loaded, log, version, openShared}: Needs, closers: Cl
   const running = openConfig(loaded);
   closers.add(running.close);
   const {config} = loaded;
-  const metrics = createMetrics(version);
+  const metrics = createMetrics(version, error => log.error({err: error}, 'a metric could not be counted'));
 
   const storage = await openStorage({folder, config, log, now, closers, openShared});
   await requireFreeAddresses(config, {file: folder.config});

@@ -147,7 +147,7 @@ const startLinks = (
 };
 
 const openReplication = (
-  {config, settings, storage, records, trust, log, now}: ClusterBase,
+  {config, settings, fqdn, storage, records, trust, log, now}: ClusterBase,
   {store, configuration, begunAt}: ReplicatedRecords,
   {limiter, version}: {limiter: RateLimiter; version: string},
 ) => {
@@ -199,7 +199,7 @@ const openReplication = (
     version,
     license: () => settings().license,
     hasAuthority: trust.hasAuthority,
-    dmarc: createDmarcState({config, records}),
+    dmarc: createDmarcState({config, fqdn, records}),
     now,
   });
   return {replication, drift, lateChanges, exchange, refusals};

@@ -4,7 +4,7 @@ import {createReportInbox, type ReportInbox} from '../services/dmarc/report-inbo
 import type {Base} from './base.ts';
 
 export const openReportInbox = (
-  {config, storage, records, now}: Pick<Base, 'config' | 'storage' | 'records' | 'now'>,
+  {config, storage, records, now, log}: Pick<Base, 'config' | 'storage' | 'records' | 'now' | 'log'>,
   {readReport}: Readers,
 ): ReportInbox =>
   createReportInbox({
@@ -14,4 +14,5 @@ export const openReportInbox = (
     read: readReport,
     keepDays: config.dmarc.keep_days,
     now,
+    log,
   });

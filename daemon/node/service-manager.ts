@@ -2,6 +2,7 @@
 import {execFile} from 'node:child_process';
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
+import {childEnvironment} from '../../shared/child-environment.ts';
 
 export type ServiceManager = ReturnType<typeof createServiceManager>;
 
@@ -30,8 +31,9 @@ export const createServiceManager = ({environment, log}: Needs) => {
   };
 };
 
-const notify = async (assignments: string[], env: NodeJS.ProcessEnv): Promise<Error | undefined> =>
+const notify = async (assignments: string[], environment: NodeJS.ProcessEnv): Promise<Error | undefined> =>
   new Promise(resolve => {
+    const env = childEnvironment(environment);
     execFile('systemd-notify', assignments, {env, timeout: deadlineMs, killSignal: 'SIGKILL'}, error =>
       resolve(error ?? undefined),
     );

@@ -16,6 +16,7 @@ import {createRemoval} from '../services/cluster/removal.ts';
 import {createDomainParts} from '../services/domains/domain-parts.ts';
 import {createBackendRules, createDomains} from '../services/domains/domains.ts';
 import {createGlobalFilters, createMailFilters} from '../services/domains/mail-filters.ts';
+import {createKeySearches} from '../services/quarantine/search-limits.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
 import {openDmarc} from './dmarc.ts';
@@ -52,7 +53,6 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   const readers = openReaders();
   const inbox = openReportInbox(base, readers);
   const mail = openHold(base, bus, {inbox, readers});
-  const {queue} = mail;
   const dmarc = openDmarc(base, cluster, {sign: mail.sign, newLookup: mail.verifier.newLookup, version, others, inbox});
   return {
     ...access,
@@ -66,6 +66,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
       dmarc: dmarc.view,
     }),
     quarantine: mail.openQuarantine({...others, postfixNodes: () => presences?.postfixNodes() ?? []}),
+    keySearches: createKeySearches(),
     cluster: createCluster({
       config: cluster.config,
       ...(presences && {presences}),
@@ -87,7 +88,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
         ? createAudit({logs: () => [auditLog, ...others.auditLogs()], ask: others.ask})
         : createSharedAudit(auditLog),
     events,
-    forPeers: {queue, auditLog, actors, bus, dmarc},
+    forPeers: {queue: mail.queue, auditLog, actors, bus, dmarc},
     ...mail,
     dmarc,
     inbox,
@@ -104,18 +105,12 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   };
 };
 
-const openDomains = ({
-  config,
-  settings,
-  storage: {store, nodeNo},
-  records,
-}: Pick<Base, 'config' | 'settings' | 'storage' | 'records'>) => {
+const openDomains = ({settings, storage: {store, nodeNo}, records}: Pick<Base, 'settings' | 'storage' | 'records'>) => {
   const {configuration, domainDirectory: directory, nodeDirectory: nodes} = records;
   const domains = createDomains({
     configuration,
     directory,
     backendFaults: createBackendRules({nodes, nodeNo, networks: () => settings().backendNetworks}),
-    canReport: config.dmarc.report_from !== undefined,
   });
   const filters = createMailFilters({store, configuration});
   return {

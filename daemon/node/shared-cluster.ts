@@ -96,7 +96,7 @@ const warnOfRemoved = ({records: {nodeDirectory}, log}: Pick<ClusterBase, 'recor
 };
 
 const openExchange = (
-  {config, settings, storage: {nodeId, nodeNo}, records, trust, now}: ClusterBase,
+  {config, settings, fqdn, storage: {nodeId, nodeNo}, records, trust, now}: ClusterBase,
   {follower, limiter, version}: {follower: ChangeFollower; limiter: Cluster['limiter']; version: string},
 ) => {
   const {peerStates, keyDirectory} = records;
@@ -110,7 +110,7 @@ const openExchange = (
     ...{peerStates, limiter, keyDirectory, nodeId, nodeNo, version, now},
     license: () => settings().license,
     hasAuthority: trust.hasAuthority,
-    dmarc: createDmarcState({config, records}),
+    dmarc: createDmarcState({config, fqdn, records}),
     async report() {
       const {config_hash, changed_at_ms} = follower.position();
       return {config_hash, changed_at_ms, last_seq: 0, applied: {}};

@@ -7,6 +7,7 @@ import {createDkimKeySchema, dkimKeySchema} from '../../shared/dkim-key.ts';
 import {domainSchema} from '../../shared/domain.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {id, nodeId, timestamp} from '../../shared/fields.ts';
+import {ownValue} from '../../shared/has-own.ts';
 import {mailFilterSchema} from '../../shared/mail-filter.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 import {allDomains, type Kind, type Stamp, type StampedFields} from '../services/records.ts';
@@ -49,15 +50,15 @@ export const mergeStates = (kind: Kind, a: RecordState, b: RecordState): RecordS
   const deleted = earlierOf(a.deleted, b.deleted);
   const names = new Set([...Object.keys(a.fields), ...Object.keys(b.fields)]);
 
-  const fields: StampedFields = {};
+  const fields = new Map<string, StampedFields[string]>();
   for (const name of [...names].sort()) {
     if (deleted !== null && !outlivesDeletion(rules, name)) continue;
-    const mine = a.fields[name];
-    const theirs = b.fields[name];
+    const mine = ownValue(a.fields, name);
+    const theirs = ownValue(b.fields, name);
     const winner = mine && theirs ? laterWrite(mine, theirs, rules.earliest?.includes(name) ?? false) : (mine ?? theirs);
-    if (winner) fields[name] = winner;
+    if (winner) fields.set(name, winner);
   }
-  return {fields, deleted};
+  return {fields: Object.fromEntries(fields), deleted};
 };
 
 const outlivesDeletion = ({unique, parent}: KindRules, name: string): boolean =>
@@ -71,14 +72,14 @@ export const isComplete = (kind: Kind, {fields}: RecordState): boolean => haveRi
 
 /** The text that must be unique among live records of the kind; null if it is not known yet or the kind has none. */
 export const uniqueKeyOf = (kind: Kind, {fields}: RecordState): string | null => {
-  const values = rulesOf[kind].unique.map(name => fields[name]?.[0]);
+  const values = rulesOf[kind].unique.map(name => ownValue(fields, name)?.[0]);
   const isNamed = values.length > 0 && values.every(value => typeof value === 'string' || typeof value === 'number');
   return isNamed ? values.join('/') : null;
 };
 
 export const parentIdOf = (kind: Kind, {fields}: RecordState): number | null => {
   const {parent} = rulesOf[kind];
-  const id = parent && fields[parent.field]?.[0];
+  const id = parent && ownValue(fields, parent.field)?.[0];
   return typeof id === 'number' && Number.isSafeInteger(id) ? id : null;
 };
 
@@ -171,12 +172,10 @@ const schemas = {
 
 /** The values of the fields that this version knows; null for a missing field. */
 export const knownValues = (kind: Kind, fields: StampedFields): Record<string, Json> =>
-  Object.fromEntries(Object.keys(schemas[kind].shape).map(name => [name, valueIn(fields, name) ?? null]));
+  Object.fromEntries(Object.keys(schemas[kind].shape).map(name => [name, ownValue(fields, name)?.[0] ?? null]));
 
 const haveRightValues = (kind: Kind, fields: StampedFields): boolean => {
   const {shape} = schemas[kind];
-  return parseSafely(schemas[kind], Object.fromEntries(Object.keys(shape).map(name => [name, valueIn(fields, name)]))).success;
+  return parseSafely(schemas[kind], Object.fromEntries(Object.keys(shape).map(name => [name, ownValue(fields, name)?.[0]])))
+    .success;
 };
-
-const valueIn = (fields: StampedFields, name: string): Json | undefined =>
-  Object.hasOwn(fields, name) ? fields[name]?.[0] : undefined;

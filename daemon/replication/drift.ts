@@ -1,7 +1,10 @@
 // Drift detection: two nodes applied the same events but their configurations differ, because something was lost in transit or on
 // a disk. They compare their records, report the differences, and each applies the records of the other.
+
 import type {ClusterDrift, DriftRecord} from '../../shared/cluster-drift.ts';
 import {Fault} from '../../shared/fault.ts';
+import {ownValue} from '../../shared/has-own.ts';
+import type {Json} from '../../shared/merge-patch.ts';
 import type {NodeDirectory} from '../services/cluster/membership.ts';
 import type {Heartbeat} from '../services/cluster/peer-protocol.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
@@ -52,7 +55,7 @@ export const createDrift = (needs: Needs): Drift => {
   /** Whether both nodes have applied the same events of every known node, so their configurations can be compared. */
   const isComparable = async ({applied}: Heartbeat): Promise<boolean> => {
     const own = await replication.applied();
-    return directory.list().every(({id}) => (own.get(id) ?? 0) === (applied[id] ?? 0));
+    return directory.list().every(({id}) => (own.get(id) ?? 0) === (ownValue(applied, id) ?? 0));
   };
 
   const agree = (nodeNo: number): void => {
@@ -167,7 +170,7 @@ const secretFields = ['key_hash', 'private_key_pem'];
 const differenceOf = ({key: {kind, id}, nodeId, here, there}: Compared): DriftRecord => {
   const names = new Set([...Object.keys(here?.fields ?? {}), ...Object.keys(there?.fields ?? {})]);
   const fields = [...names].sort().flatMap(name => {
-    const [mine, theirs] = [here?.fields[name]?.[0] ?? null, there?.fields[name]?.[0] ?? null];
+    const [mine, theirs] = [valueIn(here, name), valueIn(there, name)];
     if (JSON.stringify(mine) === JSON.stringify(theirs)) return [];
     return [secretFields.includes(name) ? {name, here: '(secret)', there: '(another)'} : {name, here: mine, there: theirs}];
   });
@@ -175,6 +178,8 @@ const differenceOf = ({key: {kind, id}, nodeId, here, there}: Compared): DriftRe
   const name = typeof named?.[0] === 'string' ? named[0] : null;
   return {node_id: nodeId, kind, id, name, here: presenceOf(here), there: presenceOf(there), fields};
 };
+
+const valueIn = (record: ConfigRecord | undefined, name: string): Json => (record && ownValue(record.fields, name)?.[0]) ?? null;
 
 const presenceOf = (record: ConfigRecord | undefined): DriftRecord['here'] => {
   if (!record) return 'absent';

@@ -2,6 +2,7 @@
 
 import type {License} from '../../shared/cluster-status.ts';
 import {Fault} from '../../shared/fault.ts';
+import {ownValue} from '../../shared/has-own.ts';
 import type {NodeIdentity} from '../services/access/actor.ts';
 import type {KeyDirectory} from '../services/access/key-directory.ts';
 import type {RateLimiter} from '../services/access/rate-limit.ts';
@@ -107,7 +108,7 @@ export const createHeartbeatExchange = (needs: Needs): ReplicationExchange => {
     const known: object | undefined = directory.findByNo(from.nodeNo);
     if (self.kind !== 'node' || self.id !== from.nodeNo || self.deleted !== null || !known) return;
     const isChanged = Object.entries(known).some(([name, value]) => {
-      const reported = self.fields[name]?.[0];
+      const reported = ownValue(self.fields, name)?.[0];
       return reported !== undefined && reported !== value;
     });
     if (isChanged) await replication.merge([self], {node: from, path: 'heartbeat'});
@@ -120,7 +121,7 @@ export const createHeartbeatExchange = (needs: Needs): ReplicationExchange => {
       refusals.byPeer(from.nodeNo, 'records', received.refuses_yours);
       if (received.self) await applySelf(from, received.self);
       await drift.compare(received);
-      if ((received.applied[nodeNo] ?? 0) > (await replication.lastSeq())) notifyBehind(from.nodeNo);
+      if ((ownValue(received.applied, nodeNo) ?? 0) > (await replication.lastSeq())) notifyBehind(from.nodeNo);
     },
   });
 

@@ -1,6 +1,7 @@
 // Fetch of late changes. Every node sends its changes to all others. When a node cannot reach this one, this node fetches the
 // missing changes from that node or from any other node that has them.
 
+import {ownValue} from '../../shared/has-own.ts';
 import type {NodeDirectory} from '../services/cluster/membership.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {RemoteRecords, Replication} from '../services/cluster/replication-ports.ts';
@@ -40,7 +41,7 @@ export const createLateChanges = (needs: Needs): LateChanges => {
     const others = directory.list().filter(({id}) => id !== nodeNo);
     for (const {id} of others) {
       const applied = own.get(id) ?? 0;
-      if (!peers.some(peer => (appliedBy(peer.nodeNo)[id] ?? 0) > applied)) behind.delete(id);
+      if (!peers.some(peer => (ownValue(appliedBy(peer.nodeNo), id) ?? 0) > applied)) behind.delete(id);
       else if (behind.get(id)?.applied !== applied) behind.set(id, {applied, sinceMs: monotonic()});
     }
     return [...behind].filter(([, {sinceMs}]) => monotonic() - sinceMs >= lateMs).map(([id]) => id);
@@ -50,7 +51,7 @@ export const createLateChanges = (needs: Needs): LateChanges => {
     const own = await replication.applied();
     // Read before the records: they include everything that the peer reported as applied.
     const has = appliedBy(peer.nodeNo);
-    if (!late.some(id => (has[id] ?? 0) > (own.get(id) ?? 0))) return;
+    if (!late.some(id => (ownValue(has, id) ?? 0) > (own.get(id) ?? 0))) return;
     const applied = await differences.apply(peer, 'snapshot');
     await replication.caughtUp(has);
     needs.onFetched({node: peer.nodeId, records: applied.length});

@@ -1,5 +1,6 @@
 // Rebuild of all data derived from the records: digests, readable tables and the hash. It works in slices. A slice is checked
 // without the writer and is written only if it contains an error, so mail and callers wait for one slice at most.
+import {hasOwn} from '../../shared/has-own.ts';
 import type {NodeStore, RecordReads, RecordStore, RecordTransaction} from '../services/node-store.ts';
 import {type ChangedKey, type Kind, kinds, type RecordDigest, type RecordKey, recordsByName} from '../services/records.ts';
 import {compareShown, digestOf, hexNumber, parentOf, readSum, repairShown, settle, writeSum} from './apply.ts';
@@ -68,7 +69,7 @@ const repair = async (records: RecordStore, slice: Slice): Promise<ChangedKey[]>
   const rows = [...differences.missing, ...differences.wrong].map(row => ({
     kind: slice.kind,
     id: row.id,
-    parent_id: 'domain_id' in row && slice.kind !== 'api_key' && row.domain_id !== null ? Number(row.domain_id) : null,
+    parent_id: hasOwn(row, 'domain_id') && slice.kind !== 'api_key' && row.domain_id !== null ? Number(row.domain_id) : null,
   }));
   return [...changedKeys(changed), ...rows];
 };

@@ -1,6 +1,7 @@
 // Rules for configuration from another node. Such a change is a claim by that node, and these rules say which claims are
 // accepted. They apply before the merge, never inside it, as the merge has to stay commutative.
 
+import {ownValue} from '../../shared/has-own.ts';
 import type {NodeIdentity} from '../services/access/actor.ts';
 import {type NewAuditEntry, nodeEntry} from '../services/audit/stored-entry.ts';
 import type {ChangedRecord, ChangeSource} from '../services/cluster/replication-ports.ts';
@@ -53,7 +54,7 @@ export const believableNode = (
  */
 export const contradicts = (served: ConfigRecord, own: Pick<StoredRecord, 'fields'>): boolean =>
   Object.entries(served.fields).some(([name, [value, stamp]]) => {
-    const mine = own.fields[name];
+    const mine = ownValue(own.fields, name);
     return mine !== undefined && stamp > mine[1] && JSON.stringify(value) !== JSON.stringify(mine[0]);
   });
 
@@ -110,12 +111,13 @@ export const leftOutEntry = (leftOut: readonly string[], {source, at}: Omit<Rece
 /** Numbers of the nodes whose writes changed the record. */
 const authorsOf = (before: StoredRecord | undefined, after: StoredRecord): number[] => {
   const stamps = new Set<Stamp>();
-  for (const [name, [, stamp]] of Object.entries(after.fields)) if (before?.fields[name]?.[1] !== stamp) stamps.add(stamp);
+  for (const [name, [, stamp]] of Object.entries(after.fields))
+    if (!before || ownValue(before.fields, name)?.[1] !== stamp) stamps.add(stamp);
   if (after.deleted !== null && before?.deleted !== after.deleted) stamps.add(after.deleted);
   return [...new Set([...stamps].map(stampNodeNo))].sort((a, b) => a - b);
 };
 
 const textOf = (record: StoredRecord | undefined, field: string): string => {
-  const value = record?.fields[field]?.[0];
+  const value = record && ownValue(record.fields, field)?.[0];
   return typeof value === 'string' ? value : '';
 };

@@ -2,6 +2,7 @@
 import {execFile} from 'node:child_process';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
+import {childEnvironment} from '../../shared/child-environment.ts';
 import {rspamdOptions} from './node-config.ts';
 import {listEntries, type PostfixService, type PostfixTool} from './postfix-tool.ts';
 import {bytesOf, isThere} from './setup-record.ts';
@@ -49,7 +50,7 @@ export const surveyMailSystem = async (postfix: PostfixTool, {rspamdDir, unitDir
   return {
     configDir: postfix.configDir,
     queueDir: await postfix.expanded('queue_directory'),
-    gid: Number((await promisify(execFile)('id', ['-g', '--', owner])).stdout),
+    gid: Number((await promisify(execFile)('id', ['-g', '--', owner], {env: childEnvironment(process.env)})).stdout),
     explicit,
     defaultRelayDomains: isDefaultEmpty ? '' : await postfix.value('relay_domains'),
     restrictions: `${relayed} ${recipients}`,

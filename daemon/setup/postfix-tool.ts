@@ -1,5 +1,6 @@
 // Programs of Postfix, run without a shell on one configuration.
 import {execFile} from 'node:child_process';
+import {childEnvironment} from '../../shared/child-environment.ts';
 import {SetupError} from './setup-error.ts';
 
 /** A line of master.cf. */
@@ -74,7 +75,7 @@ export const openPostfix = (configDir: string): PostfixTool => {
 
 const run = async (program: string, args: string[]): Promise<Ran> => {
   const {MAIL_CONFIG: _, ...environment} = process.env;
-  const env = {...environment, LC_ALL: 'C', PATH: `${environment.PATH ?? ''}:/usr/sbin:/usr/local/sbin`};
+  const env = childEnvironment({...environment, LC_ALL: 'C', PATH: `${environment.PATH ?? ''}:/usr/sbin:/usr/local/sbin`});
   return new Promise((resolve, reject) => {
     execFile(program, args, {env, maxBuffer: 16 * 1024 * 1024}, (error, stdout, stderr) => {
       if (error?.code === 'ENOENT') reject(new SetupError(`Postfix is not installed: there is no ${program}`));

@@ -1,5 +1,7 @@
 // Addresses of mfd's listeners in the notation of Postfix.
+
 import {relative} from 'node:path';
+import {hasOwn} from '../../shared/has-own.ts';
 import {formatHostPort, isWildcard} from '../../shared/host-port.ts';
 import {type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
 import type {MailSystem} from './mail-system.ts';
@@ -15,7 +17,7 @@ const clients = ['smtpd', 'trivial-rewrite', 'cleanup', 'flush', 'verify'];
 export const postfixAddress = (key: string, listen: string, {queueDir, services}: MailSystem): string => {
   const address = parseLocalAddress(listen);
   if (!address) throw new SetupError(`${key}: ${listen} is too long for a socket; set ${key} to another one, or to HOST:PORT`);
-  if (!('path' in address)) return inetAddress(key, address);
+  if (!hasOwn(address, 'path')) return inetAddress(key, address);
 
   const inQueue = relative(queueDir, address.path);
   if (!inQueue.startsWith('..')) return `unix:${inQueue}`;

@@ -53,6 +53,7 @@ export const received = ({
     ownership: {domain: {name: 'example.com', dmarc_reporting: true, ...parts.domain} as Domain},
     judgement: {
       verified: {
+        authorship: 'clear',
         results,
         dmarc: {
           result: 'pass',

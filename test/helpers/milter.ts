@@ -7,7 +7,7 @@ import type {MilterIntake, Verdict} from '../../daemon/mail/mail-decision.ts';
 import {type MilterServer, type MilterServerNeeds, startMilterServer} from '../../daemon/mail/milter/milter-connection.ts';
 import type {ReceivedMail} from '../../daemon/services/intake/mail.ts';
 import type {Owner} from './daemon.ts';
-import {claim, judgement} from './gateway.ts';
+import {claim, judgement, lateBound} from './gateway.ts';
 import {testFolder} from './test-folder.ts';
 
 export interface TestMilter extends MilterServer {
@@ -51,7 +51,7 @@ export const startTestMilter = async (owner: Owner, needs: Partial<MilterServerN
     maxSize: 100_000_000,
     maxConnections: 100,
     isTrusted: () => false,
-    intake,
+    intake: lateBound(intake),
     tmpDir,
     log: {info: log, warn: log, error: log},
     ...needs,

@@ -1,17 +1,10 @@
+// Zip archives, as reports are sent in.
 import {deflateRawSync} from 'node:zlib';
 
-export interface ArchivedFile {
-  path: string;
-  content: Buffer;
-  /** The size that the archive says that the file has; that of its content without it. */
-  claimed?: number;
-}
-
-/** A zip archive (APPNOTE.TXT sections 4.3.7, 4.3.12 and 4.3.16). */
-export const archiveOf = (files: readonly ArchivedFile[]): Buffer => {
+/** An archive (APPNOTE.TXT sections 4.3.7, 4.3.12 and 4.3.16). `claimed`: the size that it says a file has. */
+export const archiveOf = (files: readonly {path: string; content: Buffer; claimed?: number}[]): Buffer => {
   const locals: Buffer[] = [];
   const centrals: Buffer[] = [];
-  let atBytes = 0;
   for (const {path, content, claimed = content.length} of files) {
     const packed = deflateRawSync(content);
     const name = Buffer.from(path);
@@ -22,10 +15,8 @@ export const archiveOf = (files: readonly ArchivedFile[]): Buffer => {
     fields.writeUInt32LE(claimed, 18);
     fields.writeUInt16LE(name.length, 22);
     const rest = Buffer.alloc(14);
-    rest.writeUInt32LE(atBytes, 10);
-    const bytes = Buffer.concat([Buffer.from('PK\x03\x04'), fields, name, packed]);
-    atBytes += bytes.length;
-    locals.push(bytes);
+    rest.writeUInt32LE(Buffer.concat(locals).length, 10);
+    locals.push(Buffer.concat([Buffer.from('PK\x03\x04'), fields, name, packed]));
     centrals.push(Buffer.concat([Buffer.from('PK\x01\x02\x14\x00'), fields, rest, name]));
   }
   const [local, central] = [Buffer.concat(locals), Buffer.concat(centrals)];
@@ -36,3 +27,6 @@ export const archiveOf = (files: readonly ArchivedFile[]): Buffer => {
   end.writeUInt32LE(local.length, 12);
   return Buffer.concat([local, central, Buffer.from('PK\x05\x06'), end]);
 };
+
+export const zipOf = (content: Buffer, claimed = content.length, path = 'receiver.test!example.com.xml'): Buffer =>
+  archiveOf([{path, content, claimed}]);

@@ -34,6 +34,8 @@ test('addresses and domains are stored in the form they are compared in', t => {
   t.is(patternOf('sender', 'News@BÜCHER.example'), 'news@xn--bcher-kva.example');
   t.is(patternOf('sender_domain', '@Example.COM'), 'example.com');
   t.is(patternOf('sender_domain', 'Example.COM'), 'example.com');
+  t.is(patternOf('sender', '"Odd User"@Foo_Bar.test'), '"odd user"@foo_bar.test');
+  t.is(patternOf('sender_domain', 'Foo_Bar.test'), 'foo_bar.test');
   t.is(patternOf('subject', 'Win*'), 'Win*');
 });
 

@@ -3,7 +3,7 @@ import {domainToASCII} from 'node:url';
 import test from 'ava';
 import fc from 'fast-check';
 import {generateApiKey, isApiKeyValue, toBase62} from '../../shared/api-key-value.ts';
-import {canonicalDomain} from '../../shared/domain-name.ts';
+import {canonicalDomain, canonicalMailDomain} from '../../shared/domain-name.ts';
 import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
 import {comparableAddress, domainOf, parseMailAddress} from '../../shared/mail-address.ts';
 
@@ -44,6 +44,24 @@ test('a plain name is what IDNA makes of it', t => {
   );
 });
 
+test('a domain of mail may contain _ where a domain of the cluster may not, and is the same in all else', t => {
+  for (const name of ['foo_bar.test', '_dmarc.foo.test', 'a_.b_c.test', '_.test']) {
+    t.is(canonicalDomain(name), undefined, name);
+    t.is(canonicalMailDomain(`${name.toUpperCase()}.`), name);
+  }
+  t.is(canonicalMailDomain('BÜ_cher.test'), 'xn--b_cher-3ya.test');
+  for (const name of ['foo_bar', '-_.test', 'a_-.test', `${'_'.repeat(64)}.test`, 'a_b@c.test'])
+    t.is(canonicalMailDomain(name), undefined, name);
+  fc.assert(
+    fc.property(anyText, text => {
+      const name = canonicalMailDomain(text);
+      if (name === undefined || !name.includes('_')) t.is(name, canonicalDomain(text));
+      else t.is(canonicalMailDomain(name), name);
+    }),
+    {numRuns: 2000},
+  );
+});
+
 test('every ordinary domain passes', t => {
   fc.assert(fc.property(fc.domain(), domain => t.is(canonicalDomain(domain), domain.toLowerCase())));
 });
@@ -53,8 +71,8 @@ test('an address that passes fits into a command line without ending it', t => {
     fc.property(anyText, text => {
       const address = parseMailAddress(text);
       if (!address) return;
-      t.notRegex(address.local, /[\r\n\0<>]/);
-      t.notRegex(address.domain, /[^a-z0-9.:[\]-]/);
+      t.notRegex(address.local, /[\x00-\x1f\x7f-\x9f<>]/);
+      t.notRegex(address.domain, /[^a-z0-9_.:[\]-]/);
       t.is(domainOf(text), address.domain);
       const compared = comparableAddress(text);
       t.is(comparableAddress(compared), compared);
@@ -75,6 +93,14 @@ test('addresses are distinguished from text that only looks like one', t => {
     'root@[192.0.2.1]',
     'root@[IPv6:2001:db8::1]',
     `${'a'.repeat(255)}@b.test`,
+    'a..b@b.test',
+    '.ab@b.test',
+    'ab.@b.test',
+    '"odd user"@b.test',
+    '"\\"a\\\\b\\""@b.test',
+    '""@b.test',
+    'a@foo_bar.test',
+    'root@web_1',
   ];
   const bad = [
     '',
@@ -90,9 +116,22 @@ test('addresses are distinguished from text that only looks like one', t => {
     `${'a'.repeat(256)}@b.test`,
     'a@[mx.test]',
     'a@[999.0.0.1]',
-    'a@b_c',
+    'a@_-.test',
     '"a\r"@b.test',
     'a,b@c.test',
+    'odd user@b.test',
+    '"odd user@b.test',
+    '"odd" user@b.test',
+    '"odd user".b@b.test',
+    '"a"b"@b.test',
+    '"a\\"@b.test',
+    '"a<b"@b.test',
+    '"a\\>b"@b.test',
+    '"a\\\u0085"@b.test',
+    'a\u009bb@b.test',
+    '"a\u009bb"@b.test',
+    'a\u200bb@b.test',
+    '"a\ufeffb"@b.test',
   ];
 
   for (const text of good) t.truthy(parseMailAddress(text), text);

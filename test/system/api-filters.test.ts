@@ -86,3 +86,21 @@ test.serial('keys of all other scopes may neither see nor change them', async t 
 
   t.is((await node().api('DELETE', `filters/${id}`)).status, 200);
 });
+
+test.serial(
+  'a filter that lets in a public suffix is refused, for one domain and for all, and one that blocks it is not',
+  async t => {
+    const {id: domainId} = await node().createDomain();
+    for (const path of ['filters', `domains/${domainId}/filters`]) {
+      const letIn = await node().api('POST', path, {body: {action: 'allow', match: 'sender_domain', pattern: 'CO.uk.'}});
+      const points = await node().api('POST', path, {
+        body: {action: 'score', score: -3, match: 'header', header: 'From', pattern: '*@*.co.uk>'},
+      });
+      const blocked = await node().api('POST', path, {body: {...block, pattern: 'co.uk'}});
+
+      t.deepEqual([letIn.status, points.status, blocked.status], [422, 422, 201], path);
+      t.deepEqual([pathsOf(letIn), pathsOf(points)], [['pattern'], ['pattern']]);
+      t.is((await node().api('DELETE', `${path}/${blocked.json.data.id}`)).status, 200);
+    }
+  },
+);

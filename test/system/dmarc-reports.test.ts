@@ -23,12 +23,13 @@ const zone: Zone = {
 
 const reporting = {...relayAll, dmarc_reporting: true};
 
-const start = async (t: ExecutionContext, options: {domain?: object; dmarc?: object; smarthost?: string} = {}) => {
+const start = async (t: ExecutionContext, options: {domain?: object; dmarc?: object; smarthost?: string; fqdn?: string} = {}) => {
   const {server} = await startDnsZone(t, zone);
   const smarthost = await startSmtpSink(t);
   const node = await startMailNode(t, {
     domain: {...reporting, ...options.domain},
     config: {
+      ...(options.fqdn !== undefined && {fqdn: options.fqdn}),
       authentication: {dns_servers: [server], dns_timeout: 5},
       smtp: {trusted_networks: [], smarthost: options.smarthost ?? `${smarthost.server.host}:${smarthost.server.port}`},
       dmarc: {report_from: 'dmarc@example.org', organisation: 'Example & Sons', report_delay: 0, ...options.dmarc},
@@ -142,17 +143,26 @@ test('a count is in the store within a second, and mail that is none of ours, re
   );
 });
 
-test('without an address that reports come from no domain can be set to send them, and one that is stays as it is', async t => {
+test('a domain can be set to send reports without configuration, and mfctl and cluster check say that localhost sends none', async t => {
   const {node} = await start(t, {domain: {dmarc_reporting: false}, dmarc: {report_from: undefined, organisation: undefined}});
 
-  const refused = await node.api('PUT', `domains/${node.domainId}`, {body: {dmarc_reporting: true}});
-  const created = await node.api('POST', 'domains', {
-    body: {name: 'b.test', backend_servers: ['a.test:25'], dmarc_reporting: true},
-  });
+  const updated = await node.api('PUT', `domains/${node.domainId}`, {body: {...relayAll, dmarc_reporting: true}});
+  const created = await node.mfctl(['domain', 'create', 'b.test', '--backend', 'a.test:25', '--dmarc-reporting']);
+  const check = await node.mfctl(['cluster', 'check']);
 
-  for (const {status, json} of [refused, created]) {
-    t.is(status, 422);
-    t.is(json.error.fields[0].path, 'dmarc_reporting');
-    t.regex(json.error.fields[0].detail, /dmarc\.report_from/);
-  }
+  t.deepEqual([updated.status, created.code, check.code], [200, 0, 1]);
+  t.regex(created.stderr, /^warning: no DMARC reports leave .*: set an fqdn with a dot, or dmarc\.report_from, in mfd\.yaml\n$/);
+  t.regex(check.stdout, /WARNING: .* cannot send the DMARC reports that domains want/);
+});
+
+test('reports come from the name of the node when nothing else is set', async t => {
+  const dmarc = {report_from: undefined, organisation: undefined};
+  const {node, smarthost} = await start(t, {dmarc, fqdn: 'MX1.example.org'});
+  await node.send(raw('a@good.test'), {from: 'b@good.test'});
+  const set = await node.mfctl(['domain', 'create', 'b.test', '--backend', 'a.test:25', '--dmarc-reporting']);
+
+  await passDays(node);
+  const [mail] = await eventually(async () => smarthost.mails.length > 0 && smarthost.mails, 60_000);
+
+  t.deepEqual([mail?.sender, set.stderr], ['dmarc-reports@mx1.example.org', '']);
 });

@@ -24,6 +24,10 @@ test('records are printed, published, and found to be right; then the reports sa
     'mx1.example.net': {A: ['192.0.2.1']},
     '_dmarc.receiver.test': {TXT: ['v=DMARC1; p=reject']},
   };
+  for (const name of ['second.test', 'third.test']) {
+    zone[name] = {TXT: ['v=spf1 ip4:127.0.0.1 -all']};
+    zone[`_dmarc.${name}`] = {TXT: ['v=DMARC1; p=reject']};
+  }
   const node = await start(t, zone);
   const made = await node.api('POST', `domains/${node.domainId}/dkim-keys`, {body: {selector: 's1', algorithm: 'ed25519'}});
 
@@ -33,15 +37,17 @@ test('records are printed, published, and found to be right; then the reports sa
   zone['_dmarc.example.com'] = {TXT: ['v=DMARC1; p=none; rua=mailto:dmarc@example.com']};
   zone[made.json.data.dns_name] = {TXT: [made.json.data.dns_record]};
   const rows = [{ip: '192.0.2.1', count: 970}, {ip: '203.0.113.9', count: 30, spf: 'fail', dkim: 'fail'} as const];
-  const {code: taken} = await node.send(reportMailOf({rows}).toString('latin1'), {
-    from: 'noreply@receiver.test',
-    to: 'dmarc@example.com',
-  });
+  const report = async (from: string, mail: Buffer) =>
+    (await node.send(mail.toString('latin1'), {from, to: 'dmarc@example.com'})).code;
+  const taken = await report('noreply@receiver.test', reportMailOf({rows}));
+  const alone = await node.mfctl(['domain', 'dns', 'example.com', '--check']);
+  for (const name of ['second.test', 'third.test'])
+    await report(`noreply@${name}`, reportMailOf({rows}, {from: `noreply@${name}`}));
   const forged = reportMailOf(
     {id: 'f', rows: [{ip: '198.51.100.1', count: 9000, spf: 'fail', dkim: 'fail'}]},
     {from: 'x@unknown.test'},
   );
-  await node.send(forged.toString('latin1'), {from: 'x@unknown.test', to: 'dmarc@example.com'});
+  await report('x@unknown.test', forged);
   const after = await node.mfctl(['domain', 'dns', 'example.com', '--check']);
 
   t.is(printed.code, 0);
@@ -51,11 +57,12 @@ test('records are printed, published, and found to be right; then the reports sa
   for (const kind of ['mx', 'spf', 'dkim', 'dmarc']) t.regex(before.stdout, new RegExp(`^${kind} .* missing`, 'm'));
   t.regex(before.stderr, /^wanted: _dmarc\.example\.com\. IN TXT "v=DMARC1; p=none; rua=mailto:dmarc@example\.com"$/m);
   t.is(taken, 250);
+  t.regex(alone.stderr, /^1 organization reports .*; stay with p=none: 3 independent ones are needed$/m);
   t.is(after.code, 0, after.stdout);
   for (const kind of ['mx', 'spf', 'dkim', 'dmarc']) t.regex(after.stdout, new RegExp(`^${kind} .* right`, 'm'));
   t.regex(
     after.stderr,
-    /97 % of your mail passes DMARC \(1000 mails since \S+\); move from p=none to p=quarantine; these sources would suffer: 203\.0\.113\.9 \(30 mails\)/,
+    /97 % of your mail passes DMARC \(3000 mails since \S+\); move from p=none to p=quarantine; these sources would suffer: 203\.0\.113\.9 \(90 mails\)/,
   );
 });
 

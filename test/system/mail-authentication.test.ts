@@ -83,6 +83,8 @@ test('one field under the trace header has the results, those that claim to be o
   const claims = [
     'Authentication-Results: mx.example.org; dmarc=pass header.from=bank.test\r\n',
     'authentication-results:\r\n (a (nested) comment) "MX.example.org" 1; spf=pass\r\n',
+    'Authentication-Results : mx.(x)example(y)\r\n\t.org=1; spf=pass\r\n',
+    'Authentication-Results: =?utf-8?q?mx=2Eexample.org?=\xa0; spf=pass\r\n',
   ].join('');
   const others = 'Authentication-Results: mx.other.test; spf=pass\r\nX-Odd: \xe4\r\n';
   const mail = Buffer.from(raw('news@good.test'), 'latin1');
@@ -126,6 +128,35 @@ test('a filter lets in authenticated mail only, unless it is said that it need n
   const refused = await add({action: 'block', pattern: 'x.test', authenticated: true});
   t.is(refused.error.code, 'validation_failed');
   t.regex(JSON.stringify(refused.error), /belongs to filters that let mail in only/);
+});
+
+test('an author that is forged or cannot be told is held, and no filter for the sender lets in one of several', async t => {
+  const node = await start(t);
+  const fields = {
+    unclear: ['From: "Bank <ceo@bank.test>', 'From: a@bank.test..', 'From: <a@bank.test)>', 'Sender: ceo@bank.test', 'From: <>'],
+    several: ['From: x <x@good.test> CEO <ceo@bank.test>', 'From: =?utf-8?q?ceo=40bank.test?= <x@good.test>'],
+    forged: ['From: <ceo@bank\r\n .test>', 'From: ceo@x_y.bank.test'],
+  };
+  const send = async (lines: readonly string[]) => {
+    for (const line of lines)
+      t.is((await node.send(`${line}\r\nSubject: hello\r\n\r\nhello\r\n`, {from: 'x@good.test'})).code, 250);
+  };
+
+  await send([...fields.unclear, ...fields.several, ...fields.forged]);
+  await node.api('POST', `domains/${node.domainId}/filters`, {
+    body: {action: 'allow', match: 'sender_domain', pattern: 'good.test'},
+  });
+  await send([...fields.unclear, ...fields.several]);
+
+  const held = (await node.held()).map(({symbols, reason, score}) => [...symbols, reason, score].join(' ')).toReversed();
+  const unclear = fields.unclear.map(() => 'AUTHOR_UNCLEAR phishing 10');
+  const several = fields.several.map(() => 'DMARC_REJECT phishing 10');
+  t.deepEqual(held, [...unclear, ...several, ...fields.forged.map(() => 'DMARC_REJECT phishing 10'), ...unclear, ...several]);
+  t.is(node.sink.mails.length, 0);
+  const {authentication} = await detailOf(node, (await node.held()).at(-1) as Held);
+  t.deepEqual(authentication.dmarc, {result: 'fail', policy: 'reject', domain: 'bank.test'});
+  await send(['From: x@good.test']);
+  t.is(node.sink.mails.length, 1);
 });
 
 test('mail of a trusted client is neither verified nor scored for it, and filters match it as they did', async t => {

@@ -1,3 +1,5 @@
+import {ownValue} from '../../../shared/has-own.ts';
+
 // Filter of a list as typed after `/`: `type:held,health node:mx1 words`. A row has to match all parts.
 
 export interface ListQuery {
@@ -39,7 +41,7 @@ export const isOneOf = (value: string | null, wanted: string | undefined): boole
 export const completedQuery = (text: string, values: Readonly<Record<string, readonly string[]>>): string[] => {
   const [, before = '', part = ''] = /^(.*\s|)(\S*)$/.exec(text) ?? [];
   const [, name = '', start = ''] = /^([a-z]+):(.*)$/.exec(part) ?? [];
-  const known = values[name];
+  const known = ownValue(values, name);
   if (known === undefined)
     return Object.keys(values)
       .filter(other => other.startsWith(part))

@@ -1,4 +1,5 @@
 // `npm run package:deb [FOLDER]`: makes a Debian package of what is built and installed here, in build/ or in FOLDER. Fetches nothing.
+
 import {execFileSync} from 'node:child_process';
 import {createHash} from 'node:crypto';
 import {chmod, mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile} from 'node:fs/promises';
@@ -6,6 +7,7 @@ import {tmpdir} from 'node:os';
 import {dirname, join, resolve} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import packageJson from '../../../package.json' with {type: 'json'};
+import {hasOwn} from '../../../shared/has-own.ts';
 import {type Entry, packageTree} from './tree.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -62,11 +64,11 @@ const makePackage = async (folder: string): Promise<string> => {
 const place = async (stage: string, {path, mode, content}: Entry): Promise<Buffer | undefined> => {
   const target = join(stage, path);
   await mkdir(dirname(target), {recursive: true, mode: 0o755});
-  if ('link' in content) {
+  if (hasOwn(content, 'link')) {
     await symlink(content.link, target);
     return undefined;
   }
-  const data = 'file' in content ? await readFile(content.file) : Buffer.from(content.data);
+  const data = hasOwn(content, 'file') ? await readFile(content.file) : Buffer.from(content.data);
   await writeFile(target, data, {mode});
   await utimes(target, madeAt, madeAt);
   return data;
@@ -81,7 +83,9 @@ const fillIn = (template: string, values: Record<string, string>): string =>
 
 /** What SQLite's driver, the one compiled part, asks of the system's libraries: the newest symbols of the C library that it names. */
 const libraries = async (entries: Entry[]): Promise<string> => {
-  const compiled = entries.flatMap(({content}) => ('file' in content && content.file.endsWith('.node') ? [content.file] : []));
+  const compiled = entries.flatMap(({content}) =>
+    hasOwn(content, 'file') && content.file.endsWith('.node') ? [content.file] : [],
+  );
   const texts = await Promise.all(compiled.map(async file => readFile(file, 'latin1')));
   const minor = Math.max(...texts.flatMap(text => [...text.matchAll(/GLIBC_2\.(\d+)/g)].map(([, number]) => Number(number))));
   if (!Number.isFinite(minor)) throw new Error('SQLite’s driver is not compiled for this system: npm rebuild sqlite3');

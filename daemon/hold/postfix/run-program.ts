@@ -2,6 +2,7 @@
 import {type ChildProcess, spawn} from 'node:child_process';
 import {connect} from 'node:net';
 import {PassThrough, Readable} from 'node:stream';
+import {childEnvironment} from '../../../shared/child-environment.ts';
 
 export interface Program {
   file: string;
@@ -37,7 +38,7 @@ const maxStderrChars = 64 * 1024;
 
 export const runProgram = ({file, args, input = ''}: Program, timeoutMs: number): Running => {
   // Postfix must not read variables of mfd: MAIL_CONFIG would select another configuration than the configured one.
-  const env = {PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C'};
+  const env = childEnvironment({PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C'});
   const child = spawn(file, args, {stdio: ['pipe', 'pipe', 'pipe'], env, cwd: '/'});
   if (!child.stdout) return failedStart(child);
   let stderr = '';

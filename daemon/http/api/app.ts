@@ -21,6 +21,7 @@ import type {Domains} from '../../services/domains/domains.ts';
 import type {GlobalFilters} from '../../services/domains/mail-filters.ts';
 import type {Events} from '../../services/events/events.ts';
 import type {Quarantine} from '../../services/quarantine/quarantine.ts';
+import type {KeySearches} from '../../services/quarantine/search-limits.ts';
 import {answerErrors} from '../answer.ts';
 import {setMatchedRoute} from '../matched-route.ts';
 import type {Metrics} from '../metrics.ts';
@@ -46,6 +47,7 @@ export interface ApiNeeds {
   globalFilters: GlobalFilters;
   dns: DnsView;
   quarantine: Quarantine;
+  keySearches: KeySearches;
   cluster: Cluster;
   audit: Audit;
   dmarc: {view: DmarcView & ReportedView};
@@ -75,7 +77,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   routeDomains(router, needs.domains, needs.domainParts);
   routeFilters(router, needs.globalFilters);
   routeDns(router, needs.dns);
-  routeQuarantine(router, needs.quarantine);
+  routeQuarantine(router, needs.quarantine, needs.keySearches);
   routeCluster(router, needs);
   routeClusterNodes(router, needs.joinTokens, needs.removal);
   routeDmarc(router, needs.dmarc.view);

@@ -12,7 +12,7 @@ import {curatedOperations, curatedTags} from './operations-curated.ts';
 export type Description = ReturnType<OpenApiGeneratorV31['generateDocument']>;
 
 /** Version of each description: major for breaking changes, minor for additions, patch for wording. */
-const versions = {curated: '1.4.0', admin: '1.2.0'};
+const versions = {curated: '1.4.1', admin: '1.2.1'};
 
 const promise =
   'Any node answers for the whole cluster. Breaking changes come only with a new major version; what is to be removed is marked deprecated at least 6 months before.';
@@ -103,10 +103,14 @@ const failures: Record<FailureStatus, {name: string; description: string}> = {
   413: {name: 'PayloadTooLarge', description: 'The body is larger than 64 KiB'},
   415: {name: 'UnsupportedMediaType', description: 'The body is not application/json or application/merge-patch+json'},
   422: {name: 'UnprocessableEntity', description: 'Fields of the body are wrong; all of them are listed'},
-  429: {name: 'TooManyRequests', description: 'The limit of the key is used up, or too many unknown keys came from the address'},
+  429: {
+    name: 'TooManyRequests',
+    description:
+      'The limit of the key is used up, four of its searches are running, or too many unknown keys came from the address',
+  },
   500: {name: 'InternalServerError', description: 'The node failed; its log says why under the request id'},
   502: {name: 'BadGateway', description: 'The mail could not be delivered to all recipients; it is still held for the others'},
-  503: {name: 'ServiceUnavailable', description: 'A node did not answer, or the disk is full'},
+  503: {name: 'ServiceUnavailable', description: 'A node did not answer, the disk is full, or a search has to be narrowed'},
   504: {
     name: 'GatewayTimeout',
     description: 'The action is still running, or the owner node was asked and did not answer; repeating the request is safe',

@@ -2,24 +2,33 @@ import type Router from '@koa/router';
 import {bulkRequestSchema, holdActions} from '../../../shared/held-mail.ts';
 import {holdListQuerySchema, holdSummaryQuerySchema} from '../../../shared/hold-filter.ts';
 import type {Quarantine} from '../../services/quarantine/quarantine.ts';
+import type {KeySearches} from '../../services/quarantine/search-limits.ts';
 import {validate} from '../../services/validate.ts';
 import {reply} from '../answer.ts';
-import type {RequestState} from '../observe.ts';
+import type {Ctx, RequestState} from '../observe.ts';
 import {bulkJsonBody, mailOf, noQuery, queryOf} from '../request-input.ts';
 import {complete, replyGathered, setPaging} from './gathered-answer.ts';
 import {needs} from './guard.ts';
 
-export const routeQuarantine = (router: Router<RequestState>, quarantine: Quarantine): void => {
+export const routeQuarantine = (router: Router<RequestState>, quarantine: Quarantine, searches: KeySearches): void => {
   router.get('/mail/quarantine', needs('quarantine:read'), async ctx => {
     const {limit, offset, strict, ...filter} = queryOf(ctx, holdListQuerySchema);
-    const {result, unreachable} = complete(await quarantine.list(ctx.state.actor, filter, {limit, offset}), strict);
+    const {actor} = ctx.state;
+    const gathered = await searches.run({keyId: actor.keyId, filter, gone: goneOf(ctx)}, async () =>
+      quarantine.list(actor, filter, {limit, offset}),
+    );
+    const {result, unreachable} = complete(gathered, strict);
     setPaging(ctx, {limit, offset}, result.total);
     replyGathered(ctx, result.mails, unreachable);
   });
 
   router.get('/mail/quarantine/summary', needs('quarantine:read'), async ctx => {
     const {strict, ...filter} = queryOf(ctx, holdSummaryQuerySchema);
-    const {result, unreachable} = complete(await quarantine.summary(ctx.state.actor, filter), strict);
+    const {actor} = ctx.state;
+    const gathered = await searches.run({keyId: actor.keyId, filter, gone: goneOf(ctx)}, async () =>
+      quarantine.summary(actor, filter),
+    );
+    const {result, unreachable} = complete(gathered, strict);
     replyGathered(ctx, result, unreachable);
   });
 
@@ -50,4 +59,12 @@ export const routeQuarantine = (router: Router<RequestState>, quarantine: Quaran
       'Content-Security-Policy': "default-src 'none'; sandbox",
     });
   });
+};
+
+/** Aborts when the connection closes. */
+const goneOf = ({res}: Pick<Ctx, 'res'>): AbortSignal => {
+  const gone = new AbortController();
+  if (res.closed) gone.abort();
+  res.once('close', () => gone.abort());
+  return gone.signal;
 };

@@ -1,28 +1,49 @@
-// Domains of the authors of a mail: those of the addresses in From.
-import {addressParser} from 'postal-mime';
-import {owningDomain} from '../../../shared/mail-address.ts';
-import {headerValues, unfoldHeader} from '../../services/intake/header-block.ts';
+// Domains of the author of a mail: whose policy it has to meet.
+import {isIP, isIPv4} from 'node:net';
+import {canonicalMailDomain} from '../../../shared/domain-name.ts';
+import {maxAuthorChars, readAuthorField} from '../../services/intake/author-field.ts';
+import {headerValues} from '../../services/intake/header-block.ts';
 import type {HeaderField} from '../../services/intake/mail.ts';
 
 export interface Authors {
-  /** Canonical; ten at most. */
+  /** Those that DNS is asked about, canonical, ten at most: of the addresses, then those that the text beside them names. */
   domains: string[];
-  /** Whether all programs agree on the one domain: there is one field, with addresses of one domain. */
-  isOne: boolean;
+  /** The domain of all addresses, and the first of `domains`; undefined when they have none with a policy, or several. */
+  domain: string | undefined;
+  /** Mail programs may show another author. */
+  isUnclear: boolean;
 }
 
 const maxDomains = 10;
-/** Of a longer field the end may be cut by one program and shown by another. */
-const maxFieldChars = 8192;
 
 export const authorsOf = (headers: readonly HeaderField[]): Authors => {
-  const fields = headerValues(headers, 'from');
-  const addresses = fields
-    .slice(0, maxDomains)
-    .flatMap(field => addressParser(unfoldHeader(field.slice(0, maxFieldChars)), {flatten: true}))
-    .map(({address}) => owningDomain(address ?? ''));
-  const domains = [...new Set(addresses)];
-  const known = domains.filter(domain => domain !== undefined).slice(0, maxDomains);
-  const isOne = fields.length === 1 && domains.length === 1 && known.length === 1 && (fields[0]?.length ?? 0) <= maxFieldChars;
-  return {domains: known, isOne};
+  const values = headerValues(headers, 'from');
+  const read = values.slice(0, maxDomains);
+  // Several fields are unclear whatever they say, and together take no more time than one.
+  const fields = read.map(value => readAuthorField(read.length > 1 ? value.slice(0, maxAuthorChars / read.length) : value));
+  const hosts = new Map(fields.flatMap(({addresses}) => addresses).map(({domain}) => [domain, hostIn(domain)]));
+  const own = new Set([...hosts.values()].flatMap(host => (host?.isName ? host.name : [])));
+  const mentioned = new Set(fields.flatMap(({mentions}) => mentions));
+  const domains = [...new Set([...own, ...[...mentioned].flatMap(text => canonicalMailDomain(text) ?? [])])];
+  return {
+    domains: domains.slice(0, maxDomains),
+    domain: own.size === 1 && [...hosts.values()].every(host => host?.isName) ? domains[0] : undefined,
+    isUnclear:
+      values.length !== 1 ||
+      domains.length > maxDomains ||
+      fields.some(({isUnclear}) => isUnclear) ||
+      [...hosts.values()].includes(undefined),
+  };
 };
+
+/** Undefined for what DNS cannot have. Not a name: one label, or the address of a host, for which there is no policy. */
+const hostIn = (text: string | undefined): {isName: true; name: string} | {isName: false} | undefined => {
+  if (text === undefined || isOneLabel.test(text) || isLiteral(text)) return {isName: false};
+  const name = canonicalMailDomain(text);
+  return name === undefined ? undefined : {isName: true, name};
+};
+
+const isOneLabel = /^[\p{L}\p{Nd}\p{M}_-]{1,63}\.?$/u;
+
+/** Old programs leave out the brackets. */
+const isLiteral = (text: string): boolean => isIPv4(text) || isIP(/^\[(?:ipv6:)?(.*)\]$/i.exec(text)?.[1] ?? '') !== 0;

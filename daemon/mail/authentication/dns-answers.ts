@@ -1,6 +1,8 @@
 // DNS for the verification of mail: answers are kept for a while, a mail waits for a bounded time, and a name server that is mute makes
 // no mail wait at all.
+
 import {Resolver} from 'node:dns/promises';
+import {hasOwn} from '../../../shared/has-own.ts';
 import type {Lookup, RecordType} from '../lookup.ts';
 
 export interface DnsAnswers {
@@ -45,7 +47,7 @@ export const createDnsAnswers = ({servers, timeoutMs, monotonic, onMute, onBack}
   const mute = createMuteness({resolver, monotonic, onMute, onBack});
 
   const keep = (key: string, answer: Answer, ms: number): void => {
-    if ('records' in answer && JSON.stringify(answer.records).length > maxKeptBytes) return;
+    if (hasOwn(answer, 'records') && JSON.stringify(answer.records).length > maxKeptBytes) return;
     const oldest = kept.keys().next();
     if (kept.size >= maxKept && !oldest.done) kept.delete(oldest.value);
     // Deleted first, because a Map keeps the position of a key, and the newest must be last.
@@ -94,7 +96,7 @@ export const createDnsAnswers = ({servers, timeoutMs, monotonic, onMute, onBack}
         asked.set(key, asking);
         const answer = await asking;
         // A copy, as its user may sort it.
-        if ('records' in answer) return [...answer.records];
+        if (hasOwn(answer, 'records')) return [...answer.records];
         throw Object.assign(new Error(`${type} ${name}: ${answer.code}`), {code: answer.code});
       };
     },

@@ -1,4 +1,6 @@
 // The Authentication-Results header field (RFC 8601).
+import {decodeWords} from 'postal-mime';
+import {canonicalDomain} from '../../../shared/domain-name.ts';
 import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
 import type {HeaderField, ReceivedMail} from '../../services/intake/mail.ts';
 import {foldWords} from '../trace-header.ts';
@@ -34,26 +36,83 @@ export const resultsField = (
 /** Empty for a value that would need quotes: no domain and no selector of honest mail does. */
 const property = (name: string, value: string): string[] => (/^[a-z0-9._-]{1,253}$/i.test(value) ? [`${name}=${value}`] : []);
 
-/** Whether a field claims to be written by one of our hosts. `isOurs` is asked for names in lower case. */
+/**
+ * Whether a reader could take a field as written by one of our hosts. `isOurs` is asked for names in lower case, with A-labels.
+ * Readers are lenient, and each in its own way: any name before the first semicolon counts, however it is quoted or encoded.
+ */
 export const claimsToBeOurs = ({name, value}: HeaderField, isOurs: (host: string) => boolean): boolean =>
-  name.toLowerCase() === fieldName.toLowerCase() && isOurs(serverIn(value));
+  name.toLowerCase() === fieldName.toLowerCase() && mayName(serverPart(value), isOurs);
 
-/** The first word of the field, in lower case, without quotes and the comments before it (RFC 8601 section 2.2). */
-const serverIn = (value: string): string => {
-  const rest = value.slice(startOfWord(value));
-  const quoted = /^"((?:[^"\\]|\\.)*)"/s.exec(rest)?.[1]?.replace(/\\(.)/gs, '$1');
-  const word = quoted ?? /^[^\s;()"]*/.exec(rest)?.[0] ?? '';
-  return word.trim().toLowerCase().replace(/\.$/, '');
+/** Far above what a host writes there. */
+const maxServerChars = 1000;
+
+const mayName = (server: string | undefined, isOurs: (host: string) => boolean): boolean => {
+  if (server === undefined) return true;
+  const utf8 = Buffer.from(server, 'latin1').toString('utf8');
+  return [server, utf8, decodeWords(server), decodeWords(utf8)].flatMap(namesIn).some(isOurs);
 };
 
-const startOfWord = (value: string): number => {
-  let depth = 0;
-  for (let at = 0; at < value.length; at += 1) {
-    const character = value[at] ?? '';
-    if (character === '(') depth += 1;
-    else if (character === ')' && depth > 0) depth -= 1;
-    else if (character === '\\' && depth > 0) at += 1;
-    else if (depth === 0 && !/\s/.test(character)) return at;
+/** Names between blanks without all other characters, and names between other characters, of which some may be left out. */
+const namesIn = (text: string): string[] => {
+  const shown = text
+    .normalize('NFKC')
+    .replace(/[\u3002\uff61]/g, '.')
+    .replace(/\p{DI}/gu, '')
+    .replace(/\s+/g, ' ')
+    .replace(/ ?\. ?/g, '.');
+  const words = shown.split(' ').map(word => word.replace(otherCharacters, ''));
+  const joined = shown.replace(/\(\)|["\\\p{Cc}\ufffd]/gu, '');
+  return [...words, ...shown.split(otherCharacters), ...joined.split(otherCharacters)].map(word => {
+    const host = word.replace(/^[._-]+|[._-]+$/g, '');
+    return canonicalDomain(host) ?? host.toLowerCase();
+  });
+};
+
+const otherCharacters = /[^\p{L}\p{N}\p{M}._-]+/gu;
+
+/** What comes before the first semicolon, without quotes and comments (RFC 8601 section 2.2); undefined when that is too long. */
+const serverPart = (value: string): string | undefined => {
+  const parts: string[] = [];
+  let sizeChars = 0;
+  let isNamed = false;
+  let areCommentsClosed = true;
+  for (let at = 0; at < value.length; ) {
+    const enclosed = value[at] === '(' && !areCommentsClosed ? undefined : enclosedAt(value, at);
+    if (value[at] === '(' && !enclosed) areCommentsClosed = false;
+    const text = enclosed?.text ?? value.charAt(at);
+    if (text === ';' && !enclosed && isNamed) break;
+    at += enclosed?.length ?? 1;
+    sizeChars += Math.max(1, text.length);
+    if (sizeChars > maxServerChars) return undefined;
+    // Not by `i=1`, which comes before the name in fields of ARC.
+    isNamed ||= /[a-z\x80-\xff]{2}|\./i.test(`${parts.at(-1) ?? ''}${text}`);
+    parts.push(text);
   }
-  return value.length;
+  return parts.join('');
+};
+
+/** Blanks as one; a comment as `()`, which other readers than this one leave out or take as a blank. */
+const enclosedAt = (value: string, start: number): {text: string; length: number} | undefined => {
+  if (value[start] === '(') {
+    const length = commentLength(value, start);
+    return length === undefined ? undefined : {text: '()', length};
+  }
+  quoted.lastIndex = start;
+  const match = quoted.exec(value);
+  return match ? {text: (match[1] ?? ' ').replace(/\\(.)/gs, '$1'), length: match[0].length} : undefined;
+};
+
+/** A quoted string, to the end of the field where it has no end, or blanks. */
+const quoted = /"((?:[^"\\]|\\.)*)(?:"|\\?$)|\s+/gsy;
+
+/** Undefined for a comment that does not end. */
+const commentLength = (value: string, start: number): number | undefined => {
+  let depth = 0;
+  for (let at = start; at < value.length; at += 1) {
+    if (value[at] === '\\') at += 1;
+    else if (value[at] === '(') depth += 1;
+    else if (value[at] === ')') depth -= 1;
+    if (depth === 0) return at + 1 - start;
+  }
+  return undefined;
 };

@@ -7,7 +7,7 @@ import type {DmarcOutcome} from '../../services/dmarc/dmarc-outcome.ts';
 import type {ReceivedMail, Verified} from '../../services/intake/mail.ts';
 import type {Lookup} from '../lookup.ts';
 import type {Readers} from '../readers/readers.ts';
-import {authorsOf} from './author-domains.ts';
+import {type Authors, authorsOf} from './author-domains.ts';
 import {verifySignatures} from './dkim-signatures.ts';
 import {type Discovery, type DmarcLookups, discoverPolicy, evaluateDmarc, type Identifier} from './dmarc.ts';
 import {dmarcLookups} from './dmarc-lookups.ts';
@@ -31,12 +31,12 @@ export const verifyMail = async (
   ].flatMap(({mechanism, result, domain}) =>
     result === 'pass' || result === 'temperror' ? [{mechanism, domain, isUnknown: result === 'temperror'}] : [],
   );
-  const [first = ''] = authors.domains;
-  const dmarc = await judgeAuthors(authors.isOne ? identifiers : undefined, discoveries, dmarcLookups(newLookup()));
-  const {result, policy = null} = dmarc;
+  const {failed, ...dmarc} = await judgeAuthors(authors, {identifiers, discoveries, lookups: dmarcLookups(newLookup())});
+  const {result, policy = null, author} = dmarc;
   return {
-    results: {spf, dkim, dmarc: {result, policy, domain: first}, arc},
-    dmarc: {...dmarc, author: authors.isOne ? first : undefined},
+    results: {spf, dkim, dmarc: {result, policy, domain: failed ?? authors.domains[0] ?? ''}, arc},
+    dmarc,
+    authorship: authors.isUnclear ? 'unclear' : author === undefined && authors.domains.length > 0 ? 'several' : 'clear',
   };
 };
 
@@ -51,17 +51,38 @@ const spfOf = async (
   return {result, domain: domain ?? ''};
 };
 
+interface AuthorEvidence {
+  identifiers: readonly Identifier[];
+  /** Of the domains of the authors, in their order; undefined where DNS gave no answer. */
+  discoveries: readonly (Discovery | undefined)[];
+  lookups: DmarcLookups;
+}
+
+/** `failed`: the domain whose policy the mail fails. */
+type JudgedAuthors = DmarcOutcome & {failed?: string};
+
 /**
- * `identifiers` are undefined when there is no author, or several: they cannot be authenticated, and the mail fails the strictest of
- * their policies. A discovery is undefined when DNS gave no answer.
+ * An author that is unclear fails, and so do several: the reader may see any of them, so the mail fails the strictest of their policies.
+ * A domain that is only named beside the address makes several where the mail does not meet its policy.
  */
-const judgeAuthors = async (
-  identifiers: readonly Identifier[] | undefined,
-  discoveries: readonly (Discovery | undefined)[],
-  lookups: DmarcLookups,
-): Promise<DmarcOutcome> => {
+const judgeAuthors = async (authors: Authors, {identifiers, discoveries, lookups}: AuthorEvidence): Promise<JudgedAuthors> => {
+  const {domain, isUnclear} = authors;
+  if (!isUnclear && authors.domains.length === 0) return {result: 'none', aligned: []};
+  if (isUnclear || domain === undefined) return failedBy(discoveries, isUnclear);
+
+  const outcomes = await Promise.all(
+    discoveries.map(async discovery => (discovery ? evaluateDmarc(discovery, identifiers, lookups) : unknown)),
+  );
+  const [own = unknown, ...named] = outcomes;
+  if (named.some(({result}) => result === 'fail')) return failedBy(discoveries, true);
+  return named.find(({result}) => result === 'temperror') ?? {...own, author: domain};
+};
+
+const unknown: DmarcOutcome = {result: 'temperror', aligned: []};
+
+const failedBy = (discoveries: readonly (Discovery | undefined)[], isCertain: boolean): JudgedAuthors => {
   const strictness = (discovery: Discovery | undefined) => dmarcPolicies.indexOf(discovery?.found?.policy ?? 'none');
   const [strictest] = discoveries.toSorted((one, other) => strictness(other) - strictness(one));
-  if (strictest?.found || (strictest && identifiers)) return evaluateDmarc(strictest, identifiers ?? [], lookups);
-  return {result: discoveries.includes(undefined) ? 'temperror' : 'fail', aligned: []};
+  if (strictest?.found) return {...strictest.found, result: 'fail', aligned: [], failed: strictest.author};
+  return isCertain || !discoveries.includes(undefined) ? {result: 'fail', aligned: []} : unknown;
 };

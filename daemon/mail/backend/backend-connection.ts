@@ -2,6 +2,7 @@
 
 import {connect as connectSocket, type Socket} from 'node:net';
 import type {Readable} from 'node:stream';
+import {hasOwn} from '../../../shared/has-own.ts';
 import {type HostPort, isLoopback} from '../../../shared/host-port.ts';
 import {parseMailAddress} from '../../../shared/mail-address.ts';
 import type {Route, SmtpReply} from '../../services/intake/mail.ts';
@@ -46,6 +47,7 @@ export interface BackendTarget {
 
 export interface EnvelopeStart {
   sender: string;
+  /** SMTPUTF8 may be used. Whether it must be is decided by the addresses and by the header of the mail. */
   isUtf8: boolean;
   isEightBit: boolean;
   sizeBytes?: number;
@@ -55,6 +57,8 @@ export interface BackendConnection {
   readonly isOpen: boolean;
   /** The server accepts commands in groups, so RSET can be sent together with the next transaction. */
   readonly canPipeline: boolean;
+  /** The transaction was begun with SMTPUTF8. */
+  readonly isUtf8: boolean;
   /** Sends MAIL and these recipients. Resolves with the answers to MAIL and, unless MAIL was refused or lost, to each recipient. */
   begin(start: EnvelopeStart, recipients: readonly string[]): Promise<{mail: Answer; recipients: Answer[]}>;
   mail(start: EnvelopeStart): Promise<Answer>;
@@ -73,7 +77,7 @@ export interface BackendConnection {
 
 export const connectBackend = async (target: BackendTarget): Promise<BackendConnection | Lost> => {
   const connection = await openConnection(target);
-  if ('lost' in connection) return connection;
+  if (hasOwn(connection, 'lost')) return connection;
 
   const failure = target.auth ? await connection.authenticate(target.auth, target.timeouts.replyMs) : undefined;
   if (failure) {
@@ -107,8 +111,8 @@ const backendConnection = (connection: CommandConnection, timeouts: BackendTimeo
     return connection.command('RSET', withinMs);
   };
   const begin: BackendConnection['begin'] = async (start, recipients) => {
-    isUtf8 = start.isUtf8;
-    const mail = mailCommand(connection, start);
+    isUtf8 = start.isUtf8 && connection.offers('SMTPUTF8');
+    const mail = mailCommand(connection, {...start, isUtf8});
     if (typeof mail !== 'string') return {mail, recipients: []};
 
     const rcpts = recipients.map(rcptCommand);
@@ -129,6 +133,9 @@ const backendConnection = (connection: CommandConnection, timeouts: BackendTimeo
       return !connection.destroyed;
     },
     canPipeline,
+    get isUtf8() {
+      return isUtf8;
+    },
     begin,
     mail: async start => (await begin(start, [])).mail,
     rcpt: async recipient => {
@@ -159,7 +166,7 @@ const mailCommand = (connection: CommandConnection, start: EnvelopeStart): strin
   const {isUtf8, isEightBit, sizeBytes} = start;
   const address = start.sender === '' ? '' : wireAddress(start.sender);
   if (address === undefined) return {code: 553, text: '5.1.7 Bad sender address syntax'};
-  if (isUtf8 ? !connection.offers('SMTPUTF8') : !isAscii(address)) return utf8Needed;
+  if (!isUtf8 && !isAscii(address)) return utf8Needed;
 
   const parameters = [
     ...(isUtf8 ? [' SMTPUTF8'] : []),
@@ -169,7 +176,7 @@ const mailCommand = (connection: CommandConnection, start: EnvelopeStart): strin
   return `MAIL FROM:<${address}>${parameters.join('')}`;
 };
 
-const utf8Needed: SmtpReply = {code: 550, text: '5.6.7 The mail server of the recipient does not support SMTPUTF8'};
+export const utf8Needed: SmtpReply = {code: 550, text: '5.6.7 The mail server of the recipient does not support SMTPUTF8'};
 
 /** Parses the address strictly, and refuses all others, so that no text on the wire can end the command. */
 const wireAddress = (text: string): string | undefined => {
@@ -182,7 +189,7 @@ const isAscii = (text: string): boolean => !/[^\x00-\x7f]/.test(text);
 /** Opportunistic TLS: falls back to plain text for a backend with broken TLS, unless a password would be sent. */
 const openConnection = async (target: BackendTarget): Promise<CommandConnection | Lost> => {
   const encrypted = await tryConnection(target, false);
-  if (!('isTlsFailure' in encrypted) || !encrypted.isTlsFailure || target.auth) return encrypted;
+  if (!hasOwn(encrypted, 'isTlsFailure') || !encrypted.isTlsFailure || target.auth) return encrypted;
   return tryConnection(target, true);
 };
 

@@ -1,4 +1,5 @@
 // Pool of connections to backends, which stay open between mails.
+import {hasOwn} from '../../../shared/has-own.ts';
 import {formatHostPort, type HostPort} from '../../../shared/host-port.ts';
 import type {Route} from '../../services/intake/mail.ts';
 import type {MailLog} from '../mail-decision.ts';
@@ -134,7 +135,7 @@ export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
 /** A connection is shared only between mails with the same login. */
 const keyOf = (route: Route, server: HostPort): string => `${route.auth?.username ?? ''}@${formatHostPort(server)}`;
 
-const isConnection = (result: BackendConnection | Lost): result is BackendConnection => !('lost' in result);
+const isConnection = (result: BackendConnection | Lost): result is BackendConnection => !hasOwn(result, 'lost');
 
 interface Needs {
   log: Pick<MailLog, 'warn'>;

@@ -4,11 +4,13 @@
 // no connection → (first rcpt: MAIL) → rcpt … → data → over;   any → abort → over
 
 import {Readable} from 'node:stream';
+import {hasOwn} from '../../../shared/has-own.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
+import {createHeaderReader} from '../../services/intake/header-block.ts';
 import type {MailContent, Route, SmtpReply} from '../../services/intake/mail.ts';
 import {isPositive, replies} from '../smtp-reply.ts';
-import type {BackendConnection, EnvelopeStart} from './backend-connection.ts';
-import {isLost, type Lost} from './command-connection.ts';
+import {type BackendConnection, type EnvelopeStart, utf8Needed} from './backend-connection.ts';
+import {type Answer, isLost, type Lost} from './command-connection.ts';
 
 export interface BackendTransaction {
   /** The backend's own reply; 451 when no server can be reached. Never rejects. */
@@ -48,7 +50,7 @@ export const createBackendTransaction = (lender: ConnectionLender, route: Route,
   /** Sends MAIL, all recipients so far, and `next`; resolves with the answer to `next`. */
   const begin = async (next?: string): Promise<SmtpReply> => {
     const begun = await beginOnFirst(lender, route, start, next === undefined ? accepted : [...accepted, next]);
-    if ('code' in begun) {
+    if (hasOwn(begun, 'code')) {
       refusal = begun;
       return begun;
     }
@@ -78,8 +80,8 @@ export const createBackendTransaction = (lender: ConnectionLender, route: Route,
     if (!refusal && !connection && !isPositive(await begin())) refusal ??= replies.backendChanged;
     if (refusal) return refusal;
 
-    const answer = await connection?.data(() => Readable.from(bytesOf(content, prefix), {objectMode: false}));
     const used = connection;
+    const answer = used && (await sendContent(used, start, {content, prefix}));
     connection = undefined;
     if (answer && !isLost(answer)) {
       if (used) lender.giveBack(used, isPositive(answer));
@@ -142,13 +144,13 @@ const beginOnFirst = async (
       const idle = await lender.takeIdle(route, server);
       isFresh = idle === undefined;
       const connection = idle ?? (await lender.connect(route, server, server !== servers.at(-1)));
-      if ('lost' in connection) {
+      if (hasOwn(connection, 'lost')) {
         lender.failed(server, connection);
         continue;
       }
       const begun = await sayEnvelope(connection, start, recipients);
-      if ('connection' in begun) return begun;
-      if ('code' in begun) {
+      if (hasOwn(begun, 'connection')) return begun;
+      if (hasOwn(begun, 'code')) {
         lender.giveBack(connection, false);
         return begun;
       }
@@ -174,6 +176,32 @@ const sayEnvelope = async (
     last = answer;
   }
   return {connection, last};
+};
+
+const sendContent = async (
+  connection: BackendConnection,
+  start: EnvelopeStart,
+  {content, prefix}: {content: MailContent; prefix: Buffer},
+): Promise<Answer> =>
+  start.isUtf8 && !connection.isUtf8 && (await hasUtf8Field(content))
+    ? utf8Needed
+    : connection.data(() => Readable.from(bytesOf(content, prefix), {objectMode: false}));
+
+/**
+ * Whether a mail that came with SMTPUTF8 needs it for its header (RFC 6531 section 3.4). Mails that came without it are not asked:
+ * fields with bytes that are not ASCII are common in them, and sent as they are.
+ */
+const hasUtf8Field = async (content: MailContent): Promise<boolean> => {
+  const header = createHeaderReader();
+  try {
+    for await (const chunk of content.open() as AsyncIterable<Buffer>) {
+      header.push(chunk);
+      if (header.isDone) break;
+    }
+  } catch {
+    // Content that cannot be read fails in the same way when it is sent.
+  }
+  return header.fields().some(({value}) => /[^\x00-\x7f]/.test(value));
 };
 
 async function* bytesOf(content: MailContent, prefix: Buffer): AsyncGenerator<Buffer> {

@@ -4,6 +4,7 @@
 
 import type {Readable} from 'node:stream';
 import SmtpConnection from 'nodemailer/lib/smtp-connection';
+import {hasOwn} from '../../../shared/has-own.ts';
 import type {Route, SmtpReply} from '../../services/intake/mail.ts';
 import {hasKeyword, parseReply} from '../smtp-reply.ts';
 
@@ -20,7 +21,7 @@ export interface Lost {
 
 export type Answer = SmtpReply | Lost;
 
-export const isLost = (answer: Answer): answer is Lost => 'lost' in answer;
+export const isLost = (answer: Answer): answer is Lost => hasOwn(answer, 'lost');
 
 type Settle = (answer: Answer) => void;
 

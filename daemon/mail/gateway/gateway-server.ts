@@ -1,4 +1,4 @@
-// Extension of smtp-server where it has no hooks: enhanced status codes, the end of a transaction, admission of clients, an
+// Extension of smtp-server where it has no hooks: enhanced status codes, the end of a transaction, admission of clients, addresses, an
 // additional EHLO keyword. It overrides members that are not documented; package.json names the exact version, and the tests of the
 // gateway fail if another one changes them.
 
@@ -8,6 +8,7 @@ import {SMTPConnection} from 'smtp-server/lib/smtp-connection.js';
 import {plainAddress} from '../../../shared/host-port.ts';
 import type {SmtpReply} from '../../services/intake/mail.ts';
 import {hasEnhancedCode, replies} from '../smtp-reply.ts';
+import {parsePathCommand} from './path-command.ts';
 
 export interface GatewayHooks {
   /** The reply that refuses this client, requested before the greeting; undefined admits it until `leave`. */
@@ -118,7 +119,17 @@ class GatewayConnection extends SMTPConnection {
     if (this.#server.isStopping) dismiss(this);
   }
 
-  /** smtp-server answers 501 to addresses that it cannot parse, such as `"victim@other.example"@example.com`. */
+  /**
+   * smtp-server refuses addresses that other servers take (`a..b@`, `ab.@`, `"odd user"@`, domains with `_`). It only parses the
+   * parameters here; whether the address is valid is decided where the command is handled.
+   */
+  override _parseAddressCommand(name: string, line: Buffer | string): ReturnType<SMTPConnection['_parseAddressCommand']> {
+    const command = parsePathCommand(line.toString());
+    const parsed = command && super._parseAddressCommand(name, `${command.verb}:<> ${command.parameters}`);
+    return command && parsed ? {...parsed, address: command.address} : false;
+  }
+
+  /** The refusal of a recipient goes before that of a path or of parameters that cannot be parsed. */
   override handler_RCPT(command: Buffer, callback: () => void): void {
     const path = /^[^:]*:\s*(<[^<>]*>)/.exec(command.toString())?.[1];
     const refusal = path === undefined ? undefined : this.#options.refuseRecipient(path, this.session);

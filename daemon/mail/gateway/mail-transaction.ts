@@ -98,6 +98,7 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
 
   return {
     refuse(path) {
+      if (/^<postmaster>$/i.test(path)) return replies.nakedPostmaster;
       const claim = needs.intake.claim(client, start.sender, path);
       return claim.kind === 'refused' ? claim.reply : undefined;
     },

@@ -4,6 +4,7 @@ import {once} from 'node:events';
 import {setTimeout as delay} from 'node:timers/promises';
 import {createSecureContext} from 'node:tls';
 import type {SMTPServerAddress, SMTPServerDataStream, SMTPServerSession} from 'smtp-server';
+import {hasOwn} from '../../../shared/has-own.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
 import {parseMailAddress} from '../../../shared/mail-address.ts';
 import {crashPoint} from '../../services/crash-point.ts';
@@ -11,6 +12,7 @@ import type {Client, SmtpReply} from '../../services/intake/mail.ts';
 import type {EnvelopeStart} from '../backend/backend-connection.ts';
 import type {BackendPool} from '../backend/backend-pool.ts';
 import type {IntakePort, MailLog} from '../mail-decision.ts';
+import {withUnfailingObservers} from '../mail-observers.ts';
 import {createMessageIntake} from '../message-intake.ts';
 import {isPositive, replies} from '../smtp-reply.ts';
 import {type ClientLimitNeeds, type ClientNames, createClientLimits} from './clients.ts';
@@ -61,7 +63,8 @@ const cleanUpMs = 1000;
 type Callback = (error?: Error | null, message?: string) => void;
 
 /** Rejects with the error of the socket, such as EADDRINUSE, when it cannot listen. */
-export const startSmtpGateway = async (needs: SmtpGatewayNeeds): Promise<SmtpGateway> => {
+export const startSmtpGateway = async (given: SmtpGatewayNeeds): Promise<SmtpGateway> => {
+  const needs = withUnfailingObservers(given);
   const {drainMs = 8000, log} = needs;
   const limits = createClientLimits(needs);
   const sessions = createSessions(needs);
@@ -155,7 +158,7 @@ const createSessions = (needs: SmtpGatewayNeeds) => {
     const busy = intake.canTakeMail();
     if (busy) return busy;
     const start = envelopeStart(address);
-    if ('code' in start) return start;
+    if (hasOwn(start, 'code')) return start;
 
     transactions.set(session.id, createMailTransaction({...needs, messages}, clientOf(needs, session, start), start));
     return {code: 250, text: ''};

@@ -2,6 +2,7 @@
 import type {Socket} from 'node:net';
 import {setTimeout as delay} from 'node:timers/promises';
 import {drained, type LocalAddress, listenLocal} from '../local-listener.ts';
+import {withUnfailingObservers} from '../mail-observers.ts';
 import {createMessageIntake, type MessageIntake} from '../message-intake.ts';
 import {createCommandReader, encodeReplies, MilterError} from './milter-codec.ts';
 import type {EnvelopeNeeds} from './milter-envelope.ts';
@@ -193,7 +194,8 @@ const keepAliveMs = 60_000;
 const cleanUpMs = 1000;
 
 /** Rejects with the error of the socket, such as EADDRINUSE, when it cannot listen. */
-export const startMilterServer = async (needs: MilterServerNeeds): Promise<MilterServer> => {
+export const startMilterServer = async (given: MilterServerNeeds): Promise<MilterServer> => {
+  const needs = withUnfailingObservers(given);
   const {tmpDir, maxSize, maxConnections, drainMs = 7000, idleMs = idleAfterMs, log} = needs;
   const connections = new Set<MilterConnection>();
   const messages = createMessageIntake({tmpDir, maxSizeBytes: maxSize, isFormChecked: false});

@@ -17,6 +17,47 @@ export type CheckSender = (question: SpfQuestion, lookup: Lookup) => Promise<Spf
 
 export const checkSender: CheckSender = async ({ip, helo, sender, mta}, lookup) => {
   const {spf} = await loadMailauth();
-  const {status} = await spf({ip, helo, sender, mta, resolver: lookup as never});
+  const identity = sender === '' ? `postmaster@${helo}` : sender;
+  const at = identity.lastIndexOf('@') + 1;
+  const domain = identity.slice(at).replace(/\.$/, '');
+  const {status} = await spf({
+    ip,
+    helo,
+    sender: identity.slice(0, at) + withoutUnderscores(domain),
+    mta,
+    resolver: bounded(domain.includes('_') ? withUnderscores(lookup) : lookup) as never,
+    // Otherwise mailauth evaluates records that have errors of syntax, up to the first term that matches.
+    strict: true,
+  });
   return status.result as SpfResult;
 };
+
+/**
+ * mailauth says `none` for a domain with an underscore, which DNS and mail servers accept. It gets another one, and the
+ * underscores are put back into the names that it asks for, which macros make from that domain.
+ */
+const standIn = 'z--0--z';
+
+const withoutUnderscores = (name: string): string => name.replaceAll('_', standIn);
+
+const withUnderscores =
+  (lookup: Lookup): Lookup =>
+  async (name, type) => {
+    const records = await lookup(name.replaceAll(standIn, '_'), type);
+    return type === 'PTR' ? records.map(host => withoutUnderscores(String(host))) : records;
+  };
+
+/** Far above the longest in use. mailauth takes time with the square of the number of terms. */
+const maxRecordChars = 8192;
+
+/** Of a longer text only the version stays, with a mark that is no term. */
+const bounded =
+  (lookup: Lookup): Lookup =>
+  async (name, type) => {
+    const records = await lookup(name, type);
+    if (type !== 'TXT') return records;
+    return records.map(strings => {
+      const text = [strings].flat().join('');
+      return [text.length > maxRecordChars ? `${text.slice(0, 'v=spf1 '.length)}!` : text];
+    });
+  };

@@ -12,7 +12,7 @@ export type Task =
   | {kind: 'spf'; question: SpfQuestion}
   | {kind: 'signatures'}
   | {kind: 'sign'; keys: readonly SigningKey[]}
-  | {kind: 'report'};
+  | {kind: 'report'; maxUnpackedBytes: number};
 
 export type ToReader =
   | {kind: 'task'; job: number; task: Task}
@@ -42,6 +42,7 @@ const received = z.object({
   policy_domain: z.string(),
   begin: z.number(),
   end: z.number(),
+  bad_rows: count,
   sources: z.array(reportedSource),
 }) satisfies z.ZodType<ReceivedReport>;
 

@@ -60,7 +60,8 @@ export const chooseReader = ({readers, maxReaders, start}: Running, job: Job): R
   return least && mayJoin(least, job) ? least : undefined;
 };
 
-const maxReportReaders = 2;
+/** As many as the services read at once (reading-order.ts), so that no sender waits for another one. */
+const maxReportReaders = 4;
 
 const mayStart = (readers: Set<Reader>, most: number, purpose: Purpose): boolean => {
   const alike = [...readers].filter(reader => reader.purpose === purpose);

@@ -3,6 +3,7 @@
 import {Socket} from 'node:net';
 import {PassThrough} from 'node:stream';
 import {buffer} from 'node:stream/consumers';
+import {hasOwn} from '../../../shared/has-own.ts';
 import type {ReceivedReport, Unreadable} from '../../services/dmarc/received-report.ts';
 import type {MailContent} from '../../services/intake/mail.ts';
 import type {Lookup} from '../lookup.ts';
@@ -51,8 +52,8 @@ const read = async (job: number, task: Task, content: MailContent): Promise<Resu
     case 'sign':
       return (await signMail(content, task.keys)).toString('latin1');
     case 'report': {
-      const report = await readReport(await buffer(content.open()));
-      if (!('sources' in report)) return report;
+      const report = await readReport(await buffer(content.open()), task.maxUnpackedBytes);
+      if (!hasOwn(report, 'sources')) return report;
       for (let from = 0; from < report.sources.length; from += sourcesInMessage)
         tell({kind: 'sources', job, sources: report.sources.slice(from, from + sourcesInMessage)});
       return {...report, sources: []};
@@ -66,9 +67,9 @@ const read = async (job: number, task: Task, content: MailContent): Promise<Resu
 const maxReasonChars = 200;
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error)).slice(0, maxReasonChars);
 
-const readReport = async (mail: Buffer): Promise<ReceivedReport | Unreadable> => {
+const readReport = async (mail: Buffer, maxUnpackedBytes: number): Promise<ReceivedReport | Unreadable> => {
   try {
-    return await parseReport(await unpackReport(mail));
+    return await parseReport(unpackReport(mail, {maxUnpackedBytes}));
   } catch (error) {
     return {unreadable: reasonOf(error)};
   }

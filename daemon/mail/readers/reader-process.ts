@@ -3,6 +3,7 @@ import {spawn} from 'node:child_process';
 import {once} from 'node:events';
 import type {Readable, Writable} from 'node:stream';
 import {fileURLToPath} from 'node:url';
+import {childEnvironment} from '../../../shared/child-environment.ts';
 import {createFrameReader, frameOf} from './frames.ts';
 import {type FromReader, fromReader, maxFrameBytes, type ToReader} from './protocol.ts';
 
@@ -31,8 +32,7 @@ export interface ReaderProcess {
 export const startReader = ({file, purpose, heapMb, onMessage, onEnd}: Needs): ReaderProcess => {
   const path = fileURLToPath(file);
   const child = spawn(process.execPath, [...flagsFor(path, heapMb), path, purpose], {
-    // Without a prototype, from which Node would copy what it inherits.
-    env: Object.create(null) as NodeJS.ProcessEnv,
+    env: childEnvironment({}),
     // Packages may print, and Node writes pages about memory that is used up.
     stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
   });

@@ -17,8 +17,6 @@ export interface Readers {
 
 /** Packed reports of the highest size are a third larger in a mail. */
 const maxReportMailBytes = 16 * 1024 * 1024;
-/** A report of 100 MiB takes some seconds. */
-const maxReportMs = 30_000;
 
 export const createReaders = (needs: PoolNeeds): Readers => {
   const pool = createReaderPool(needs);
@@ -36,9 +34,9 @@ export const createReaders = (needs: PoolNeeds): Readers => {
       });
       return Buffer.from(fields, 'latin1');
     },
-    async readReport(content, {maxMs = maxReportMs} = {}) {
+    async readReport(content, {maxUnpackedBytes, maxCpuMs}) {
       if (content.sizeBytes > maxReportMailBytes) return {unreadable: `the mail is larger than ${maxReportMailBytes} bytes`};
-      return pool.read({kind: 'report'}, {content, maxMs}).catch(error => {
+      return pool.read({kind: 'report', maxUnpackedBytes}, {content, maxMs: maxCpuMs}).catch(error => {
         if (!(error instanceof ReaderLost)) throw error;
         return {unreadable: error.reason === 'time' ? 'it took too long to read' : 'it needs too much memory to read'};
       });

@@ -1,39 +1,21 @@
 // XML of an aggregate report (RFC 9990 section 3.1.1, RFC 7489 appendix C), read as a stream. The names and the order of elements that
 // are not needed do not matter, as reports differ in them.
-import {isIP} from 'node:net';
 import sax from 'sax';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
-import {canonicalHost} from '../../../shared/host-port.ts';
-import type {ReceivedReport, ReportedSource} from '../../services/dmarc/received-report.ts';
+import type {ReceivedReport} from '../../services/dmarc/received-report.ts';
+import {createRows, newRow, type Row, wholeNumber} from './report-rows.ts';
+import {decodedXml} from './xml-encoding.ts';
 
 /** One report must fit into memory: a large receiver names some ten thousand addresses. */
 const maxSourcesOfReport = 150_000;
-/** The sums of a year of reports stay whole numbers. */
-const maxCount = 1_000_000_000;
 const maxDepth = 12;
 const maxAttributes = 50;
 const maxValueChars = 500;
-
-/** One `record`, as far as it has been read. */
-interface Row {
-  source_ip: string;
-  count: string;
-  header_from: string;
-  isSpfAligned: boolean;
-  isDkimAligned: boolean;
-  isSpfPassed: boolean;
-  isDkimPassed: boolean;
-}
-
-const newRow = (): Row => ({
-  source_ip: '',
-  count: '',
-  header_from: '',
-  isSpfAligned: false,
-  isDkimAligned: false,
-  isSpfPassed: false,
-  isDkimPassed: false,
-});
+/**
+ * Tags, attributes, comments and the like are what costs time, not text. The shortest rows have one for each 20 characters; `<a/>` again and
+ * again would cost ten times as much as a report of the same size.
+ */
+const isTooDense = (marks: number, chars: number): boolean => marks > 10_000 + chars / 12;
 
 interface Reading {
   report_id: string;
@@ -41,14 +23,16 @@ interface Reading {
   begin: string;
   end: string;
   row: Row;
+  endRow(): void;
 }
 
-/** What is done with the text of an element, by its path. */
+/** What is done with the text of an element at its end, by its path. */
 const readers: Record<string, (to: Reading, text: string) => void> = {
   'feedback/report_metadata/report_id': (to, text) => Object.assign(to, {report_id: text}),
   'feedback/report_metadata/date_range/begin': (to, text) => Object.assign(to, {begin: text}),
   'feedback/report_metadata/date_range/end': (to, text) => Object.assign(to, {end: text}),
   'feedback/policy_published/domain': (to, text) => Object.assign(to, {policy_domain: text}),
+  'feedback/record': to => to.endRow(),
   'feedback/record/row/source_ip': ({row}, text) => Object.assign(row, {source_ip: text}),
   'feedback/record/row/count': ({row}, text) => Object.assign(row, {count: text}),
   'feedback/record/row/policy_evaluated/spf': ({row}, text) => Object.assign(row, {isSpfAligned: isPass(text)}),
@@ -60,129 +44,125 @@ const readers: Record<string, (to: Reading, text: string) => void> = {
 
 const isPass = (text: string): boolean => text.toLowerCase() === 'pass';
 
+/** The first report among `candidates`. Rejects with an Error in plain words when none of them is one. */
+export const parseReport = async (candidates: AsyncIterable<AsyncIterable<Buffer>>): Promise<ReceivedReport> => {
+  let problem: unknown;
+  for await (const xml of candidates) {
+    try {
+      return await parseFeedback(xml);
+    } catch (error) {
+      // The report is behind what came with it, such as a text.
+      problem = error;
+    }
+  }
+  throw problem;
+};
+
 /** Reads the XML to its end. Rejects with an Error in plain words when it is no report. */
-export const parseReport = async (
+export const parseFeedback = async (
   xml: AsyncIterable<Buffer>,
   {maxSources = maxSourcesOfReport} = {},
 ): Promise<ReceivedReport> => {
-  const reading: Reading = {report_id: '', policy_domain: '', begin: '', end: '', row: newRow()};
-  const sources = createSources(maxSources);
-  const write = elementReader({
-    onText: (path, text) => readers[path]?.(reading, text),
-    onEnd(path) {
-      if (path !== 'feedback/record') return;
-      sources.add(reading.row);
+  const rows = createRows(maxSources);
+  const reading: Reading = {
+    ...{report_id: '', policy_domain: '', begin: '', end: '', row: newRow()},
+    endRow() {
+      rows.add(reading.row);
       reading.row = newRow();
     },
-  });
-  // Reports are UTF-8; of other encodings only names that are shown would differ.
-  const decoder = new TextDecoder();
-  for await (const chunk of xml) write(decoder.decode(chunk, {stream: true}));
+  };
+  const write = elementReader((read, text) => read(reading, text));
+  for await (const piece of decodedXml(xml)) write(piece);
   write(null);
 
-  const {report_id, begin, end} = reading;
-  const policyDomain = canonicalDomain(reading.policy_domain);
+  const {report_id, policy_domain, begin, end} = reading;
+  const policyDomain = canonicalDomain(policy_domain);
+  const [first, last] = [wholeNumber(begin), wholeNumber(end)];
   if (report_id === '') throw new Error('the report has no report_id');
   if (policyDomain === undefined) throw new Error('the report names no policy domain');
-  return {
-    report_id,
-    policy_domain: policyDomain,
-    begin: wholeNumber(begin, 'begin'),
-    end: wholeNumber(end, 'end'),
-    sources: sources.list(),
-  };
+  if (first === undefined) throw new Error('its begin is no whole number');
+  if (last === undefined) throw new Error('its end is no whole number');
+  return {report_id, policy_domain: policyDomain, begin: first, end: last, ...rows.result()};
 };
 
-interface Events {
-  /** Called with the text of each element, without white space around it. */
-  onText(path: string, text: string): void;
-  onEnd(path: string): void;
+type Reader = (to: Reading, text: string) => void;
+
+/** An element of a report, by its place in it. */
+interface Place {
+  read?: Reader;
+  inside: Map<string, Place>;
 }
 
-/** A function for the next piece of the XML, or null for its end. It throws at the first thing that belongs in no report. */
-const elementReader = ({onText, onEnd}: Events): ((piece: string | null) => void) => {
+const newPlace = (): Place => ({inside: new Map()});
+
+const top = newPlace();
+for (const [path, read] of Object.entries(readers)) {
+  let place = top;
+  for (const name of path.split('/')) {
+    const next = place.inside.get(name) ?? newPlace();
+    place.inside.set(name, next);
+    place = next;
+  }
+  place.read = read;
+}
+
+/**
+ * A function for the next piece of the XML, or null for its end. It throws at the first thing that belongs in no report. `onEnd` is called
+ * with the reader of each element that has one, and the text in it, without white space around it.
+ */
+const elementReader = (onEnd: (read: Reader, text: string) => void): ((piece: string | null) => void) => {
   // Without positions it has no limit for what has no end, such as a name.
   const parser = sax.parser(true, {position: true});
-  const paths: string[] = [];
+  /** The open elements, undefined where nothing of theirs is read. */
+  const places: (Place | undefined)[] = [];
+  let place: Place | undefined = top;
   let text = '';
   let attributes = 0;
+  let marks = 0;
+  let chars = 0;
   const refuse = (why: string): never => {
     throw new Error(why);
   };
   const addText = (more: string): void => {
-    if (text.length < maxValueChars) text = (text + more).slice(0, maxValueChars);
+    if (place?.read && text.length < maxValueChars) text = (text + more).slice(0, maxValueChars);
+  };
+  const count = (): void => {
+    marks += 1;
+    if (isTooDense(marks, chars)) refuse('it is made of too many tags');
   };
 
-  // A document type may define entities, which no report needs.
-  parser.ondoctype = () => refuse('it has a document type');
+  parser.ondoctype = type => {
+    // It may define entities, or name a file that does; no report needs them.
+    if (/%|\b(ENTITY|SYSTEM|PUBLIC)\b/i.test(type)) refuse('its document type has entities');
+  };
   parser.onerror = error => refuse(`it is no XML: ${error.message.split('\n', 1)[0]}`);
+  parser.oncomment = count;
+  parser.onprocessinginstruction = count;
   parser.onattribute = () => {
+    count();
     attributes += 1;
     if (attributes > maxAttributes) refuse('an element has too many attributes');
   };
   parser.onopentag = ({name}) => {
-    const local = name.slice(name.indexOf(':') + 1);
-    if (paths.length >= maxDepth) refuse('its elements are nested too deeply');
-    if (paths.length === 0 && local !== 'feedback') refuse('it is another kind of XML');
-    paths.push(paths.length === 0 ? local : `${paths.at(-1)}/${local}`);
+    count();
+    if (places.length >= maxDepth) refuse('its elements are nested too deeply');
+    const inside = place?.inside.get(name.slice(name.indexOf(':') + 1));
+    if (places.length === 0 && !inside) refuse('it is another kind of XML');
+    places.push(place);
+    place = inside;
     text = '';
     attributes = 0;
   };
   parser.ontext = addText;
   parser.oncdata = addText;
   parser.onclosetag = () => {
-    const path = paths.pop() ?? '';
-    onText(path, text.trim());
-    onEnd(path);
+    if (place?.read) onEnd(place.read, text.trim());
+    place = places.pop();
     text = '';
   };
   return piece => {
+    chars += piece?.length ?? 0;
     if (piece === null) parser.close();
     else parser.write(piece);
   };
-};
-
-/** One entry for each address and domain in From. */
-const createSources = (maxSources: number) => {
-  const byName = new Map<string, Map<string, ReportedSource>>();
-  let total = 0;
-  let size = 0;
-
-  return {
-    add(row: Row): void {
-      const header_from = canonicalDomain(row.header_from);
-      const count = wholeNumber(row.count, 'count');
-      total += count;
-      if (isIP(row.source_ip) === 0) throw new Error('a record has no address in source_ip');
-      if (total > maxCount) throw new Error(`it counts more than ${maxCount} mails`);
-      // Whoever forges mail chooses what is in From, and receivers report it as it was. No domain here is called so.
-      if (header_from === undefined) return;
-      const source_ip = canonicalHost(row.source_ip);
-      const byAddress = byName.get(header_from) ?? new Map<string, ReportedSource>();
-      byName.set(header_from, byAddress);
-      const known = byAddress.get(source_ip);
-      if (!known) size += 1;
-      if (size > maxSources) throw new Error(`it has more than ${maxSources} sources`);
-      const source = known ?? {header_from, source_ip, ...nothing};
-      byAddress.set(source_ip, source);
-      addTo(source, row, count);
-    },
-    list: () => [...byName.values()].flatMap(byAddress => [...byAddress.values()]),
-  };
-};
-
-const addTo = (source: ReportedSource, row: Row, count: number): void => {
-  source.count += count;
-  if (row.isSpfAligned || row.isDkimAligned) source.passed += count;
-  if (row.isSpfPassed) source.spf_passed += count;
-  if (row.isSpfAligned) source.spf_aligned += count;
-  if (row.isDkimPassed) source.dkim_passed += count;
-  if (row.isDkimAligned) source.dkim_aligned += count;
-};
-
-const nothing = {count: 0, passed: 0, spf_passed: 0, spf_aligned: 0, dkim_passed: 0, dkim_aligned: 0};
-
-const wholeNumber = (text: string, what: string): number => {
-  if (!/^\d{1,12}$/.test(text)) throw new Error(`its ${what} is no whole number`);
-  return Number(text);
 };

@@ -1,9 +1,11 @@
 // Scores of failed authentication for the built-in scorer. Rspamd has symbols of its own.
 import type {SymbolScore} from '../../../shared/held-mail.ts';
-import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
+import type {Verified} from '../../services/intake/mail.ts';
 
 /** By name of the symbol. With the default thresholds, 6 and 15, mail that its domain wants refused or held is held. */
 export const authenticationScores = {
+  /** Mail programs may show different authors. No less than what any policy of theirs could be, and not added to it. */
+  AUTHOR_UNCLEAR: 10,
   /** DMARC fails, and the domain in From wants such mail refused. */
   DMARC_REJECT: 10,
   /** DMARC fails, and the domain in From wants such mail held. */
@@ -12,16 +14,17 @@ export const authenticationScores = {
   SPF_FAIL: 3,
 } as const;
 
-export const scoreAuthentication = ({spf, dmarc}: MailAuthentication): SymbolScore[] => {
-  const name = symbolOf(spf, dmarc);
+export const scoreAuthentication = (verified: Pick<Verified, 'results' | 'authorship'>): SymbolScore[] => {
+  const name = symbolOf(verified);
   return name === undefined ? [] : [{name, score: authenticationScores[name]}];
 };
 
-const symbolOf = (
-  spf: MailAuthentication['spf'],
-  {result, policy}: MailAuthentication['dmarc'],
-): keyof typeof authenticationScores | undefined => {
-  if (result === 'fail' && policy === 'reject') return 'DMARC_REJECT';
-  if (result === 'fail' && policy === 'quarantine') return 'DMARC_QUARANTINE';
-  return result === 'none' && spf.result === 'fail' ? 'SPF_FAIL' : undefined;
+const symbolOf = ({
+  results: {spf, dmarc},
+  authorship,
+}: Pick<Verified, 'results' | 'authorship'>): keyof typeof authenticationScores | undefined => {
+  if (authorship === 'unclear') return 'AUTHOR_UNCLEAR';
+  if (dmarc.result === 'fail' && dmarc.policy === 'reject') return 'DMARC_REJECT';
+  if (dmarc.result === 'fail' && dmarc.policy === 'quarantine') return 'DMARC_QUARANTINE';
+  return dmarc.result === 'none' && spf.result === 'fail' ? 'SPF_FAIL' : undefined;
 };

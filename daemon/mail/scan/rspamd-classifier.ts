@@ -1,4 +1,5 @@
 import {Agent} from 'node:http';
+import {ownValue} from '../../../shared/has-own.ts';
 import type {Classifier, TrainingResult} from '../../services/intake/mail.ts';
 import {type Answer, commandUrl, envelopeHeaders, isConnectionFailure, passwordHeader, post} from './rspamd-http.ts';
 
@@ -58,7 +59,7 @@ const isKnown = (status: number, body: string): boolean => {
 const memberOf = (body: string, name: string): unknown => {
   try {
     const answer: unknown = JSON.parse(body);
-    return typeof answer === 'object' && answer !== null ? (answer as Record<string, unknown>)[name] : undefined;
+    return typeof answer === 'object' && answer !== null ? ownValue(answer as Record<string, unknown>, name) : undefined;
   } catch {
     return undefined;
   }

@@ -1,7 +1,9 @@
 // HTTP requests to Rspamd's workers: posts a mail, with the envelope in headers.
+
 import {type Agent, type IncomingMessage, type OutgoingHttpHeaders, request} from 'node:http';
 import {pipeline} from 'node:stream';
 import {Fault} from '../../../shared/fault.ts';
+import {hasOwn} from '../../../shared/has-own.ts';
 import type {MailContent} from '../../services/intake/mail.ts';
 
 /** The URL of a command of the worker at `url`. */
@@ -69,7 +71,7 @@ const connectionFailures = new Set([
 
 /** For a host with several addresses, Node throws an AggregateError with the code of the first error. */
 export const isConnectionFailure = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && connectionFailures.has(String(error.code));
+  error instanceof Error && hasOwn(error, 'code') && connectionFailures.has(String(error.code));
 
 export const envelopeHeaders = (sender: string, recipients: readonly string[], queueId: string): OutgoingHttpHeaders => ({
   From: headerSafe(`<${sender}>`),

@@ -1,6 +1,7 @@
 // Socketmap listener: lookup tables for Postfix over a socket (socketmap_table(5)). A request is `TABLE KEY`, a reply is such as
 // `OK VALUE`, both as netstrings. A connection carries many requests, one after the other.
 import type {Socket} from 'node:net';
+import {unfailing} from '../../services/unfailing.ts';
 import {drained, type LocalAddress, listenLocal} from '../local-listener.ts';
 
 export type TableAnswer =
@@ -111,7 +112,7 @@ const answerTo = async (request: Buffer, {lookUp, onFailure}: SocketmapNeeds): P
   try {
     return await lookUp(text.slice(0, space), text.slice(space + 1));
   } catch (error) {
-    onFailure(error);
+    unfailing(onFailure)(error);
     return {kind: 'unavailable', reason: 'internal error, see the log of mfd'};
   }
 };

@@ -73,7 +73,8 @@ export const createDmarcView = ({nodes, ask, domains, reporter}: Needs): DmarcVi
   },
 
   async preview(actor, subject) {
-    if (!reporter) throw new Fault('conflict', 'this node sends no DMARC reports: set dmarc.report_from in mfd.yaml');
+    if (!reporter)
+      throw new Fault('conflict', 'this node sends no DMARC reports: set dmarc.report_from in mfd.yaml, or an fqdn with a dot');
     const {answers, unreachable} = await ask(nodes(), async node => node.counts(subject, actor));
     const counts = answers.flatMap(({answer}) => answer);
     const policy = lastPolicy(counts);

@@ -1,14 +1,14 @@
 // Counts that one node gives to another one, which reports them.
 import {z} from 'zod';
 import {dmarcReportSchema, dmarcSourceSchema, maxReports, maxSources} from '../../../shared/dmarc-report.ts';
-import {canonicalDomain} from '../../../shared/domain-name.ts';
+import {canonicalMailDomain} from '../../../shared/domain-name.ts';
 import {mailAuthenticationSchema} from '../../../shared/mail-authentication.ts';
-import {reportedSourceSchema} from '../../../shared/reported-source.ts';
+import {domainReporterSchema, maxDomainReporters, reportedSourceSchema} from '../../../shared/reported-source.ts';
 import {relayedActorSchema} from '../quarantine/peer-hold-protocol.ts';
 import type {Batch, NodeCount} from './dmarc-store.ts';
 
 const name = z.string().max(255);
-const domain = name.refine(text => canonicalDomain(text) === text, 'must be a domain in lower case, with A-labels');
+const domain = name.refine(text => canonicalMailDomain(text) === text, 'must be a domain in lower case, with A-labels');
 const day = z.iso.date();
 const policy = z.enum(['none', 'quarantine', 'reject']);
 const {dkim, spf} = mailAuthenticationSchema.shape;
@@ -113,6 +113,8 @@ export const dmarcAnswersOf = (owner: string) => ({
     count: z.int().min(0),
     passed: z.int().min(0),
     source_count: z.int().min(0),
+    // Nodes of 0.8 do not tell.
+    reporters: z.array(z.object(domainReporterSchema.shape)).max(maxDomainReporters).default([]),
     sources: z.array(z.object({...reportedSourceSchema.omit({name: true, network: true}).shape, source_ip})).max(maxSources),
   }),
 });

@@ -38,6 +38,8 @@ export interface ReceivedReport {
   begin: number;
   end: number;
   sources: ReportedSource[];
+  /** How many rows cannot be read, and are left out. */
+  bad_rows: number;
 }
 
 /** Why a mail is no report that can be read, in words for the log. */
@@ -45,5 +47,12 @@ export interface Unreadable {
   unreadable: string;
 }
 
+/** What reading one report may take. */
+export interface ReadLimits {
+  maxUnpackedBytes: number;
+  /** Processor time. */
+  maxCpuMs: number;
+}
+
 /** Reads the report in a mail. Rejects only when the mail itself cannot be read, or has to come again. */
-export type ReadReport = (content: MailContent, limits?: {maxMs?: number}) => Promise<ReceivedReport | Unreadable>;
+export type ReadReport = (content: MailContent, limits: ReadLimits) => Promise<ReceivedReport | Unreadable>;

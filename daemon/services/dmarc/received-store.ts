@@ -1,5 +1,5 @@
 // Port to the reports that were received. A store of one node has those that came to that node.
-import type {ReportedSource as Shown} from '../../../shared/reported-source.ts';
+import type {ReportedSources, ReportedSource as Shown} from '../../../shared/reported-source.ts';
 import type {SourceCounts} from './received-report.ts';
 
 /** What one report says of one domain here. */
@@ -13,6 +13,7 @@ export interface StoredReceived {
   reporter: string;
   is_verified: boolean;
   received_at: string;
+  /** Rows of sources. */
   source_count: number;
 }
 
@@ -44,10 +45,14 @@ export interface Reported {
   count: number;
   passed: number;
   source_count: number;
+  /** Those that report on the most days first. */
+  reporters: ReportedSources['reporters'];
   sources: Omit<Shown, 'name' | 'network'>[];
 }
 
 export interface ReceivedReads {
+  /** Whether a report of this reporter is stored for which it was verified. */
+  isKnown(reporter: string): Promise<boolean>;
   /** By reporter, of other reports about the same domain that were received since then. */
   usage(report: Pick<StoredReceived, 'digest' | 'domain'>, since: string): Promise<ReportUse[]>;
   reported(choice: ReportedChoice): Promise<Reported>;

@@ -1,17 +1,30 @@
 // Mail with aggregate reports about domains here: it is read, and does not go to a mailbox.
+
 import {createHash} from 'node:crypto';
+import {hasOwn} from '../../../shared/has-own.ts';
 import {comparableAddress} from '../../../shared/mail-address.ts';
+import {otherSources} from '../../../shared/other-sources.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {MailContent} from '../intake/mail.ts';
 import type {Store} from '../ports.ts';
-import {type ReadReport, type ReceivedReport, type ReportedSource, sumOfCounts} from './received-report.ts';
-import type {ReportUse, StoredReceived} from './received-store.ts';
+import {createReadingOrder, type Standing} from './reading-order.ts';
+import {
+  type ReadLimits,
+  type ReadReport,
+  type ReceivedReport,
+  type ReportedSource,
+  type SourceCounts,
+  sumOfCounts,
+} from './received-report.ts';
+import type {ReportUse, StoredReceived, StoredSource} from './received-store.ts';
 import {dayOf} from './reporter.ts';
 
 /** Who a report is from: a claim, unless SPF or DKIM shows it. */
 export interface ReportSender {
   domain: string;
   isVerified: boolean;
+  /** Addresses that the client is among; undefined for a report that is made here. */
+  network?: string;
 }
 
 export interface ReportInbox {
@@ -23,11 +36,12 @@ export interface ReportInbox {
 
 interface Needs {
   addresses: readonly string[];
-  store: Pick<Store, 'transaction'>;
+  store: {transaction: Store['transaction']; received: Pick<Store['received'], 'isKnown'>};
   domains: Pick<DomainDirectory, 'findByName' | 'list'>;
   read: ReadReport;
   keepDays: number;
   now: () => number;
+  log: {warn(fields: object, message: string): void};
 }
 
 const dayMs = 86_400_000;
@@ -36,11 +50,27 @@ const maxRangeMs = 31 * dayMs;
  * In 24 hours, about one domain. A receiver sends one report a day, some send one an hour. All senders that are not verified count as
  * one, as they have as many names as they like.
  */
-const maxOfReporter = {reports: 50, sources: 200_000};
-const maxOfDomain = {reports: 1000, sources: 500_000};
+const maxReports = {ofReporter: 50, ofDomain: 1000};
+/** Likewise, rows of sources: beyond them the sources of a report with the fewest mails are one row. A row is some 100 bytes on the disk. */
+const maxRows = {unverified: 1000, ofReporter: 5000, ofDomain: 20_000};
 
-export const createReportInbox = ({addresses, store, domains, read, keepDays, now}: Needs): ReportInbox => {
+const mib = 1024 * 1024;
+/** Largest reports have some ten MiB. */
+const cautious: ReadLimits = {maxUnpackedBytes: 20 * mib, maxCpuMs: 2000};
+const limits: Record<Standing, ReadLimits> = {
+  known: {maxUnpackedBytes: 100 * mib, maxCpuMs: 20_000},
+  verified: cautious,
+  unverified: cautious,
+};
+
+export const createReportInbox = ({addresses, store, domains, read, keepDays, now, log}: Needs): ReportInbox => {
   const known = new Set(addresses.map(comparableAddress));
+  const inTurn = createReadingOrder(now);
+
+  const standingOf = async ({domain, isVerified}: ReportSender): Promise<Standing> => {
+    if (!isVerified) return 'unverified';
+    return (await store.received.isKnown(domain)) ? 'known' : 'verified';
+  };
 
   const firstDayOf = ({begin, end}: ReceivedReport): string | undefined => {
     const [first, last] = [begin * 1000, end * 1000];
@@ -52,28 +82,47 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
     isForReports: recipient => known.has(comparableAddress(recipient)),
 
     async take(content, from) {
-      const report = await read(content);
-      if ('unreadable' in report) return report.unreadable;
+      const standing = await standingOf(from);
+      const report = await inTurn({standing, sender: registrantOf(from)}, async () => read(content, limits[standing]));
+      if (hasOwn(report, 'unreadable')) return report.unreadable;
       const day = firstDayOf(report);
       if (day === undefined) return 'its dates are wrong, or long ago';
       if (report.sources.length === 0) return 'it has no records';
       const parts = byDomain(report.sources, domains);
       if (parts.size === 0) return `it is about no domain here, but about ${report.policy_domain}`;
-      const received = [...parts].map(([domain, ofDomain]) => ({
-        report: storedOf({report, domain, day, from, receivedAt: now(), sourceCount: ofDomain.length}),
-        sources: ofDomain,
-      }));
       const since = new Date(now() - dayMs).toISOString();
-      return store.transaction(async tx => {
-        for (const {report: stored, sources} of received) {
-          const problem = excess(await tx.received.usage(stored, since), from, sources.length);
-          if (problem !== undefined) return `${problem} ${stored.domain}`;
+      const problem = await store.transaction(async tx => {
+        const received: {stored: StoredReceived; sources: StoredSource[]}[] = [];
+        for (const [domain, ofDomain] of parts) {
+          const identity = storedOf({report, domain, day, from, receivedAt: now()});
+          const uses = await tx.received.usage(identity, since);
+          const tooMuch = excess(uses, from);
+          if (tooMuch !== undefined) return `${tooMuch} ${domain}`;
+          const sources = withinRows(ofDomain, roomFor(uses, from));
+          received.push({stored: {...identity, source_count: sources.length}, sources});
         }
-        for (const {report: stored, sources} of received) await tx.received.insert(stored, sources);
+        for (const {stored, sources} of received) await tx.received.insert(stored, sources);
         return undefined;
       });
+      const {bad_rows, report_id} = report;
+      if (problem === undefined && bad_rows > 0)
+        log.warn({reporter: from.domain, report_id, bad_rows}, 'rows of a DMARC report are left out, as they cannot be read');
+      return problem;
     },
   };
+};
+
+/**
+ * For whom a report waits. The owner of a domain has as many names below it as it likes, so these are one. Where others own what is below a
+ * suffix that is missing here, they wait for each other.
+ */
+const registrantOf = ({domain, isVerified, network}: ReportSender): string => {
+  if (!isVerified) return network ?? domain;
+  const isBelowSuffix = /\.(ac|co|com|edu|go|gob|gov|ne|net|or|org)\.[a-z]{2}$/.test(domain);
+  return domain
+    .split('.')
+    .slice(isBelowSuffix ? -3 : -2)
+    .join('.');
 };
 
 interface Part {
@@ -82,16 +131,14 @@ interface Part {
   day: string;
   from: ReportSender;
   receivedAt: number;
-  sourceCount: number;
 }
 
-const storedOf = ({report, domain, day, from, receivedAt, sourceCount}: Part): StoredReceived => {
+const storedOf = ({report, domain, day, from, receivedAt}: Part): Omit<StoredReceived, 'source_count'> => {
   const {report_id, policy_domain} = report;
   return {
     digest: digestOf([domain, day, from.domain, from.isVerified, report_id, policy_domain]),
     ...{domain, day, reporter: from.domain, is_verified: from.isVerified},
     received_at: new Date(receivedAt).toISOString(),
-    source_count: sourceCount,
   };
 };
 
@@ -136,12 +183,31 @@ const endings = (name: string, maxLabels: number): string[] => {
   return found;
 };
 
-/** Why one more report of this many sources is too much, if it is. */
-const excess = (uses: readonly ReportUse[], {domain, isVerified}: ReportSender, sources: number): string | undefined => {
-  const isOwn = (use: ReportUse) => (isVerified ? use.is_verified && use.reporter === domain : !use.is_verified);
-  const exceeds = (some: readonly ReportUse[], limit: typeof maxOfDomain) =>
-    some.reduce((sum, use) => sum + use.reports, 1) > limit.reports ||
-    some.reduce((sum, use) => sum + use.sources, sources) > limit.sources;
-  if (exceeds(uses.filter(isOwn), maxOfReporter)) return 'its sender has sent too many reports today about';
-  return exceeds(uses, maxOfDomain) ? 'too many reports came today about' : undefined;
+/** What counts as one sender with this one. */
+const ofSameSender = (uses: readonly ReportUse[], {domain, isVerified}: ReportSender): ReportUse[] =>
+  uses.filter(use => (isVerified ? use.is_verified && use.reporter === domain : !use.is_verified));
+
+const sumOf = (uses: readonly ReportUse[], name: 'reports' | 'sources'): number => uses.reduce((sum, use) => sum + use[name], 0);
+
+/** Why one more report is too much, if it is. */
+const excess = (uses: readonly ReportUse[], from: ReportSender): string | undefined => {
+  if (sumOf(ofSameSender(uses, from), 'reports') >= maxReports.ofReporter)
+    return 'its sender has sent too many reports today about';
+  return sumOf(uses, 'reports') >= maxReports.ofDomain ? 'too many reports came today about' : undefined;
+};
+
+/** The number of sources that have rows of their own. */
+const roomFor = (uses: readonly ReportUse[], from: ReportSender): number => {
+  const ofSender = from.isVerified ? maxRows.ofReporter : maxRows.unverified;
+  const left = Math.min(ofSender - sumOf(ofSameSender(uses, from), 'sources'), maxRows.ofDomain - sumOf(uses, 'sources'));
+  return Math.max(0, left);
+};
+
+/** The sources with the most mails, and one row for all others. */
+const withinRows = (sources: readonly ReportedSource[], room: number): StoredSource[] => {
+  const sorted = sources.toSorted((one, other) => other.count - one.count);
+  const named = sorted.filter(({source_ip}) => source_ip !== otherSources).slice(0, room);
+  const isNamed = new Set(named);
+  const [first, ...rest] = sorted.filter(source => !isNamed.has(source));
+  return first ? [...named, {...rest.reduce<SourceCounts>(sumOfCounts, first), source_ip: otherSources}] : named;
 };

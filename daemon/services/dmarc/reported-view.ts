@@ -3,7 +3,8 @@ import {isIPv4} from 'node:net';
 import {ascending} from '../../../shared/collections.ts';
 import {maxSources} from '../../../shared/dmarc-report.ts';
 import {clientNetwork} from '../../../shared/host-port.ts';
-import {maxReporters, type ReportedSources} from '../../../shared/reported-source.ts';
+import {otherSources} from '../../../shared/other-sources.ts';
+import {maxDomainReporters, maxReporters, type ReportedSources} from '../../../shared/reported-source.ts';
 import type {Actor} from '../access/actor.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {Store} from '../ports.ts';
@@ -63,6 +64,7 @@ export const createReportedView = ({nodes, ask, domains, nameOf}: Needs): Report
         ...{domain: choice.domain, since, count: total('count'), passed: total('passed')},
         report_count: new Set(reported.flatMap(({digests}) => digests)).size,
         source_count: Math.max(sources.length, ...reported.map(({source_count}) => source_count)),
+        reporters: summedReporters(reported.flatMap(({reporters}) => reporters)),
         sources: shown.map(source => ({
           ...source,
           name: names.get(source.source_ip) ?? null,
@@ -107,6 +109,17 @@ const sumOf = (one: Source, other: Source): Source => ({
   reporters: reportersOf([...one.reporters, ...other.reporters]),
 });
 
+/** Each node lists those first that report on the most days. */
+const summedReporters = (all: Reported['reporters']): Reported['reporters'] => {
+  const byName = new Map<string, Reported['reporters'][number]>();
+  for (const one of all) {
+    const key = `${one.verified} ${one.reporter}`;
+    const known = byName.get(key);
+    byName.set(key, known ? {...known, count: known.count + one.count, passed: known.passed + one.passed} : one);
+  }
+  return [...byName.values()].slice(0, maxDomainReporters);
+};
+
 const reportersOf = (all: Source['reporters']): Source['reporters'] => {
   const byName = new Map<string, Source['reporters'][number]>();
   for (const {reporter, verified, count} of all) {
@@ -118,7 +131,8 @@ const reportersOf = (all: Source['reporters']): Source['reporters'] => {
 
 const namesOf = async (sources: readonly Source[], nameOf: Needs['nameOf']): Promise<Map<string, string>> => {
   const names = new Map<string, string>();
-  const asking = sources.map(async ({source_ip}) => {
+  const addresses = sources.filter(({source_ip}) => source_ip !== otherSources);
+  const asking = addresses.map(async ({source_ip}) => {
     const name = await nameOf(source_ip);
     if (name !== undefined) names.set(source_ip, name);
   });
@@ -132,7 +146,8 @@ const namesOf = async (sources: readonly Source[], nameOf: Needs['nameOf']): Pro
 };
 
 /** Address ranges are given out in these at least. */
-const networkOf = (address: string): string => (isIPv4(address) ? address.replace(/\.\d+$/, '.0/24') : clientNetwork(address));
+export const networkOf = (address: string): string =>
+  isIPv4(address) ? address.replace(/\.\d+$/, '.0/24') : clientNetwork(address);
 
 interface OwnNeeds {
   nodeId: string;
@@ -145,4 +160,4 @@ export const createOwnReported = ({nodeId, store: {received}, domains}: OwnNeeds
   reported: async (choice, actor) => (findVisible(domains, actor, choice.domain) ? received.reported(choice) : nothing),
 });
 
-const nothing: Reported = {digests: [], count: 0, passed: 0, source_count: 0, sources: []};
+const nothing: Reported = {digests: [], count: 0, passed: 0, source_count: 0, reporters: [], sources: []};

@@ -7,7 +7,10 @@ import type {Batch, ReportAddress, ReportSubject, StoredReport} from './dmarc-st
 import {createHandOver, each, type Gathering, holderOf, partOf} from './hand-over.ts';
 
 /** What became of a report for one address; `waiting`: it is tried again. */
-export type Delivery = Pick<ReportAddress, 'state' | 'detail'>;
+export interface Delivery extends Pick<ReportAddress, 'state' | 'detail'> {
+  /** Nothing was tried, as the server has got enough for now: it is the turn of this address soon. */
+  isPostponed?: boolean;
+}
 
 export interface ReportTransport {
   /**
@@ -45,6 +48,7 @@ const spreadMs = 45 * 60_000;
 const gatheringMs = 30_000;
 const givenUpMs = 24 * 3_600_000;
 const refusedMs = 30 * 86_400_000;
+const postponedMs = 60_000;
 const retriesMs = [5, 15, 30, 60].map(minutes => minutes * 60_000);
 
 const timeAt = (ms: number): string => new Date(ms).toISOString();
@@ -135,8 +139,13 @@ const createSending = ({store, reporter, transport, now, onEnded}: Needs) => {
     const tried = new Map(
       await Promise.all(waiting.map(async ({address}) => [address, await attempt(report, address, xml).catch(failed)] as const)),
     );
-    const addresses = report.addresses.map(one => ({...one, ...tried.get(one.address)}));
-    const sent = endedBy({...report, addresses, attempts: report.attempts + 1}, now());
+    const addresses = report.addresses.map(one => {
+      const {state, detail} = tried.get(one.address) ?? one;
+      return {...one, state, detail};
+    });
+    const postponed = [...tried.values()].filter(({isPostponed}) => isPostponed).length;
+    const attempts = report.attempts + (postponed < tried.size ? 1 : 0);
+    const sent = endedBy({...report, addresses, attempts}, {now: now(), isPostponed: postponed > 0});
     await write(
       sent,
       [...tried].flatMap(([address, {state}]) => (state === 'refused' ? [address] : [])),
@@ -147,11 +156,11 @@ const createSending = ({store, reporter, transport, now, onEnded}: Needs) => {
 };
 
 /** The report after an attempt. */
-const endedBy = (report: StoredReport, now: number): StoredReport => {
+const endedBy = (report: StoredReport, {now, isPostponed}: {now: number; isPostponed: boolean}): StoredReport => {
   const {addresses, attempts, created_at} = report;
   const isWaiting = addresses.some(({state}) => state === 'waiting');
   const isSent = addresses.some(({state}) => state === 'sent');
-  const retryMs = retriesMs[attempts - 1] ?? retriesMs.at(-1) ?? 0;
+  const retryMs = isPostponed ? postponedMs : (retriesMs[attempts - 1] ?? retriesMs.at(-1) ?? 0);
   const isLate = now + retryMs > Date.parse(created_at) + givenUpMs;
   if (isWaiting && !isLate) return {...report, next_at: timeAt(now + retryMs)};
   return {...report, state: isSent ? 'sent' : isWaiting ? 'given up' : 'refused', ended_at: timeAt(now)};

@@ -4,6 +4,7 @@ import type {DmarcPolicy} from '../../../shared/mail-authentication.ts';
 import type {Actor} from '../access/actor.ts';
 import type {DomainParts} from '../domains/domain-parts.ts';
 import type {Domains} from '../domains/domains.ts';
+import {loadPublicSuffixes} from '../public-suffixes.ts';
 import {adviceOf, type ReportedResults} from './dmarc-advice.ts';
 import {setupAdvice} from './setup-advice.ts';
 import {type DnsFacts, mtaStsPolicy, type WantedRecord, wantedRecords} from './wanted-records.ts';
@@ -64,7 +65,7 @@ export const createDnsView = ({
 
     const [{records, published}, results] = await Promise.all([check(wanted, facts), reported(actor, domain.name)]);
     // Without an address for reports there cannot be any.
-    const dmarcAdvice = receiveAt.length === 0 ? [] : adviceOf({published, results});
+    const dmarcAdvice = receiveAt.length === 0 ? [] : adviceOf({published, results, ...(await loadPublicSuffixes())});
     return {...common, records, advice: [...advice, ...dmarcAdvice]};
   },
 });

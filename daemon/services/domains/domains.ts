@@ -33,14 +33,9 @@ interface Needs {
   configuration: ConfigStore;
   directory: DomainDirectory;
   backendFaults: BackendRules;
-  /** Whether this node can send DMARC reports. */
-  canReport: boolean;
 }
 
-export const createDomains = ({configuration, directory, backendFaults, canReport}: Needs): Domains => {
-  /** A domain that has it already stays as it is. */
-  const reportFaults = (wanted: unknown, isSet: boolean): FieldFault[] =>
-    wanted === true && !isSet && !canReport ? [noReports] : [];
+export const createDomains = ({configuration, directory, backendFaults}: Needs): Domains => {
   const get: Domains['get'] = (actor, id) => {
     const domain = directory.findById(id);
     if (!domain || !isWithinAccess(actor.reach, id)) throw unknown(id);
@@ -52,10 +47,7 @@ export const createDomains = ({configuration, directory, backendFaults, canRepor
     get,
 
     async create(actor, body) {
-      const wanted = validate(createDomainSchema, body, [
-        ...backendFaults(actor, memberOf(body, 'backend_servers'), []),
-        ...reportFaults(memberOf(body, 'dmarc_reporting'), false),
-      ]);
+      const wanted = validate(createDomainSchema, body, backendFaults(actor, memberOf(body, 'backend_servers'), []));
       return configuration.change(async tx => {
         if (directory.findByName(wanted.name)) throw taken(wanted.name);
         const id = await tx.nextId('domain');
@@ -75,10 +67,7 @@ export const createDomains = ({configuration, directory, backendFaults, canRepor
         requireMatch(ifMatch, current);
         const changed = changedFields(
           current,
-          updated(current, body, ({backend_servers, dmarc_reporting}) => [
-            ...backendFaults(actor, backend_servers, current.backend_servers),
-            ...reportFaults(dmarc_reporting, current.dmarc_reporting),
-          ]),
+          updated(current, body, ({backend_servers}) => backendFaults(actor, backend_servers, current.backend_servers)),
         );
         if (Object.keys(changed).length === 0) return current;
         await tx.update('domain', id, changed);
@@ -98,11 +87,6 @@ export const createDomains = ({configuration, directory, backendFaults, canRepor
       });
     },
   };
-};
-
-const noReports: FieldFault = {
-  path: 'dmarc_reporting',
-  detail: 'needs dmarc.report_from in mfd.yaml: the address that the reports come from',
 };
 
 const memberOf = (body: unknown, name: string): unknown =>

@@ -5,7 +5,8 @@ import {createMailFilterSchema, type GlobalFilter, type MailFilter} from '../../
 import type {Actor} from '../access/actor.ts';
 import type {ConfigStore, ConfigTransaction, Store} from '../ports.ts';
 import {allDomains} from '../records.ts';
-import {validate} from '../validate.ts';
+import {invalidFields, validate} from '../validate.ts';
+import {suffixFault} from './suffix-fault.ts';
 
 export interface FilterOwner {
   /** The id of a domain, or `allDomains`. */
@@ -34,6 +35,8 @@ export const createMailFilters = ({store, configuration}: Needs): MailFilters =>
 
   async add(actor, owner, body) {
     const wanted = validate(createMailFilterSchema, body);
+    const fault = await suffixFault(wanted);
+    if (fault !== undefined) throw invalidFields([{path: 'pattern', detail: fault}]);
     return configuration.change(async tx => {
       await owner.check?.(tx);
       if ((await tx.config.listMailFilters([owner.id])).length >= maxFilters)

@@ -8,6 +8,7 @@ import type {DomainDirectory} from '../domains/domain-directory.ts';
 import {etagOf} from '../domains/domains.ts';
 import type {ConfigStore} from '../ports.ts';
 import type {StoredApiKey} from '../records.ts';
+import {unfailing} from '../unfailing.ts';
 
 export interface BusEvent {
   /** Unique over all nodes and all their restarts. */
@@ -36,6 +37,7 @@ interface Needs {
 }
 
 export const createEventBus = ({nodeId, now, onFailure}: Needs): EventBus => {
+  const report = unfailing(onFailure);
   const listeners = new Map<(event: BusEvent) => void, () => void>();
   const start = now().toString(36);
   let count = 0;
@@ -51,7 +53,7 @@ export const createEventBus = ({nodeId, now, onFailure}: Needs): EventBus => {
           listener({id: `${nodeId}-${start}-${count}`, domainId, event});
         } catch (error) {
           // A failing listener must not fail the action: a mail that is already held must not be answered with 451.
-          onFailure(error);
+          report(error);
         }
     },
     subscribe(listener, onEnd = () => {}) {

@@ -1,20 +1,20 @@
 // Mail filters of a domain and for all domains, applied to one mail.
-import {addressParser} from 'postal-mime';
 import {groupBy} from '../../../shared/collections.ts';
-import {canonicalDomain} from '../../../shared/domain-name.ts';
+import {canonicalMailDomain} from '../../../shared/domain-name.ts';
 import {letsIn} from '../../../shared/filter-rules.ts';
 import {compileGlob, type GlobText, globText} from '../../../shared/glob.ts';
 import {comparableAddress} from '../../../shared/mail-address.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
 import type {EventLoopYield} from '../event-loop-yield.ts';
 import {allDomains} from '../records.ts';
-import {decodeHeader, subjectOf, unfoldHeader} from './header-block.ts';
+import {readAuthorField} from './author-field.ts';
+import {decodeHeader, subjectOf} from './header-block.ts';
 import type {ReceivedMail, Score} from './mail.ts';
 
 interface Filtered {
   score: Score;
   /** The decision of an allow or block filter, which overrides the score. */
-  override?: 'relay' | 'block';
+  override: 'relay' | 'block' | undefined;
 }
 
 export interface FilteredMail extends Pick<ReceivedMail, 'envelope' | 'headers'> {
@@ -81,7 +81,7 @@ const decided = (matching: readonly MailFilter[], score: Score): Filtered => {
   const decision = decisive && [{name: decisive.action === 'allow' ? 'FILTER_ALLOW' : 'FILTER_BLOCK', score: 0}];
   return {
     score: {...score, score: sum, symbols: [...score.symbols, ...symbols, ...(decision ?? [])]},
-    ...(decisive && {override: decisive.action === 'allow' ? 'relay' : 'block'}),
+    override: decisive && (decisive.action === 'allow' ? 'relay' : 'block'),
   };
 };
 
@@ -182,15 +182,15 @@ const needsAuthentication = (filter: MailFilter): boolean => filter.authenticate
  * past the filter of its domain.
  */
 const domainsOf = (address: string): string[] => {
-  const labels = canonicalDomain(address.slice(address.lastIndexOf('@') + 1))?.split('.') ?? [];
+  const labels = canonicalMailDomain(address.slice(address.lastIndexOf('@') + 1))?.split('.') ?? [];
   return labels.map((_, at) => labels.slice(at).join('.'));
 };
 
-/** Addresses are parsed before encoded words are decoded, because a decoded name may look like an address or hide one. */
+/** Without those in names, decoded or not: a name may look like an address. */
 const addressesIn = (values: readonly string[]): string[] =>
-  withinLimit(values, unfoldHeader)
-    .flatMap(value => addressParser(value, {flatten: true}))
-    .flatMap(({address}) => address || [])
+  withinLimit(values, value => value)
+    .flatMap(value => readAuthorField(value).addresses)
+    .flatMap(({local, domain}) => (domain === undefined ? [] : `${local}@${domain}`))
     .slice(0, maxAddresses);
 
 const once = <T>(make: () => T): (() => T) => {

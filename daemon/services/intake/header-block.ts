@@ -15,6 +15,8 @@ export interface HeaderReader {
   fields(): HeaderField[];
   /** The same with their places. */
   placedFields(): PlacedField[];
+  /** The lines that are part of no field. */
+  strayLines(): string[];
 }
 
 /** A field with the offsets of its first byte and of the byte after its line end. */
@@ -32,6 +34,7 @@ export const createHeaderReader = ({maxBytes = defaultMaxHeaderBytes} = {}): Hea
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   let state: 'reading' | 'complete' | 'too long' = 'reading';
+  let known: ParsedBlock | undefined;
 
   const collect = (chunk: Buffer) => {
     const leftBytes = maxBytes - sizeBytes;
@@ -43,6 +46,7 @@ export const createHeaderReader = ({maxBytes = defaultMaxHeaderBytes} = {}): Hea
 
   const push = (chunk: Buffer) => {
     if (state !== 'reading' || chunk.length === 0) return;
+    known = undefined;
 
     const seen = Buffer.concat([tail, chunk.subarray(0, maxBytes + blankLine.length)]);
     const end = seen.indexOf(blankLine);
@@ -55,7 +59,10 @@ export const createHeaderReader = ({maxBytes = defaultMaxHeaderBytes} = {}): Hea
     if (state === 'reading') state = 'complete';
   };
 
-  const placedFields = () => parseFields(Buffer.concat(chunks).toString('latin1'), state === 'too long');
+  const parsed = (): ParsedBlock => {
+    known ??= parseFields(Buffer.concat(chunks).toString('latin1'), state === 'too long');
+    return known;
+  };
 
   return {
     push,
@@ -65,32 +72,40 @@ export const createHeaderReader = ({maxBytes = defaultMaxHeaderBytes} = {}): Hea
     get isTooLong() {
       return state === 'too long';
     },
-    fields: () => placedFields().map(({name, value}) => ({name, value})),
-    placedFields,
+    fields: () => parsed().fields.map(({name, value}) => ({name, value})),
+    placedFields: () => parsed().fields,
+    strayLines: () => parsed().strayLines,
   };
 };
 
 const fieldStart = /^([!-9;-~]{1,998})[ \t]*:/;
 
-const parseFields = (block: string, isCut: boolean): PlacedField[] => {
+interface ParsedBlock {
+  fields: PlacedField[];
+  strayLines: string[];
+}
+
+const parseFields = (block: string, isCut: boolean): ParsedBlock => {
   const fields: {name: string; lines: string[]; from: number; to: number}[] = [];
   let current: (typeof fields)[number] | undefined;
   let to = 0;
+  const strayLines: string[] = [];
   for (const line of block.split('\r\n')) {
     const from = to;
     to = Math.min(block.length, from + line.length + 2);
     if (line === '') continue;
     if (/^[ \t]/.test(line)) {
-      current?.lines.push(line);
+      (current?.lines ?? strayLines).push(line);
       if (current) current.to = to;
       continue;
     }
     const start = fieldStart.exec(line);
     current = start ? {name: start[1] ?? '', lines: [line.slice(start[0].length)], from, to} : undefined;
     if (current) fields.push(current);
+    else strayLines.push(line);
   }
   if (isCut && current) fields.pop();
-  return fields.map(({lines, ...field}) => ({...field, value: lines.join('\r\n')}));
+  return {fields: fields.map(({lines, ...field}) => ({...field, value: lines.join('\r\n')})), strayLines};
 };
 
 /** The raw values of all fields of that name, ignoring case, from top to bottom. */

@@ -5,7 +5,6 @@ import {Fault} from '../../../shared/fault.ts';
 import type {SymbolScore} from '../../../shared/held-mail.ts';
 import {parseHostPort} from '../../../shared/host-port.ts';
 import {domainOf, hasInstruction, owningDomain, parseMailAddress, withoutBrackets} from '../../../shared/mail-address.ts';
-import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {
   Client,
@@ -18,6 +17,7 @@ import type {
   Score,
   Scorer,
   SmtpReply,
+  Verified,
 } from './mail.ts';
 
 /** A mail has one owner, so recipients with different owners need separate mails. */
@@ -49,7 +49,7 @@ interface Needs {
   /** Undefined when no mail is verified. */
   verifier(): MailVerifier | undefined;
   /** The symbols of the results; empty where the scorer judges them itself. */
-  weigh(authentication: MailAuthentication): SymbolScore[];
+  weigh(verified: Verified): SymbolScore[];
   holder: MailHolder;
   smarthost(): Omit<Route, 'signFor'> | undefined;
   hasSpace(): boolean;
@@ -105,15 +105,19 @@ export const createIntake = (needs: Needs): Intake => {
       const {isTrusted, user} = mail.client;
       const isKnown = isTrusted || user !== null;
       const [verified, scored] = await Promise.all([isKnown ? undefined : needs.verifier()?.verify(mail), scoreOf(mail)]);
-      const weighed = verified ? withSymbols(scored, needs.weigh(verified.results)) : scored;
+      const weighed = verified ? withSymbols(scored, needs.weigh(verified)) : scored;
       // A client may take minutes to send its mail, so the domain is read again.
       const domain = domains.findById(ownership.domain.id) ?? ownership.domain;
-      const isAuthentic = isKnown || (verified !== undefined && isSenderAuthentic(mail.envelope.sender, verified.results));
+      const isAuthentic = isKnown || (verified !== undefined && isFromSender(mail, verified));
       const {score, override} = await domains.filtersOf(domain.id).apply({...mail, isAuthentic}, weighed);
       return {...score, action: override ?? actionFor(score, domain), ...(verified && {verified})};
     },
   };
 };
+
+/** Not where the reader sees other authors than one of the envelope: its sender alone then says little. */
+const isFromSender = ({envelope: {sender}}: ReceivedMail, {results, authorship}: Verified): boolean =>
+  authorship === 'clear' && isSenderAuthentic(sender, results);
 
 /** The route of mail: the backends of its domain, or the smarthost when outbound; undefined when none is configured. */
 export const routeFor = ({direction, domain}: Ownership, smarthost: Omit<Route, 'signFor'> | undefined): Route | undefined => {
@@ -163,7 +167,8 @@ export const createClaim =
     // Backends trust this gateway and would follow routing instructions from it, so only trusted clients may send them.
     if (!client.isTrusted && hasInstruction(recipient)) return {kind: 'refused', reply: noSourceRouting};
     if (!parseMailAddress(withoutBrackets(recipient))) return {kind: 'refused', reply: badRecipient};
-    if (mayBeOutbound && from.active) return {kind: 'owned', ownership: {direction: 'outbound', domain: from}};
+    if (mayBeOutbound && from.active)
+      return {kind: 'owned', ownership: {direction: 'outbound', domain: from, isForReports: false}};
     if (isInbound && to.active) return {kind: 'owned', ownership: inboundTo(to, isForReports(withoutBrackets(recipient)))};
     return {kind: 'refused', reply: inactive};
   };
@@ -171,7 +176,7 @@ export const createClaim =
 const inboundTo = (domain: Domain, isForReports: boolean): Ownership => ({
   direction: 'inbound',
   domain,
-  ...(isForReports && {isForReports}),
+  isForReports,
 });
 
 const relayingDenied: SmtpReply = {code: 550, text: '5.7.1 Relaying denied'};

@@ -76,7 +76,7 @@ export interface Ownership {
   direction: MailDirection;
   domain: Domain;
   /** Mail to an address at which this node reads DMARC reports: no backend has to know it. */
-  isForReports?: true;
+  isForReports?: boolean;
 }
 
 export interface Judgement extends Score {
@@ -114,6 +114,10 @@ export interface Scorer {
 export interface Verified {
   results: MailAuthentication;
   dmarc: DmarcOutcome;
+  /**
+   * Who the reader of the mail sees as its author. `clear`: one domain, or none that can have a policy. `unclear`: mail programs may differ.
+   */
+  authorship: 'clear' | 'several' | 'unclear';
 }
 
 /** Verifies who a mail comes from. Rejects when it cannot: the mail has to come again. */

@@ -1,6 +1,7 @@
 // Requests to many nodes at once. A node that does not answer, or answers with something invalid, is reported as unreachable; the
 // answers of the others are still returned.
 import {Fault} from '../../../shared/fault.ts';
+import {SearchOverdue} from './search-limits.ts';
 
 export interface Gathered<T> {
   result: T;
@@ -45,8 +46,12 @@ export const createAskAll = ({onSilent, isAway = () => false}: AskAllNeeds): Ask
   };
 };
 
-/** Every Fault of another node, except those about the caller's key. An error that is no Fault is a bug on this node. */
-const isSilence = (error: unknown): error is Fault => error instanceof Fault && !error.code.startsWith('key_');
+/**
+ * Every Fault of another node, except those about the caller's key. An error that is no Fault is a bug on this node. A search that took
+ * too long is one of this node: the caller should narrow it.
+ */
+const isSilence = (error: unknown): error is Fault =>
+  error instanceof Fault && !error.code.startsWith('key_') && !(error instanceof SearchOverdue);
 
 const away = ({nodeId}: {nodeId: string}): Fault =>
   new Fault('node_unreachable', `node ${nodeId} has been away for a while; try again later`, {retryAfterSeconds: 5});

@@ -2,11 +2,12 @@
 import {ascending} from '../../../shared/collections.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {MailReference, Summary, SummaryGroup} from '../../../shared/held-mail.ts';
-import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
+import {type HoldFilter, isSearch, type Page} from '../../../shared/hold-filter.ts';
 import type {Actor} from '../access/actor.ts';
 import {type AskAll, answerMs, type Gathered} from './gather.ts';
 import {readMerged, type Steps} from './merged-list.ts';
 import {createRoutedActions, type RoutedActions} from './routed-actions.ts';
+import {SearchOverdue, searchMs} from './search-limits.ts';
 import type {HeldMailPage, HoldCursor, HoldQueue} from './stored-mail.ts';
 
 export interface Quarantine extends RoutedActions {
@@ -23,9 +24,18 @@ interface Needs {
   onUnexpected(error: unknown): void;
   /** How long a caller waits for an action. */
   withinMs?: number;
+  /** How long a search may take to start its last round. */
+  searchWithinMs?: number;
 }
 
-export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpected, withinMs = answerMs}: Needs): Quarantine => {
+export const createQuarantine = ({
+  queues,
+  ask,
+  isAway = () => false,
+  onUnexpected,
+  withinMs = answerMs,
+  searchWithinMs = searchMs,
+}: Needs): Quarantine => {
   const routes = () => {
     const all = queues();
     const ownerOf = async ({node_id}: MailReference): Promise<HoldQueue> => {
@@ -50,7 +60,10 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
         samples: async (steps: Steps) => queue.samples(filter, steps, actor),
         positionOf: async (cursor: HoldCursor) => queue.positionOf(filter, cursor, actor),
       }));
-      const {result, unreachable} = await readMerged({parts, compare: newestFirst, ask}, page);
+      const {result, unreachable} = await readMerged(
+        {parts, compare: newestFirst, ask: isSearch(filter) ? askInTime(ask, searchWithinMs) : ask},
+        page,
+      );
       return {result: {mails: result.entries, total: result.total}, unreachable};
     },
 
@@ -58,6 +71,15 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
       const {answers, unreachable} = await ask(queuesFor(filter), async queue => queue.summary(filter, actor));
       return {result: summaryOf(answers.flatMap(({answer}) => answer.groups)), unreachable};
     },
+  };
+};
+
+/** A deep page takes several rounds, each with a limit of its own. */
+const askInTime = (ask: AskAll, withinMs: number): AskAll => {
+  const endsAtMs = performance.now() + withinMs;
+  return async (asked, question) => {
+    if (performance.now() > endsAtMs) throw new SearchOverdue('the rounds', 'for nobody');
+    return ask(asked, question);
   };
 };
 

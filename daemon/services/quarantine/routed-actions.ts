@@ -1,6 +1,8 @@
 // Reads and actions on single mails, each of which goes to the hold queue that has the mail.
+
 import {groupBy} from '../../../shared/collections.ts';
 import {Fault} from '../../../shared/fault.ts';
+import {hasOwn} from '../../../shared/has-own.ts';
 import type {ActionOutcome, BulkResult, HeldMailDetail, HoldAction, MailReference} from '../../../shared/held-mail.ts';
 import type {Actor} from '../access/actor.ts';
 import {type AnswerLimit, answerMs, startAnswerLimit} from './gather.ts';
@@ -110,7 +112,7 @@ const actOnEach = async (mails: readonly Routed[], {act, mayStart, isAway}: Bulk
       if (isSilent) return notAsked(mail);
       const result = await act(mail, owner);
       // Without this, a thousand mails of a node that hangs would take a thousand deadlines.
-      if ('error' in result && isSilence(result.error)) isSilent = true;
+      if (hasOwn(result, 'error') && isSilence(result.error)) isSilent = true;
       return result;
     };
     const worker = async () => {

@@ -1,5 +1,6 @@
 // Trainer of the classifier: passes on users' decisions about held mail. A failing classifier does not affect these actions.
 
+import {hasOwn} from '../../../shared/has-own.ts';
 import type {Classifier, MailContent, Trainer, TrainingClass, TrainingResult} from '../intake/mail.ts';
 import type {MailBody} from './stored-mail.ts';
 
@@ -38,7 +39,7 @@ export const createTrainer = ({classifier, onTrained, onOutage, onRecovery, now}
       const current = classifier();
       if (!current) return;
       const trained = await trainWith(current, sampleClass, mail, read);
-      if ('detail' in trained) {
+      if (hasOwn(trained, 'detail')) {
         onTrained(sampleClass, 'failed');
         missed += 1;
         if (missed === 1) onOutage(trained.detail);

@@ -1,6 +1,8 @@
 // Connections to PostgreSQL, and its errors in words of the product. Only this folder names the driver.
+
 import pg from 'pg';
 import {Fault} from '../../../shared/fault.ts';
+import {hasOwn} from '../../../shared/has-own.ts';
 
 export interface PostgresSettings {
   /** A host name, an address, or the folder of a unix socket. */
@@ -78,7 +80,7 @@ export const openClient = async (settings: PostgresSettings): Promise<pg.Client>
 };
 
 export const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+  error instanceof Error && hasOwn(error, 'code') && typeof error.code === 'string' ? error.code : '';
 
 /** Two transactions waited for each other: nothing was done, and a repetition helps. */
 export const isDeadlock = (error: unknown): boolean => ['40P01', '40001'].includes(codeOf(error));

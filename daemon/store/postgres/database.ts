@@ -83,7 +83,7 @@ export const openDatabase = (settings: PostgresSettings, limits = usualLimits): 
 type Connect = () => Promise<pg.PoolClient>;
 
 /** Takes a connection of the pool; a new one is prepared first. */
-const createConnect = (pool: pg.Pool): Connect => {
+export const createConnect = (pool: pg.Pool): Connect => {
   const prepared = new WeakSet<pg.PoolClient>();
   return async () => {
     const client = await pool.connect();

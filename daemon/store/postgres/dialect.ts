@@ -35,7 +35,7 @@ const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 /** PostgreSQL's texts have no character 0, and no half of a surrogate pair; the subject of a mail may have both. */
 const storable = (text: string): string => text.replaceAll(/[\0\p{Surrogate}]/gu, '\ufffd');
 
-interface Queryable {
+export interface Queryable {
   query(sql: string, values: unknown[]): Promise<{rows: unknown[]}>;
 }
 

@@ -1,19 +1,10 @@
 // Queries of the held mail of all nodes.
 import type {SummaryGroup} from '../../../shared/held-mail.ts';
-import type {HoldFilter} from '../../../shared/hold-filter.ts';
+import {type HoldFilter, isSearch} from '../../../shared/hold-filter.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
 import type {SharedHeldQuery} from '../../services/shared-store.ts';
 import {type Db, query} from '../sql/db.ts';
-import {
-  foldSubject,
-  heldFilter,
-  isCounted,
-  type ListedRow,
-  listColumns,
-  listedMail,
-  type SqlCondition,
-  totalOf,
-} from '../sql/held-mail.ts';
+import {foldSubject, heldFilter, type ListedRow, listColumns, listedMail, type SqlCondition, totalOf} from '../sql/held-mail.ts';
 
 export const createSharedHeldQuery = (db: Db): SharedHeldQuery => ({
   async list(filter, scope, {limit, offset}) {
@@ -55,7 +46,7 @@ interface Total {
 const order = 'ORDER BY arrived_at DESC, node_id, queue_id';
 
 const totalIn = (filter: HoldFilter, scope: AccessScope): SqlCondition => {
-  if (isCounted(filter)) return totalOf(filter, scope, 'node_id');
+  if (!isSearch(filter)) return totalOf(filter, scope, 'node_id');
   const {sql, bindings} = conditionOf(filter, scope);
   return {sql: `SELECT count(*) FROM held_mail WHERE ${sql}`, bindings};
 };

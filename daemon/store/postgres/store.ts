@@ -1,8 +1,10 @@
 // Implementation of the store ports with PostgreSQL: one database for all nodes of a cluster.
 import type pg from 'pg';
+import {type HoldFilter, isSearch} from '../../../shared/hold-filter.ts';
 import type {NodeIdentity} from '../../services/access/actor.ts';
 import type {StateStore} from '../../services/ports.ts';
-import type {SharedStore, SharedTransaction} from '../../services/shared-store.ts';
+import {type SearchLimit, usualSearchLimit} from '../../services/quarantine/search-limits.ts';
+import type {SharedHeldQuery, SharedStore, SharedTransaction} from '../../services/shared-store.ts';
 import {auditStore} from '../sql/audit.ts';
 import {stateStore, writeState} from '../sql/local-state.ts';
 import {portsOn} from '../sql/ports.ts';
@@ -14,12 +16,14 @@ import {createSharedHeldQuery} from './held-query.ts';
 import {inspectPostgres, StoreRefusal} from './inspect.ts';
 import {leasesOn, presenceOn} from './nodes.ts';
 import {migrate} from './schema.ts';
+import {openSearches, type Searches} from './searches.ts';
 import {channel, startWatch} from './watch.ts';
 
 interface Needs extends NodeIdentity {
   settings: PostgresSettings;
   /** The fingerprint of the cluster's authority. */
   cluster: string;
+  searchLimit?: SearchLimit;
 }
 
 /** Makes the tables of a new cluster in an empty database. Throws a StoreRefusal. */
@@ -41,7 +45,12 @@ export const createPostgresTables = async (settings: PostgresSettings, cluster: 
 };
 
 /** Opens the store of an existing cluster, and upgrades its tables where needed. Throws a StoreRefusal. */
-export const openPostgresStore = async ({settings, cluster, ...identity}: Needs): Promise<SharedStore> => {
+export const openPostgresStore = async ({
+  settings,
+  cluster,
+  searchLimit = usualSearchLimit,
+  ...identity
+}: Needs): Promise<SharedStore> => {
   const {hasCluster} = await inspectPostgres(settings, cluster);
   if (!hasCluster)
     throw new StoreRefusal(
@@ -53,17 +62,18 @@ export const openPostgresStore = async ({settings, cluster, ...identity}: Needs)
     // Of processes that have ended.
     await client.query("DELETE FROM last_commit WHERE at < now() - interval '1 day'");
   });
-  return createPostgresStore({database, settings, identity});
+  return createPostgresStore({database, searches: openSearches(settings, searchLimit), settings, identity});
 };
 
 interface StoreNeeds {
   database: Database;
+  searches: Searches;
   settings: PostgresSettings;
   /** This node. */
   identity: NodeIdentity;
 }
 
-const createPostgresStore = ({database, settings, identity}: StoreNeeds): SharedStore => {
+const createPostgresStore = ({database, searches, settings, identity}: StoreNeeds): SharedStore => {
   const notify = createNotify(database);
 
   const inScope = (scope: Scope): SharedStore => {
@@ -75,7 +85,7 @@ const createPostgresStore = ({database, settings, identity}: StoreNeeds): Shared
       state: ownState(db, scope),
       bodies: bodyReads(db),
       leases: leasesOn(db),
-      heldQuery: createSharedHeldQuery(db),
+      heldQuery: heldQueryOn(db, async search => searches.run(async connection => search(dbOn(connection, dialect)))),
       ...presenceOn(db, identity),
       transaction: async work => database.transaction(async client => work(begin(client))),
       changeTransaction: async work =>
@@ -86,10 +96,23 @@ const createPostgresStore = ({database, settings, identity}: StoreNeeds): Shared
       of: nodeId => inScope({...scope, nodeId}),
       watch: listeners => startWatch(settings, listeners),
       notify,
-      close: database.close,
+      async close() {
+        await Promise.all([database.close(), searches.close()]);
+      },
     };
   };
   return inScope({nodeId: identity.nodeId, claimant: identity.nodeId});
+};
+
+const heldQueryOn = (db: PostgresDb, onSearch: <T>(search: (db: PostgresDb) => Promise<T>) => Promise<T>): SharedHeldQuery => {
+  const query = createSharedHeldQuery(db);
+  const on = async <T>(filter: HoldFilter, ask: (query: SharedHeldQuery) => Promise<T>): Promise<T> =>
+    isSearch(filter) ? onSearch(async searchDb => ask(createSharedHeldQuery(searchDb))) : ask(query);
+  return {
+    list: async (filter, scope, page) => on(filter, async asked => asked.list(filter, scope, page)),
+    groups: async (filter, scope) => on(filter, async asked => asked.groups(filter, scope)),
+    postfixNodes: query.postfixNodes,
+  };
 };
 
 /** A NOTIFY inside each transaction would take a lock over the whole database at its commit. Those that come together are one. */

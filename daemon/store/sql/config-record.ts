@@ -1,6 +1,7 @@
 // Configuration records: every field with the stamp of its last write, and conversion to their readable form.
 
 import type {Domain} from '../../../shared/domain.ts';
+import {hasOwn} from '../../../shared/has-own.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
 import type {RecordStore} from '../../services/node-store.ts';
 import type {ConfigReads} from '../../services/ports.ts';
@@ -115,7 +116,7 @@ export const configReads = (db: Db): ConfigReads => {
     listDkimKeys: async domainIds => list<StoredDkimKey>('dkim_key', 'domain_id', domainIds),
     listApiKeys: async ids => list<StoredApiKey>('api_key', 'id', ids),
     async findApiKey(key) {
-      const [column, value] = 'id' in key ? ['id', key.id] : ['key_hash', key.key_hash];
+      const [column, value] = hasOwn(key, 'id') ? ['id', key.id] : ['key_hash', key.key_hash];
       return (await query<StoredApiKey>(db, `SELECT * FROM api_key WHERE ${column} = ?`, [value]))[0];
     },
     listNodes: async () => list<StoredNode>('node', 'id', undefined),

@@ -121,12 +121,6 @@ const sumsOf = (changes: readonly HeldCount[]): HeldCount[] => {
   return [...sums.values()];
 };
 
-/** Whether the totals can answer the filter without reading the mails. */
-export const isCounted = (filter: HoldFilter): boolean =>
-  Object.entries(filter).every(
-    ([name, value]) => value === undefined || name === 'domain' || name === 'reason' || name === 'node',
-  );
-
 export const readCounts = async (db: Db): Promise<HeldCount[]> =>
   query<HeldCount>(
     db,

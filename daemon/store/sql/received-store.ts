@@ -1,7 +1,7 @@
 // Aggregate reports that were received.
 import {groupBy} from '../../../shared/collections.ts';
 import {maxSources} from '../../../shared/dmarc-report.ts';
-import {maxReporters} from '../../../shared/reported-source.ts';
+import {maxDomainReporters, maxReporters} from '../../../shared/reported-source.ts';
 import type {
   ReceivedStore,
   Reported,
@@ -23,6 +23,9 @@ const sumOf = (column: string) => `CAST(coalesce(sum(${column}), 0) AS bigint) A
 const sums = counts.map(sumOf).join(', ');
 
 export const receivedStore = (db: Db): ReceivedStore => ({
+  isKnown: async reporter =>
+    (await query(db, 'SELECT 1 AS found FROM dmarc_received WHERE reporter = ? AND is_verified LIMIT 1', [reporter])).length > 0,
+
   usage: async ({digest, domain}, since) =>
     (
       await query<ReportUse>(
@@ -36,11 +39,18 @@ export const receivedStore = (db: Db): ReceivedStore => ({
   async reported(choice) {
     const {condition, values} = chosen(db, choice);
     const found = `FROM dmarc_received AS r JOIN dmarc_received_source AS s ON s.digest = r.digest WHERE ${condition}`;
-    const [digests, [total], sources] = await Promise.all([
+    const [digests, [total], domainReporters, sources] = await Promise.all([
       query<{digest: string}>(db, `SELECT digest FROM dmarc_received AS r WHERE ${condition} ORDER BY digest`, values),
       query<Omit<Reported, 'sources' | 'digests'>>(
         db,
         `SELECT ${sumOf('count')}, ${sumOf('passed')}, count(DISTINCT source_ip) AS source_count ${found}`,
+        values,
+      ),
+      // A forger may have many names, but not for long.
+      query<Omit<ReporterRow, 'source_ip'> & {passed: number}>(
+        db,
+        `SELECT reporter, is_verified, ${sumOf('count')}, ${sumOf('passed')} ${found}
+         GROUP BY reporter, is_verified ORDER BY count(DISTINCT r.day) DESC, reporter, is_verified LIMIT ${maxDomainReporters}`,
         values,
       ),
       query<StoredSource>(
@@ -59,6 +69,9 @@ export const receivedStore = (db: Db): ReceivedStore => ({
     return {
       digests: digests.map(({digest}) => digest),
       ...{count: total?.count ?? 0, passed: total?.passed ?? 0, source_count: total?.source_count ?? 0},
+      reporters: domainReporters.map(({reporter, is_verified, count, passed}) => ({
+        ...{reporter, verified: Boolean(is_verified), count, passed},
+      })),
       sources: withReporters(sources, reporters),
     };
   },

@@ -3,9 +3,12 @@
 import knex, {type Knex} from 'knex';
 import {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
+import {hasOwn} from '../../../shared/has-own.ts';
+import {usualSearchLimit} from '../../services/quarantine/search-limits.ts';
 import {query} from '../sql/db.ts';
 import {migrate, OtherSchema} from './migrate.ts';
 import {asDb, releaseWriter, type SqliteConnection, type SqliteDb, setWriter} from './query.ts';
+import {createSearch, type Search} from './searches.ts';
 
 // Value of `PRAGMA synchronous`: FULL, except in builds for fault tests, which weaken it to check that the tests notice a power
 // cut; see TEST_BUILD in bin/build.mjs.
@@ -27,6 +30,7 @@ export interface Database {
   write: SqliteDb;
   /** Readers, which never wait for the writer (WAL snapshots). */
   read: SqliteDb;
+  search: Search;
   /** The error of SQLite when it met a damaged page; undefined if there was none. */
   damage(): string | undefined;
   close(): Promise<void>;
@@ -139,21 +143,26 @@ export const loadDriver = async (): Promise<void> => connect(':memory:', {settin
  * Opens the database in `filename`, and creates or migrates it where needed. A caller that waits longer than `waitMs` for a
  * connection gets a Fault `unavailable`.
  */
-export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Promise<Database> => {
+export const openDatabase = async (
+  filename: string,
+  {waitMs = 30_000, searchLimit = usualSearchLimit} = {},
+): Promise<Database> => {
   const write = asDb(connect(filename, {settings: writerSettings, pool: {min: 1, max: 1}, waitMs, isWriter: true}));
   const read = asDb(connect(filename, {settings: readerSettings, pool: {min: 0, max: readers}, waitMs}));
+  const searched = asDb(connect(filename, {settings: readerSettings, pool: {min: 0, max: searchLimit.atOnce}, waitMs}));
   const transaction = transactionsOn(write, waitMs);
   const close = async () => {
     await transaction(async () => {}).catch(() => {});
     await releaseWriter(write);
     await read.destroy();
+    await searched.destroy();
     await write.destroy();
   };
   let damage: string | undefined;
   const onError = (error: unknown) => {
     if (isDamaged(error)) damage ??= databaseErrorText(error);
   };
-  for (const db of [write, read]) db.on('query-error', onError);
+  for (const db of [write, read, searched]) db.on('query-error', onError);
   try {
     await migrate(write);
   } catch (error) {
@@ -164,6 +173,7 @@ export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Pr
     transaction,
     write,
     read,
+    search: createSearch(searched, searchLimit),
     close,
     damage: () => damage,
   };
@@ -178,7 +188,7 @@ export const openForReading = (filename: string): Knex =>
 
 /** The message of SQLite without the statement and its values, which may contain private keys and subjects of mail. */
 export const databaseErrorText = (error: Error): string | undefined => {
-  const code = 'code' in error ? String(error.code) : '';
+  const code = hasOwn(error, 'code') ? String(error.code) : '';
   if (!code.startsWith('SQLITE_')) return undefined;
   const at = error.message.lastIndexOf(code);
   return at < 0 ? code : error.message.slice(at).split('\n')[0];
@@ -186,13 +196,13 @@ export const databaseErrorText = (error: Error): string | undefined => {
 
 /** Whether the disk is full, by the errors of SQLite and of the file system. */
 export const isDiskFull = (error: unknown): boolean => {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = error instanceof Error && hasOwn(error, 'code') ? error.code : undefined;
   return code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT';
 };
 
 /** Whether SQLite found the file to be damaged. */
 export const isDamaged = (error: unknown): error is Error =>
-  error instanceof Error && 'code' in error && (error.code === 'SQLITE_CORRUPT' || error.code === 'SQLITE_NOTADB');
+  error instanceof Error && hasOwn(error, 'code') && (error.code === 'SQLITE_CORRUPT' || error.code === 'SQLITE_NOTADB');
 
 /**
  * Whether the tables differ from those that the migrations made, so that a page of a starting node's database must have changed.
@@ -200,7 +210,7 @@ export const isDamaged = (error: unknown): error is Error =>
  */
 export const isOtherSchema = (error: unknown): error is Error =>
   error instanceof OtherSchema ||
-  (error instanceof Error && (('code' in error && error.code === 'SQLITE_ERROR') || error.name === 'MigrationLocked'));
+  (error instanceof Error && ((hasOwn(error, 'code') && error.code === 'SQLITE_ERROR') || error.name === 'MigrationLocked'));
 
 /**
  * Keeps a second process out of a data directory while this one lives. The operating system releases the lock, however the
@@ -214,7 +224,7 @@ export const acquireLock = async (filename: string): Promise<{release(): Promise
     return {release: async () => lock.destroy()};
   } catch (error) {
     await lock.destroy();
-    if (error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY') return undefined;
+    if (error instanceof Error && hasOwn(error, 'code') && error.code === 'SQLITE_BUSY') return undefined;
     throw error;
   }
 };

@@ -1,20 +1,11 @@
 // Queries of the hold queue.
 
-import type {HoldFilter} from '../../../shared/hold-filter.ts';
+import {type HoldFilter, isSearch} from '../../../shared/hold-filter.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
 import type {HeldGroup, HeldQuery} from '../../services/ports.ts';
 import type {HoldCursor} from '../../services/quarantine/stored-mail.ts';
 import {type Db, query} from '../sql/db.ts';
-import {
-  foldSubject,
-  heldFilter,
-  isCounted,
-  type ListedRow,
-  listColumns,
-  listedMail,
-  type SqlCondition,
-  totalOf,
-} from '../sql/held-mail.ts';
+import {foldSubject, heldFilter, type ListedRow, listColumns, listedMail, type SqlCondition, totalOf} from '../sql/held-mail.ts';
 
 /** `nodeId` is the node of all mails in this database. */
 export const createHeldQuery = (read: Db, nodeId: string): HeldQuery => ({
@@ -40,7 +31,7 @@ export const createHeldQuery = (read: Db, nodeId: string): HeldQuery => ({
     const search = await searchOf(read, filter, scope);
     const {sql, bindings} = heldCondition(search, true);
     // Limited before they are numbered, as a window function processes all its input.
-    const marks = query<HoldCursor>(
+    const marks = await query<HoldCursor>(
       read,
       `SELECT arrived_at, ? AS node_id, queue_id FROM (
          SELECT arrived_at, queue_id, row_number() OVER (${order}) AS position FROM (
@@ -49,8 +40,7 @@ export const createHeldQuery = (read: Db, nodeId: string): HeldQuery => ({
        ) WHERE position % ? = 0 ORDER BY position`,
       [nodeId, ...bindings, stride * limit, offset, stride],
     );
-    const total = countOf(read, totalIn(search));
-    return {marks: await marks, total: await total};
+    return {marks, total: await countOf(read, totalIn(search))};
   },
 
   async positionOf(filter, scope, {arrived_at, node_id, queue_id}) {
@@ -75,7 +65,7 @@ export const createHeldQuery = (read: Db, nodeId: string): HeldQuery => ({
 const order = 'ORDER BY arrived_at DESC, queue_id';
 
 const totalIn = (search: HeldSearch): SqlCondition => {
-  if (isCounted(search.filter)) return totalOf(search.filter, search.scope);
+  if (!isSearch(search.filter)) return totalOf(search.filter, search.scope);
   if (search.withSubject !== undefined && isSubjectAlone(search)) return {sql: 'SELECT ?', bindings: [search.withSubject]};
   const {sql, bindings} = heldCondition(search);
   return {sql: `SELECT count(*) FROM held_mail WHERE ${sql}`, bindings};

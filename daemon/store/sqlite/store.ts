@@ -1,5 +1,8 @@
 // Implementation of the store ports with SQLite: one database file for one node.
+import {type HoldFilter, isSearch} from '../../../shared/hold-filter.ts';
 import type {NodeStore, NodeTransaction} from '../../services/node-store.ts';
+import type {HeldQuery} from '../../services/ports.ts';
+import type {SearchLimit} from '../../services/quarantine/search-limits.ts';
 import type {Db} from '../sql/db.ts';
 import {appliedStore} from '../sql/outbox.ts';
 import {portsOn} from '../sql/ports.ts';
@@ -18,13 +21,26 @@ export const createSqliteStore = (database: Database): NodeStore => {
     atOneMoment: async read => database.read.transaction(async tx => read(nodePorts(asDb(tx)))),
     damage: database.damage,
     findDamage: async () => findDamage(database),
-    heldQuery: nodeId => createHeldQuery(database.read, nodeId),
+    heldQuery: nodeId => heldQueryOn(database, nodeId),
     close: database.close,
   };
 };
 
 /** Opens the store, and creates or migrates the database where needed. */
-export const openSqliteStore = async (filename: string): Promise<NodeStore> => createSqliteStore(await openDatabase(filename));
+export const openSqliteStore = async (filename: string, options: {searchLimit?: SearchLimit} = {}): Promise<NodeStore> =>
+  createSqliteStore(await openDatabase(filename, options));
+
+const heldQueryOn = ({read, search}: Database, nodeId: string): HeldQuery => {
+  const query = createHeldQuery(read, nodeId);
+  const on = async <T>(filter: HoldFilter, ask: (query: HeldQuery) => Promise<T>): Promise<T> =>
+    isSearch(filter) ? search(async db => ask(createHeldQuery(db, nodeId))) : ask(query);
+  return {
+    list: async (filter, scope, page) => on(filter, async asked => asked.list(filter, scope, page)),
+    samples: async (filter, scope, steps) => on(filter, async asked => asked.samples(filter, scope, steps)),
+    positionOf: async (filter, scope, cursor) => on(filter, async asked => asked.positionOf(filter, scope, cursor)),
+    groups: async (filter, scope) => on(filter, async asked => asked.groups(filter, scope)),
+  };
+};
 
 /** Ports for reading and writing. Connections that are not for writing refuse the writes. */
 const nodePorts = (db: Db): NodeTransaction & Pick<NodeStore, 'audit'> => ({

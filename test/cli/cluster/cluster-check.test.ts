@@ -69,7 +69,7 @@ test('nodes that could not send the reports that domains want, or are set up for
   t.deepEqual([unset.code, differing.code, older.code], [1, 1, 0]);
   t.regex(
     unset.stdout,
-    /WARNING: mx2 cannot send the DMARC reports that domains want \(set dmarc\.report_from in mfd\.yaml\) \|/,
+    /WARNING: mx2 cannot send the DMARC reports that domains want \(set an fqdn with a dot, or dmarc\.report_from, in mfd\.yaml\) \|/,
   );
   t.regex(differing.stdout, /WARNING: dmarc\.\* differs between mx1(, | and )mx2 \|/);
 });

@@ -45,6 +45,26 @@ test('a report is printed as it would be, and nothing without --dry-run', async 
   t.regex(wrong.stderr, /Must be a day such as 2026-03-01/);
 });
 
+test('a report that is written to a file has no control bytes', async t => {
+  const xml = '<feedback>\r\n\t<org_name>x\u001b[2J\rmx1\u0085\u202e</org_name>\n</feedback>\n';
+  const preview = {day: '2026-03-01', policy_domain: 'shop.example', count: 3, addresses: [], xml};
+  const api = await startApi(t, {'GET /dmarc/reports/2026-03-01/shop.example': {data: preview}});
+
+  const {stdout} = await api.mfctl(['dmarc', 'report', '--policy-domain', 'shop.example', '--date', '2026-03-01', '--dry-run']);
+
+  t.is(stdout, '<feedback>\n\t<org_name>x\u241b[2J\u240dmx1\ufffd\ufffd</org_name>\n</feedback>\n');
+});
+
+test('the row for what is not stored one by one is named, and is no address', async t => {
+  const [source] = reportedSources.sources;
+  const data = {...reportedSources, sources: [{...source, source_ip: '::', name: null, network: '::/64'}]};
+  const api = await startApi(t, {'GET /dmarc/sources': {data}});
+
+  const {stdout} = await api.mfctl(['dmarc', 'sources', 'example.com']);
+
+  t.regex(stdout, /^all others +- +- +970 /m);
+});
+
 test('sources are listed with who says so, and what cannot be verified is marked', async t => {
   const api = await startApi(t, {'GET /dmarc/sources': {data: reportedSources, headers: {'x-unreachable-nodes': 'mx2'}}});
 

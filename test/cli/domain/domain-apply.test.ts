@@ -2,7 +2,7 @@
 import test, {type ExecutionContext} from 'ava';
 import type {Domain} from '../../../shared/domain.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
-import {domain as sample} from '../../helpers/cli/sample-records.ts';
+import {clusterStatus, peer, domain as sample} from '../../helpers/cli/sample-records.ts';
 import {type Reply, startApi} from '../../helpers/cli/scripted-api.ts';
 
 const named = (id: number, name: string): Domain => ({...sample, id, name});
@@ -327,4 +327,14 @@ test('an export has the filters for all domains with all of them, if the key may
   t.deepEqual(await exported(refusing(403, 'insufficient_scope')), domainsOnly);
   t.deepEqual(await exported(refusing(404, 'not_found')), domainsOnly);
   t.is((await exported(refusing(500, 'internal'))).code, 1);
+});
+
+test('a file that makes domains send reports is applied, and nodes that send none are named once', async t => {
+  const api = await arrange(t, {'GET /cluster/status': {data: clusterStatus([{...peer('mx1'), dmarc_unset: true}])}});
+  const reporting = ['a.example', 'b.example'].map(name => `  - {name: ${name}, dmarc_reporting: true}\n`).join('');
+
+  const {code, stderr} = await api.apply(`domains:\n${reporting}`);
+
+  t.is(code, 0);
+  t.is(stderr.match(/warning: no DMARC reports leave mx1/g)?.length, 1);
 });

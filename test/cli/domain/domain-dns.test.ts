@@ -72,3 +72,27 @@ test('what DNS says reaches no terminal as it is', async t => {
 
   t.false(`${stdout}${stderr}`.includes('\u001b'));
 });
+
+test('no text of a node becomes a line of its own in a zone file, or a control byte', async t => {
+  const evil = 'x\r\nwww.example.com. IN A 192.0.2.66\u001b[2J';
+  const [mx, spf] = domainDns.records;
+  const records = [
+    {...mx, values: [evil, '10 mx1.example.net. ; x', `10 mx1.example.net.\n${evil}`]},
+    {...mx, type: 'A\nwww IN A'},
+    {...spf, name: evil},
+    {...spf, name: 'a.example.com. IN A 192.0.2.66 ;'},
+    {...spf, values: [`v=spf1 "${evil}`]},
+  ];
+  const data = {domain: evil, records, advice: [evil], mta_sts_policy: `version: STSv1\r${evil}`};
+  const api = await startApi(t, {'GET /domains/7/dns': {data}});
+
+  const {stdout} = await api.mfctl(['domain', 'dns', '7']);
+
+  t.notRegex(stdout, /[^\P{Cc}\n]/u);
+  const lines = stdout.trimEnd().split('\n');
+  t.deepEqual(
+    lines.filter(line => !line.startsWith('; ')),
+    ['example.com. IN TXT "v=spf1 \\"x www.example.com. IN A 192.0.2.66\u241b[2J"'],
+  );
+  t.true(lines.includes('; not a record: a.example.com. IN A 192.0.2.66 ; v=spf1 mx -all'), stdout);
+});

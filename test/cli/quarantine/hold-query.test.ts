@@ -20,3 +20,7 @@ test('flags and a line of the dashboard mean the same to the API', t => {
 test('a time that cannot be read is sent as it is: without it, more mail would match', t => {
   t.is(parametersOf({since: '-000001-01-01T00:00:00.000Z'}, now).since, '-000001-01-01T00:00:00.000Z');
 });
+
+test('a name that every object has is no filter', t => {
+  t.throws(() => parseQuery('constructor:x'), {message: /there is no filter constructor/});
+});

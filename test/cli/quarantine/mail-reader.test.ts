@@ -44,7 +44,56 @@ test('the text of a mail that has only HTML is shown without its markup', async 
     '<html><head><title>no</title><style>p {}</style></head><body><p>Dear&nbsp;customer,</p><p>pay &#8364;5 <a href="https://x.example">here</a></p></body>',
   );
 
-  t.regex(preview, /^Dear customer,\n+pay €5 here$/);
+  t.regex(preview, /^Dear customer,\n+pay €5 here → https:\/\/x\.example\/$/);
+});
+
+test('HTML that says its charset itself is decoded by it, and the header field of the part goes before', async t => {
+  const koi = Buffer.from([0xf0, 0xd2, 0xc9, 0xd7, 0xc5, 0xd4]);
+  const meta = '<html><head><meta charset="koi8-r"></head><body>';
+  const httpEquiv = "<!-- x --><META content='text/html; charset = KOI8-R' HTTP-EQUIV=Content-Type>";
+  const html = 'Content-Type: text/html\r\n\r\n';
+
+  t.is((await read(html, meta, koi)).preview, 'Привет');
+  t.is((await read(html, httpEquiv, koi)).preview, 'Привет');
+  t.is((await read('Content-Type: text/html; charset=koi8-r\r\n\r\n', '<meta charset=utf-8>', koi)).preview, 'Привет');
+  t.is((await read(html, '<meta charset="utf-16">', 'größe')).preview, 'größe');
+  t.is((await read(html, '<meta charset="x-none"><meta charset="koi8-r">', koi)).preview, 'Привет');
+  const late = `${' '.repeat(1100)}${meta}`;
+  t.notRegex((await read(html, late, koi)).preview, /Привет/, 'browsers look at the beginning only');
+});
+
+test('a part in a mail of several, and a mail within the mail, have the charset that they say', async t => {
+  const koi = Buffer.from([0xf0, 0xd2, 0xc9, 0xd7, 0xc5, 0xd4]);
+
+  const {preview} = await read(
+    'Content-Type: multipart/mixed; boundary=b\r\n\r\n',
+    ...['--b\r\nContent-Type: text/html\r\n\r\n<meta charset="koi8-r"><p>', koi],
+    '\r\n--b\r\nContent-Type: message/rfc822\r\n\r\nContent-Type: text/html\r\n\r\n<p>inner <a href="https://in.example">x</a>',
+    '\r\n--b--\r\n',
+  );
+
+  t.regex(preview, /^Привет\n\s*inner x → https:\/\/in\.example\/$/);
+});
+
+test('beside a text the links of the HTML are listed, each once, and of many the first twenty', async t => {
+  const many = Array.from({length: 30}, (_, n) => `<a href="https://${n % 25}.example">one ${n}</a>`).join('');
+  const {preview, links} = await read(
+    'Content-Type: multipart/alternative; boundary=b\r\n\r\n',
+    '--b\r\nContent-Type: text/plain\r\n\r\nHello\r\n',
+    `--b\r\nContent-Type: text/html\r\n\r\n<p>Hello</p>${many}\r\n--b--\r\n`,
+  );
+
+  t.is(preview, 'Hello');
+  t.is(links.length, 21);
+  t.deepEqual([links[0], links[19], links[20]], ['one 0 → https://0.example/', 'one 19 → https://19.example/', '… and 5 more']);
+});
+
+test('links that the text shows are listed no second time, and those beyond its end are', async t => {
+  const html = `<a href="https://first.example">first</a>${'<p>line</p>'.repeat(50)}<a href="https://last.example">last</a>`;
+
+  const {links} = await read('Content-Type: text/html\r\n\r\n', html);
+
+  t.deepEqual(links, ['last → https://last.example/']);
 });
 
 test('a long text is cut', async t => {
@@ -85,4 +134,10 @@ for (const [what, mail] of hostile) {
 test('a mail without headers, without text and without anything is read', async t => {
   for (const text of ['', '\r\n', 'Subject: x', 'Subject: x\r\n', '\r\n\r\n\r\n'])
     await t.notThrowsAsync(read(text), JSON.stringify(text));
+});
+
+test('an entity with the name of something that every object has is text', async t => {
+  const {preview} = await read('Content-Type: text/html\r\n\r\n<p>a &amp; b &constructor; &valueOf;</p>\r\n');
+
+  t.is(preview?.trim(), 'a & b &constructor; &valueOf;');
 });

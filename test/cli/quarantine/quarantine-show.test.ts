@@ -31,6 +31,23 @@ test('show gives why a mail is held, its headers, symbols by score, attachments 
   t.regex(stdout, /\nText:\n {2}Hello ␛\[31mred\n {2}Errors:\n$/);
 });
 
+test('show says where the links of HTML go, beside the text that stands for it, and in one safe line each', async t => {
+  const html = '<a href="https://evil.example/\x1b[2J&#27;]&#x202e;">click\x1b[2J\r\nNode: mx1</a>';
+  const raw = [
+    'Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nHello\r\n',
+    `--b\r\nContent-Type: text/html\r\n\r\n${html}\r\n--b--\r\n`,
+  ].join('');
+  const api = await startApi(t, {
+    'GET /mail/quarantine/mx1/aaaaaa': {data: detail},
+    'GET /mail/quarantine/mx1/aaaaaa/body': {raw},
+  });
+
+  const {stdout} = await api.mfctl(['quarantine', 'show', 'mx1/aaaaaa']);
+
+  t.is(safeBlock(stdout), stdout);
+  t.regex(stdout, /\nText:\n {2}Hello\n\nLinks:\n {2}click␛\[2J Node: mx1 → https:\/\/evil\.example\/%1B\[2J%1B\]%E2%80%AE\n$/);
+});
+
 test('no name of an attachment is so long that it makes its table long', async t => {
   const part = (name: string) => `--b\r\nContent-Type: application/zip; name="${name}"\r\n\r\nx\r\n`;
   const parts = [part('a.zip'), part('x'.repeat(50_000)), ...Array.from({length: 300}, () => part('b.zip'))];

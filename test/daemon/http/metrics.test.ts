@@ -1,3 +1,4 @@
+import {setImmediate} from 'node:timers/promises';
 import test from 'ava';
 import {createMetrics, type MetricsSource} from '../../../daemon/http/metrics.ts';
 import type {Health} from '../../../shared/health.ts';
@@ -49,4 +50,24 @@ test('changes of health are counted when they happen, however often anybody look
 
   t.is(await transitions('online'), '2');
   t.is(await transitions('stale'), '2');
+});
+
+test('a metric that cannot be counted fails nobody, and is told', async t => {
+  const failures: unknown[] = [];
+  const metrics = createMetrics('1.0.0', error => void failures.push(error));
+  // prom-client takes it for a label that it does not know.
+  Object.defineProperty(Object.prototype, 'unknown_label', {value: 'x', enumerable: true, configurable: true});
+
+  try {
+    metrics.verdict('relayed');
+    metrics.delivery('release', 'delivered');
+    metrics.httpRequest({method: 'GET', route: '/', status: 200, seconds: 0.1});
+  } finally {
+    Reflect.deleteProperty(Object.prototype, 'unknown_label');
+  }
+  await setImmediate();
+  metrics.verdict('relayed');
+
+  t.is(failures.length, 3);
+  t.regex((await metrics.expose(sourceWith('online'))).text, /^mfd_intake_verdicts_total\{verdict="relayed"\} 1$/m);
 });

@@ -26,6 +26,13 @@ test('bare CR, bare LF and NUL are refused', t => {
   t.is(check('a\nb').violation?.code, 554);
 });
 
+test('a mail whose first line would continue the field in front of it is refused', t => {
+  t.is(verdict(' ; dmarc=pass header.from=bank.test\r\nFrom: a@bank.test\r\n\r\n'), '5.6.0 The first ');
+  t.is(verdict('\tx\r\n\r\na\nb'), '5.6.0 The first ');
+  t.is(verdict('\r\n  a body without a header\r\n'), undefined);
+  t.is(verdict('A: 1\r\n 2\r\n\r\n'), undefined);
+});
+
 test('the first violation is the one that is told', t => {
   t.is(verdict('a\0b\rc\nd\r\n'), '5.6.0 NUL in the');
   t.is(verdict('a\nb\0\r\n'), '5.6.0 Bare <LF> ');

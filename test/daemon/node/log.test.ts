@@ -1,5 +1,6 @@
+import fs from 'node:fs';
 import test from 'ava';
-import {describeError} from '../../../daemon/node/log.ts';
+import {createLog, describeError} from '../../../daemon/node/log.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {testStore} from '../../helpers/store.ts';
 
@@ -30,4 +31,39 @@ test('what a caller is told has no stack in the log, and what caused it has', t 
   t.like(told, {type: 'Fault', message: 'unavailable: Rspamd cannot be reached', cause: {message: 'ECONNREFUSED'}});
   t.false(Object.hasOwn(told as object, 'stack'));
   t.regex((told as {cause: {stack: string}}).cause.stack, /log\.test\.ts/);
+});
+
+test('a line that cannot be written is lost, and fails nobody; later lines are written', t => {
+  const log = createLog('info', false);
+  const {writeSync} = fs;
+  const written: string[] = [];
+  let isFull = false;
+  t.teardown(() => Object.assign(fs, {writeSync}));
+  fs.writeSync = ((_fd: number, text: string) => {
+    if (isFull) throw Object.assign(new Error('no space left'), {code: 'ENOSPC'});
+    written.push(text);
+    return Buffer.byteLength(text);
+  }) as typeof writeSync;
+
+  log.info('one');
+  isFull = true;
+  for (let n = 0; n < 3; n += 1) log.info('lost');
+  isFull = false;
+  log.info('two');
+
+  t.deepEqual(
+    written.map(line => JSON.parse(line).msg),
+    ['one', 'two'],
+  );
+});
+
+test('an error that cannot be described fails nobody', t => {
+  const error = new Error('hostile');
+  Object.defineProperty(error, 'stack', {
+    get() {
+      throw error;
+    },
+  });
+
+  t.notThrows(() => createLog('info', false).error({err: error}, 'failed'));
 });

@@ -182,3 +182,12 @@ test('of any claims, exactly those that nobody else held at the time succeed', t
     {numRuns: 300},
   );
 });
+
+test('a field with the name of something that every object has is a field like others', t => {
+  for (const name of ['constructor', 'toString', 'hasOwnProperty']) {
+    const one: RecordState = {fields: {[name]: ['x', stampOf(2)]}, deleted: null};
+
+    t.deepEqual(mergeStates('domain', nothing, one), one, name);
+    t.deepEqual(mergeStates('domain', one, nothing), one, name);
+  }
+});

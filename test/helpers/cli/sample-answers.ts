@@ -46,6 +46,10 @@ export const reportedSources: ReportedSources = {
   count: 1000,
   passed: 970,
   source_count: 2,
+  reporters: [
+    {reporter: 'google.example', verified: true, count: 830, passed: 800},
+    {reporter: 'mail.example', verified: false, count: 170, passed: 170},
+  ],
   sources: [
     {
       ...{source_ip: '192.0.2.5', name: 'mx1.example.com', network: '192.0.2.0/24', count: 970, passed: 970},

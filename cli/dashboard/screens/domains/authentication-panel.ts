@@ -1,6 +1,7 @@
 // Panel of a domain: what of its mail is authenticated, as this cluster sees it and as others report it.
 import type {DmarcSummary} from '../../../../shared/dmarc-report.ts';
 import type {Domain} from '../../../../shared/domain.ts';
+import {sourceText} from '../../../../shared/other-sources.ts';
 import type {ReportedSource, ReportedSources} from '../../../../shared/reported-source.ts';
 import {undefinedIfNotFound} from '../../../errors.ts';
 import {countText, percentText, plural} from '../../../output/cell-text.ts';
@@ -59,7 +60,7 @@ const reportedPairs = (reported: ReportedSources | undefined): DetailPair[] => {
       ? [
           [
             'Most fail from',
-            `${worst.name ?? worst.source_ip}: ${countText(failing(worst))} of ${plural(worst.count, 'mail')}`,
+            `${worst.name ?? sourceText(worst.source_ip)}: ${countText(failing(worst))} of ${plural(worst.count, 'mail')}`,
           ] as const,
         ]
       : []),

@@ -2,6 +2,7 @@
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Client} from '../../../client/client.ts';
+import {unsentReports} from '../../../domain/unsent-reports.ts';
 import {asCliError, CliError} from '../../../errors.ts';
 import {countText, plural} from '../../../output/cell-text.ts';
 import type {AppContext} from '../../shell/app-context.ts';
@@ -10,7 +11,7 @@ import {guarded} from '../../shell/shell.ts';
 import {changesOf, nameFault, newSettings, settingFaults, settingFields, settingLines, valuesOf} from './domain-settings.ts';
 
 export interface DomainServices {
-  app: {client: Pick<Client, 'domains' | 'quarantine'>} & Pick<AppContext, 'me' | 'may'>;
+  app: {client: Pick<Client, 'domains' | 'quarantine' | 'cluster'>} & Pick<AppContext, 'me' | 'may'>;
   shell: AskingShell;
   /** Called after a change. */
   onChange(): void;
@@ -42,11 +43,13 @@ export const openNewDomain = ({app, shell, onChange, onCreated}: NewDomainNeeds)
     yes: 'create',
     send: async typed => {
       const json = {name: (typed.name ?? '').trim(), ...changesOf(newSettings, typed)};
-      return (await app.client.domains.create(json)).data;
+      const {data: domain} = await app.client.domains.create(json);
+      return {domain, unsent: domain.dmarc_reporting ? await unsentReports(app.client) : undefined};
     },
-    onDone: domain => {
-      const unsigned = domain.dkim_active ? '; it has no DKIM key yet, so its mail leaves unsigned' : '';
-      shell.say(`Created ${domain.name}${unsigned}`, unsigned === '' ? 'good' : 'warn');
+    onDone: ({domain, unsent}) => {
+      const unsigned = domain.dkim_active ? ['it has no DKIM key yet, so its mail leaves unsigned'] : [];
+      const problems = [...unsigned, ...(unsent === undefined ? [] : [unsent])];
+      shell.say([`Created ${domain.name}`, ...problems].join('; '), problems.length === 0 ? 'good' : 'warn');
       onChange();
       onCreated(domain);
     },

@@ -19,7 +19,7 @@ const yesNo = ['yes', 'no'] as const;
 export const newSettings: Settings = domainDefaults;
 
 export const valuesOf = (settings: Partial<Settings>): FormValues =>
-  Object.fromEntries(settingNames.flatMap(name => (name in settings ? [[name, settingText(settings, name)]] : [])));
+  Object.fromEntries(settingNames.flatMap(name => (Object.hasOwn(settings, name) ? [[name, settingText(settings, name)]] : [])));
 
 const settingText = (settings: Partial<Settings>, name: SettingName): string => {
   const value = settings[name];
@@ -99,7 +99,7 @@ export const settingLines = (settings: Settings): string[] => {
 
 /** One line for each change: `quarantine_threshold  6 → 4`. */
 export const diffLines = (base: Settings, changes: Partial<Settings>): string[] => {
-  const names = settingNames.filter(name => name in changes);
+  const names = settingNames.filter(name => Object.hasOwn(changes, name));
   const width = Math.max(0, ...names.map(name => name.length));
   return names.map(name => `${name.padEnd(width)}  ${shown(base, name)} → ${shown(changes, name)}`);
 };

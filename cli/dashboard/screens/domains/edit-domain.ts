@@ -3,13 +3,14 @@
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Client} from '../../../client/client.ts';
 import {type Settings, settingNames} from '../../../domain/domain-entry.ts';
+import {unsentReports} from '../../../domain/unsent-reports.ts';
 import {asCliError, type CliError} from '../../../errors.ts';
 import {errorsOf, isFinal, withFields} from '../../shell/asking.ts';
 import {guarded, type Shell} from '../../shell/shell.ts';
 import {changesOf, differences, diffLines, settingFaults, settingFields, valuesOf} from './domain-settings.ts';
 
 interface EditNeeds {
-  client: Pick<Client, 'domains'>;
+  client: Pick<Client, 'domains' | 'cluster'>;
   shell: Pick<Shell, 'openLater' | 'say' | 'fail'>;
   onSaved(): void;
 }
@@ -83,7 +84,10 @@ const save = async (needs: EditNeeds, version: Version, changes: Changes): Promi
     if (!isFinal(failure)) openForm(needs, version, changes, failure);
     return;
   }
-  shell.say(`Saved ${domain.name}: ${diffLines(domain, changes).join('; ').replace(/ {2,}/g, ' ')}`, 'good');
+  const saved = `Saved ${domain.name}: ${diffLines(domain, changes).join('; ').replace(/ {2,}/g, ' ')}`;
+  const problem = changes.dmarc_reporting ? await unsentReports(client) : undefined;
+  if (problem === undefined) shell.say(saved, 'good');
+  else shell.say(`${saved}; ${problem}`, 'warn');
   needs.onSaved();
 };
 
@@ -99,7 +103,7 @@ const resolveConflict = async (needs: EditNeeds, version: Version, changes: Chan
     shell.say(`Somebody else has changed ${before.name} to just this; there was nothing left to save`, 'warn');
     return;
   }
-  const isBoth = settingNames.some(name => name in theirs && name in left);
+  const isBoth = settingNames.some(name => Object.hasOwn(theirs, name) && Object.hasOwn(left, name));
   shell.openLater({
     kind: 'question',
     lines: [

@@ -1,5 +1,7 @@
 // Release and discard of many mails, with retries and a count of the results.
+
 import {setTimeout as sleep} from 'node:timers/promises';
+import {hasOwn} from '../../../../shared/has-own.ts';
 import type {BulkResult, HoldAction, MailReference} from '../../../../shared/held-mail.ts';
 import type {Client} from '../../../client/client.ts';
 import type {CliError} from '../../../errors.ts';
@@ -74,7 +76,7 @@ const isWorthRepeating = ({code, retryAfterSeconds = 1}: CliError): boolean =>
 
 const count = (total: ActionResult, results: readonly BulkResult[]): void => {
   for (const result of results)
-    if ('error' in result) {
+    if (hasOwn(result, 'error')) {
       const {code, detail, fields = []} = result.error;
       const replies = fields.map(field => `; ${field.path}: ${field.detail}`).join('');
       total.failures.push({id: mailId(result), code, detail: detail + replies});

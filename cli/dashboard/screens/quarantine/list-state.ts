@@ -2,6 +2,7 @@
 // identified by their number in the list as it was read last; the cursor stays on its mail when that number changes.
 
 import {ascending} from '../../../../shared/collections.ts';
+import {hasOwn} from '../../../../shared/has-own.ts';
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {CliError} from '../../../errors.ts';
 import {mailId} from '../../../quarantine/held-mail-columns.ts';
@@ -89,7 +90,7 @@ export const mailAt = ({order, rows, sorted}: ListState, index: number): HeldMai
 export const mailUnderCursor = (state: ListState): HeldMail | undefined => mailAt(state, state.position.cursor);
 
 export const afterEvent = (state: ListState, event: ListEvent): ListState => {
-  if ('version' in event && event.version !== state.version) return state;
+  if (hasOwn(event, 'version') && event.version !== state.version) return state;
   switch (event.type) {
     case 'asked':
       return {

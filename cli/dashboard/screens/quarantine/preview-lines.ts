@@ -1,5 +1,6 @@
 // Lines of a preview: reason, envelope, headers and text of a mail. Text of the mail is indented, so that none of its lines
 // looks like a line of the dashboard.
+import {hasOwn} from '../../../../shared/has-own.ts';
 import type {HeldMail, HeldMailDetail} from '../../../../shared/held-mail.ts';
 import {authenticationMeaning, authenticationText} from '../../../output/authentication-text.ts';
 import {plural, senderText, sizeText, timeText} from '../../../output/cell-text.ts';
@@ -24,7 +25,7 @@ const indent = '  ';
 /** All lines, however many fit. */
 export const previewLines = (mail: HeldMail, preview: Preview | undefined, layout: PreviewLayout): string[] => {
   const {width, theme} = layout;
-  const gone = preview && 'gone' in preview ? preview.gone : undefined;
+  const gone = preview && hasOwn(preview, 'gone') ? preview.gone : undefined;
   const head = [
     ...wrapText(mail.subject || '(no subject)', width)
       .slice(0, 3)
@@ -57,7 +58,7 @@ const envelopeLines = (mail: HeldMail | HeldMailDetail, {width, theme, threshold
     ...(more > 0 ? [['', `and ${plural(more, 'more recipient')}`] satisfies [string, string]] : []),
     ['Arrived', timeText(mail.arrived_at) ?? ''],
     ['Held for', mail.reason],
-    ...('domain' in mail
+    ...(hasOwn(mail, 'domain')
       ? ([
           ['Domain', `${mail.domain} (${mail.direction})`],
           ['Client', `${mail.client_ip} (${mail.helo})`],
@@ -107,6 +108,10 @@ const contentsLines = (mail: HeldMailDetail, contents: MailContents, {width, the
       }),
     ),
     ...section('Text', contents.preview === '' ? [] : contents.preview.split('\n').flatMap(line => own(line))),
+    ...section(
+      'Links',
+      contents.links.flatMap(link => own(link)),
+    ),
     ...section(
       'Headers',
       contents.headers.flatMap(({name, value}) => own(`${name}: ${value}`)),

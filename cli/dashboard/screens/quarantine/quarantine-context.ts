@@ -1,5 +1,6 @@
 // State and sources of the quarantine screen, kept while another screen is shown.
 
+import {ownValue} from '../../../../shared/has-own.ts';
 import {reasons} from '../../../../shared/reason.ts';
 import {filterNames} from '../../../quarantine/query-line.ts';
 import type {AppContext} from '../../shell/app-context.ts';
@@ -60,7 +61,7 @@ export const completeQuery = (text: string, known: KnownNames = {domains: [], no
 };
 
 const valuesOf = (name: string, {domains, nodes}: KnownNames): readonly string[] => {
-  switch (filterNames[name]) {
+  switch (ownValue(filterNames, name)) {
     case 'domain':
       return domains;
     case 'node':

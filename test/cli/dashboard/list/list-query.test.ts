@@ -20,3 +20,7 @@ test('tab goes through names, then through the values that have been seen', t =>
   t.deepEqual(completedQuery('words t', values), ['words type:']);
   t.deepEqual(completedQuery('words type:he', values), ['words type:health', 'words type:held']);
 });
+
+test('a name that every object has is no name of a value', t => {
+  t.deepEqual(completedQuery('constructor:x', {type: ['held']}), []);
+});

@@ -21,6 +21,14 @@ test('nothing of our environment is passed on', async t => {
   t.notRegex((await run({file: '/usr/bin/env', args: []})).said, /MAIL_CONFIG|HOME|MFD/);
 });
 
+test('what a prototype has is no variable of a program', async t => {
+  Object.defineProperty(Object.prototype, 'LD_PRELOAD', {value: '/tmp/other.so', enumerable: true, configurable: true});
+  const running = runProgram({file: '/usr/bin/env', args: []}, 20_000);
+  Reflect.deleteProperty(Object.prototype, 'LD_PRELOAD');
+
+  t.notRegex(await text(running.stdout), /LD_PRELOAD/);
+});
+
 test('a program that fails says how, and one that reads nothing is no error', async t => {
   const input = 'x'.repeat(1_000_000);
 

@@ -2,6 +2,7 @@ import test, {type ExecutionContext} from 'ava';
 import {createDnsAnswers} from '../../../../daemon/mail/authentication/dns-answers.ts';
 import {startDnsZone, type Zone} from '../../../helpers/dns-zone.ts';
 import {eventually} from '../../../helpers/eventually.ts';
+import {whileInherited} from '../../../helpers/inherited.ts';
 
 const zone: Zone = {
   'a.test': {TXT: ['v=spf1 -all', 'x'.repeat(600)], A: ['192.0.2.1'], AAAA: ['2001:db8::1'], MX: ['10 mx.a.test']},
@@ -112,4 +113,14 @@ test('where the root does not answer either no mail waits for 30 s, which is sai
 
   t.false(dns.answers.isMute());
   t.deepEqual(dns.log, ['mute', 'back']);
+});
+
+test.serial('a name that does not exist has no records, whatever objects inherit', async t => {
+  const dns = await start(t, zone);
+
+  const code = await whileInherited('records', [['v=DKIM1; p=AAAA']], async () =>
+    codeOf(dns.answers.forMail()('selector._domainkey.none.test', 'TXT')),
+  );
+
+  t.is(code, 'ENOTFOUND');
 });

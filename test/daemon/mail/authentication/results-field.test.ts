@@ -47,11 +47,12 @@ test('no text of a mail leaves its place in the field', t => {
   t.regex(text, /dkim=fail header\.d=example\.net; dmarc=none\r\n$/);
 });
 
-const isOurs = (host: string): boolean => ['mx1.example.org', 'mx2.example.org'].includes(host);
+const isOurs = (host: string): boolean =>
+  ['mx1.example.org', 'mx2.example.org', 'mx1.test', 'xn--mx-yka.test', 'gateway'].includes(host);
 const hasClaim = (head: string): boolean => headersOf(head).some(field => claimsToBeOurs(field, isOurs));
 
-test('a field that begins with the name of a node claims to be ours, however the name is written', t => {
-  for (const value of [
+test('a field claims to be ours where any reader could take its first words for the name of a node', t => {
+  const raw = [
     'mx1.example.org; spf=pass',
     'MX2.Example.ORG;spf=pass',
     '\r\n\tmx1.example.org 1; spf=pass',
@@ -61,20 +62,71 @@ test('a field that begins with the name of a node claims to be ours, however the
     'mx1.example.org.; none',
     'mx1.example.org',
     'mx1.example.org(comment); none',
-  ])
+    'gateway; none',
+    'mx1.example.org=1; none',
+    'mx1.example.org,; none',
+    'mx1.example.org/1; none',
+    'mx1(x).test; none',
+    'm(x)x1.test; none',
+    'mx1.(c)example.org; none',
+    'mx1(c) . \r\n example.org; none',
+    'mx1.example.org(c)1; none',
+    'mx1.(x)exam\x01ple.org=1; none',
+    'mx1.example.org\xa0; none',
+    'mx1\xa0.example.org; none',
+    'mx1.exa\xadmple.org; none',
+    'mx1.exa\x01mple.org; none',
+    'mx1.example.org\x01\x02; none',
+    'mx\xfc.test; none',
+    '"mx1.example.org; none',
+    '"mx1.example.org;x"; none',
+    '(open mx1.example.org; none',
+    '; mx1.example.org; none',
+    'i=1; mx1.example.org; none',
+    '<mx1.example.org>; none',
+    'x mx1.example.org; none',
+    'i=1 mx1.example.org; none',
+    '=?utf-8?q?mx1=2Eexample.org?=; none',
+    '=?utf-8?b?bXgxLmV4YW1wbGUub3Jn?=; none',
+    '=?utf-8?q?mx1.example.org=3B?= none',
+    `${'(x)'.repeat(30_000)}mx1.example.org; none`,
+    `${' '.repeat(30_000)}mx1.example.org; none`,
+    `${'x'.repeat(2000)} mx1.example.org; none`,
+  ];
+  const utf8 = [
+    'mx\u00fc.test; none',
+    'mx1.example.org\u00a0; none',
+    'mx1\uff0eexample\u3002org; none',
+    'mx1.ex\u200bample.org; x',
+  ];
+  for (const value of [...raw, ...utf8.map(text => Buffer.from(text).toString('latin1'))])
     for (const name of ['Authentication-Results', 'authentication-RESULTS'])
-      t.true(claimsToBeOurs({name, value}, isOurs), `${name}: ${value}`);
+      t.true(claimsToBeOurs({name, value}, isOurs), `${name}: ${value.slice(0, 100)}`);
 });
 
 test('other fields stay: of other hosts, about us, and of other kinds', t => {
   for (const value of [
     'mx.other.test; smtp.helo=mx1.example.org',
+    'mx.other.test 1; dmarc=pass (mx1.example.org); x=mx1.test',
     'mx1.example.org.evil.test; none',
+    'evil-mx1.example.org; none',
+    'amx1.test; none',
+    'example.org; none',
     '(mx1.example.org) x; none',
+    '"xy;" ; mx1.example.org',
     '',
     '(',
+    ';'.repeat(50),
   ])
     t.false(claimsToBeOurs({name: 'Authentication-Results', value}, isOurs), value);
   t.false(hasClaim('ARC-Authentication-Results: i=1; mx1.example.org; spf=pass\r\n\r\n'));
   t.true(hasClaim('Subject: x\r\nAuthentication-Results : mx1.example.org; spf=pass\r\n\r\n'));
+});
+
+test('a field of any size is compared, and one that begins with more than any host writes goes', t => {
+  for (const start of ['', '"', '('])
+    for (const unit of ['"', '\\', '"\\', '\\x', '(', ')', '((x)', '""', '=?', '\0', '.', 'x'])
+      t.true(claimsToBeOurs({name: 'Authentication-Results', value: start + unit.repeat(100_000)}, isOurs), start + unit);
+  t.false(claimsToBeOurs({name: 'Authentication-Results', value: ';'.repeat(1000)}, isOurs));
+  t.false(claimsToBeOurs({name: 'Authentication-Results', value: `mx.other.test;${'x'.repeat(100_000)}`}, isOurs));
 });

@@ -122,7 +122,20 @@ test('a mail that needs SMTPUTF8 is refused for a server that does not offer it,
   await connection.data(text('Subject: x\r\n\r\n'));
 
   t.deepEqual(refused, {code: 550, text: '5.6.7 The mail server of the recipient does not support SMTPUTF8'});
+  t.deepEqual(without.steps, []);
   t.like(withIt.mails[0], {sender: 'jürgen@one.test', recipients: ['zoë@two.test'], isUtf8: true});
+});
+
+test('SMTPUTF8 is not said to a server that does not offer it, which gets the recipients that are ASCII', async t => {
+  const {server, lines} = await startScriptedServer(t, () => undefined);
+  const connection = await open(t, server);
+
+  t.like(await connection.mail({...start, isUtf8: true}), {code: 250});
+  t.false(connection.isUtf8);
+  t.like(await connection.rcpt('zoë@two.test'), {code: 550});
+  t.like(await connection.rcpt('b@two.test'), {code: 250});
+
+  t.deepEqual(lines.slice(1), ['MAIL FROM:<a@one.test>', 'RCPT TO:<b@two.test>']);
 });
 
 test('TLS is used where it is offered, self-signed as it is', async t => {

@@ -287,6 +287,95 @@ test('a sender of a lone host, an address literal or a long bounce address is ta
   );
 });
 
+test('senders and recipients that other servers take reach the backend as they came', async t => {
+  const {server, lines} = await startScriptedServer(t, () => undefined);
+  const {client, gateway} = await open(t, {servers: [server]});
+  const senders = [
+    'a..b@strange.test',
+    'ab.@strange.test',
+    '"odd user"@strange.test',
+    'a@foo_bar.test',
+    '"\\"a:b\\\\\\""@strange.test',
+  ];
+  const recipients = ['a..b@one.test', '.ab.@one.test', '"odd  user"@one.test', '"a > b"@one.test', '"\\"a, b\\""@one.test'];
+
+  for (const sender of senders) {
+    t.is((await client.cmd(`MAIL FROM: <${sender}> SIZE=100 BODY=8BITMIME`)).code, 250, sender);
+    const replies = [];
+    for (const recipient of recipients) replies.push(await client.cmd(`rcpt to:<${recipient}>`));
+    t.deepEqual(
+      replies.map(({code}) => code),
+      [250, 250, 250, 501, 250],
+    );
+    t.is((await client.data(raw)).code, 250);
+  }
+
+  const taken = recipients.filter(recipient => !recipient.includes('>'));
+  t.deepEqual(
+    lines.filter(line => /^(MAIL|RCPT)/.test(line)),
+    senders.flatMap(sender => [`MAIL FROM:<${sender}> BODY=8BITMIME`, ...taken.map(recipient => `RCPT TO:<${recipient}>`)]),
+  );
+  t.deepEqual(
+    gateway.judged.map(({envelope}) => envelope.sender),
+    senders,
+  );
+});
+
+test('postmaster without a domain is refused with what to do instead, before a domain is asked, also from trusted clients', async t => {
+  for (const isTrusted of [false, true]) {
+    const {client, sink} = await open(t, {needs: {isTrusted: () => isTrusted}});
+    t.is((await client.cmd('RCPT TO:<postmaster>')).code, 503);
+    await client.cmd('MAIL FROM:<me@out.test>');
+
+    for (const name of ['postmaster', 'Postmaster', 'POSTMASTER'])
+      t.regex(line(await client.cmd(`RCPT TO:<${name}>`)), /^550 5\.1\.1 .*postmaster@DOMAIN/, name);
+    t.is(sink.connectionCount(), 0);
+    t.is((await client.cmd('RCPT TO:<Postmaster@one.test>')).code, 250);
+  }
+});
+
+test('with SMTPUTF8 a mail goes to a backend without it, unless an address or a field of its header is not ASCII', async t => {
+  const {client, sink} = await open(t, {sink: {hasUtf8: false}});
+  const send = async (sender: string, recipient: string, content: string) => {
+    const replies = [
+      await client.cmd(`MAIL FROM:<${sender}> BODY=8BITMIME SMTPUTF8`),
+      await client.cmd(`RCPT TO:<${recipient}>`),
+      await client.data(content),
+    ];
+    await client.cmd('RSET');
+    return line(replies.find(({code}) => code >= 400) ?? {code: 250, text: ''});
+  };
+  await client.cmd('EHLO büro.client.test');
+
+  t.is(await send('a@strange.test', 'ben@one.test', `${raw}ä\r\n`), '250 ');
+  t.is(await send('a@bücher.test', 'ben@one.test', raw), '250 ');
+  t.is(await send('a@strange.test', 'ben@ONE.test', 'no header\r\n'), '250 ');
+  t.regex(await send('jürgen@strange.test', 'ben@one.test', raw), /^550 5\.6\.7 /);
+  t.regex(await send('a@strange.test', 'zoë@one.test', raw), /^550 5\.6\.7 /);
+  t.regex(await send('a@strange.test', 'ben@one.test', 'Subject: ä\r\n\r\n'), /^550 5\.6\.7 /);
+  t.regex(await send('a@strange.test', 'ben@one.test', `X-Big: ${'x\r\n '.repeat(25_000)}ä\r\n\r\n`), /^550 5\.6\.7 /);
+
+  t.deepEqual(
+    sink.mails.map(({sender, isUtf8, isEightBit}) => [sender, isUtf8, isEightBit]),
+    [
+      ['a@strange.test', false, true],
+      // smtp-server writes an A-label as a U-label.
+      ['a@bücher.test', false, true],
+      ['a@strange.test', false, true],
+    ],
+  );
+});
+
+test('without SMTPUTF8 a header that is not ASCII goes to any backend as it is', async t => {
+  const {client, sink} = await open(t, {sink: {hasUtf8: false}});
+  const odd = Buffer.from('Subject: \xe4 caf\xc3\xa9\r\n\r\nhello\r\n', 'latin1');
+  await client.cmd('MAIL FROM:<a@strange.test>');
+  await client.cmd('RCPT TO:<ben@one.test>');
+
+  t.is((await client.data(odd)).code, 250);
+  t.true(sink.mails[0]?.content.includes(odd));
+});
+
 test('SMTPUTF8 goes through to the backend, and addresses that need it are refused without it', async t => {
   const {client, sink, gateway} = await open(t);
 

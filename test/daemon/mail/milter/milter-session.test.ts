@@ -317,6 +317,23 @@ test('the owner is that of the address in the queue, whatever of it can be parse
   t.deepEqual(judgedIn(say(session, data, end)).envelope.recipients, ['"x y"@one.test', 'ben@one.test']);
 });
 
+test('senders and recipients that other servers take are judged as they are, quoted where Postfix leaves the quotes out', t => {
+  const senders = ['a..b@example.net', 'ab.@example.net', '"odd user"@example.net', 'a@foo_bar.test'];
+  const recipients = ['a..b@one.test', 'ab.@one.test', '"odd user"@one.test'];
+  const unquoted = (address: string) => address.replaceAll('"', '');
+
+  for (const sender of senders)
+    for (const hasMacros of [true, false]) {
+      const session = open();
+      const given = (stage: string, name: string, address: string) =>
+        macros(stage, ...(hasMacros ? [[name, unquoted(address)] as [string, string]] : []));
+      say(session, given('M', '{mail_addr}', sender), mail(`<${sender}>`));
+      for (const recipient of recipients) say(session, given('R', '{rcpt_addr}', recipient), rcpt(`<${recipient}>`));
+
+      t.like(judgedIn(say(session, data, end)).envelope, {sender, recipients});
+    }
+});
+
 test('outbound mail needs recipients that can be parsed too', t => {
   const session = open({isTrusted: true});
   say(session, mail('<ada@out.test>'));

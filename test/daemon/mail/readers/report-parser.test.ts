@@ -1,13 +1,13 @@
 import {Readable} from 'node:stream';
 import test from 'ava';
-import {parseReport} from '../../../../daemon/mail/readers/report-parser.ts';
+import {parseFeedback} from '../../../../daemon/mail/readers/report-parser.ts';
 import {receivedXml, yesterday} from '../../../helpers/received-report.ts';
 
 /** In small pieces, which may end anywhere. */
 const parse = async (xml: string) => {
   const bytes = Buffer.from(xml);
   const pieces = Array.from({length: Math.ceil(bytes.length / 97)}, (_, n) => bytes.subarray(n * 97, (n + 1) * 97));
-  return parseReport(Readable.from(pieces));
+  return parseFeedback(Readable.from(pieces));
 };
 
 test('a report in the form of RFC 7489 is summed up by address and domain in From', async t => {
@@ -27,6 +27,7 @@ test('a report in the form of RFC 7489 is summed up by address and domain in Fro
     policy_domain: 'example.com',
     begin: yesterday,
     end: yesterday + 86_399,
+    bad_rows: 0,
     sources: [
       {
         ...{header_from: 'example.com', source_ip: '192.0.2.1', count: 5, passed: 5},
@@ -86,9 +87,12 @@ const entities = '<!DOCTYPE feedback [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a
 const external = '<!DOCTYPE feedback SYSTEM "file:///etc/passwd"><feedback/>';
 const hugeName = `<feedback><${'a'.repeat(200_000)}/></feedback>`;
 
+const parameters = '<!DOCTYPE feedback [<!ELEMENT feedback ANY> %other;]><feedback/>';
+
 const refused: [what: string, xml: string, why: RegExp][] = [
   ['entities that grow', entities, /document type/],
   ['a document type elsewhere', external, /document type/],
+  ['a document type with a parameter', parameters, /document type/],
   ['an unknown entity', '<feedback>&unknown;</feedback>', /it is no XML/],
   ['deep nesting', nested, /nested too deeply/],
   ['many attributes', manyAttributes, /too many attributes/],
@@ -116,6 +120,78 @@ test('a row whose From has no domain is left out, and the others are read', asyn
   );
 });
 
+/** Of nothing but `mark`, as large as a report of 20,000 rows. */
+const floodOf = (mark: string): string =>
+  receivedXml({rows: []}).replace('</feedback>', `${mark.repeat(Math.ceil(10_000_000 / mark.length))}</feedback>`);
+
+for (const mark of ['<a/>', '<aaaaaaa/>', '<a b="" c="" d=""/>', '<?a?>', '<!-- -->', '<record/>'])
+  test(`a report that is made of ${mark} again and again is refused long before its end`, async t => {
+    let pieces = 0;
+    const bytes = Buffer.from(floodOf(mark));
+    const feed = async function* () {
+      for (let at = 0; at < bytes.length; at += 10_000, pieces += 1) yield bytes.subarray(at, at + 10_000);
+    };
+
+    await t.throwsAsync(parseFeedback(feed()), {message: 'it is made of too many tags'});
+    t.true(pieces < 100, String(pieces));
+  });
+
+test('a report of thousands of rows without a blank in it is not one of too many tags', async t => {
+  const rows = Array.from({length: 10_000}, (_, n) => ({ip: `10.0.${n >> 8}.${n & 255}`, from: 'a.b'}));
+
+  t.is((await parse(receivedXml({rows}).replace(/\s+</g, '<'))).sources.length, 10_000);
+});
+
+test('what is no report is refused at its first element', async t => {
+  let pieces = 0;
+  const feed = async function* () {
+    for (; pieces < 100; pieces += 1) yield Buffer.from(pieces === 0 ? '<html>' : '<p>hello</p>');
+  };
+
+  await t.throwsAsync(parseFeedback(feed()), {message: 'it is another kind of XML'});
+  t.is(pieces, 0);
+});
+
+test('rows that cannot be read are left out and counted, and the others are read', async t => {
+  const bad = [{ip: '192.0.2.1/24'}, {ip: '192.0.2.1', count: -1}, {ip: '192.0.2.1', count: 999_999_999_999}, {ip: ''}];
+  const rows = [...bad.slice(0, 2), {ip: '192.0.2.2', count: 3}, ...bad.slice(2), {ip: '192.0.2.3'}];
+
+  const {sources, bad_rows} = await parse(receivedXml({rows}));
+
+  t.deepEqual(
+    sources.map(({source_ip, count}) => [source_ip, count]),
+    [
+      ['192.0.2.2', 3],
+      ['192.0.2.3', 1],
+    ],
+  );
+  t.is(bad_rows, 4);
+});
+
+test('a row with which a report counts more mails than there are is left out', async t => {
+  const rows = [600_000_000, 600_000_000, 400_000_000].map(count => ({ip: '192.0.2.1', count}));
+
+  const {sources, bad_rows} = await parse(receivedXml({rows}));
+
+  t.deepEqual([sources[0]?.count, bad_rows], [1_000_000_000, 1]);
+});
+
+test('numbers may have a fraction of zero, and no other', async t => {
+  const {begin, end, sources} = await parse(
+    receivedXml({begin: `${yesterday}.0`, end: `${yesterday + 86_399}.000`}).replace('<count>1<', '<count>2.0<'),
+  );
+
+  t.deepEqual([begin, end, sources[0]?.count], [yesterday, yesterday + 86_399, 2]);
+  await t.throwsAsync(parse(receivedXml({begin: `${yesterday}.5`})), {message: /begin is no whole number/});
+});
+
+test('a document type without entities is no obstacle', async t => {
+  const declared = (type: string) => receivedXml({id: 'one'}).replace('<feedback>', `${type}<feedback>`);
+
+  for (const type of ['<!DOCTYPE feedback>', '<!DOCTYPE feedback [<!ELEMENT feedback ANY>]>'])
+    t.is((await parse(declared(type))).report_id, 'one', type);
+});
+
 for (const [what, xml, why] of refused)
   test(`a report with ${what} is refused, with the reason`, async t => {
     await t.throwsAsync(parse(xml), {message: why});
@@ -124,8 +200,30 @@ for (const [what, xml, why] of refused)
 test('a report of more sources than fit is refused, however many rows each of them has', async t => {
   const rows = Array.from({length: 20}, (_, n) => ({ip: `192.0.2.${n % 10}`, from: n < 10 ? 'example.com' : 'other.test'}));
   const parseWithin = async (maxSources: number) =>
-    parseReport(Readable.from([Buffer.from(receivedXml({rows: [...rows, ...rows]}))]), {maxSources});
+    parseFeedback(Readable.from([Buffer.from(receivedXml({rows: [...rows, ...rows]}))]), {maxSources});
 
   t.is((await parseWithin(20)).sources.length, 20);
   await t.throwsAsync(parseWithin(19), {message: 'it has more than 19 sources'});
 });
+
+const swapped = (text: string): Buffer => Buffer.from(text, 'utf16le').swap16();
+const inEncoding = (encoding: string): string => receivedXml({id: 'Größe €'}).replace('UTF-8', encoding);
+
+const encodings: [what: string, bytes: Buffer, id?: string][] = [
+  ['UTF-16, the low byte first', Buffer.from(`\ufeff${inEncoding('UTF-16')}`, 'utf16le')],
+  ['UTF-16, the high byte first', swapped(`\ufeff${inEncoding('utf-16')}`)],
+  ['UTF-16 without a mark', Buffer.from(inEncoding('UTF-16'), 'utf16le')],
+  ['UTF-16 without a mark, the high byte first', swapped(inEncoding('UTF-16'))],
+  ['UTF-8 with a mark', Buffer.from(`\ufeff${inEncoding('UTF-8')}`)],
+  ['UTF-8 that says it is UTF-16', Buffer.from(inEncoding('utf-16'))],
+  ['ISO 8859-1', Buffer.from(inEncoding('ISO-8859-1').replace('€', '-'), 'latin1'), 'Größe -'],
+  ['Windows-1252', Buffer.from(inEncoding('windows-1252').replace('€', '\x80'), 'latin1')],
+  ['an encoding that nobody knows', Buffer.from(inEncoding('x-unknown').replace('Größe €', 'plain')), 'plain'],
+];
+
+for (const [what, bytes, id = 'Größe €'] of encodings)
+  test(`a report in ${what} is read`, async t => {
+    const odd = Array.from({length: Math.ceil(bytes.length / 401)}, (_, n) => bytes.subarray(n * 401, (n + 1) * 401));
+
+    t.is((await parseFeedback(Readable.from(odd))).report_id, id);
+  });

@@ -16,7 +16,18 @@ const zone: Zone = {
   'bank.test._report._dmarc.sly.test': {TXT: ['v=DMARC1; rua=mailto:victim@elsewhere.test']},
   'bank.test._report._dmarc.odd.test': {TXT: ['yes, please']},
   'many.test': {MX: ['20 second.test', '10 first.test']},
+  'first.test': {A: ['203.0.113.1'], AAAA: ['2001:4860::1']},
+  'second.test': {A: ['203.0.113.2', '127.0.0.1']},
+  'alone.test': {A: ['203.0.113.3']},
   'none.test': {MX: ['0 .']},
+  'nowhere.test': {MX: ['10 no.test']},
+  'half.test': {MX: ['10 silent.test', '20 second.test']},
+  'inside.test': {MX: ['10 a.inside.test', '20 b.inside.test', '30 localhost'], A: ['203.0.113.4']},
+  'a.inside.test': {A: ['127.0.0.1', '10.0.0.1', '0.0.0.0', '169.254.169.254', '100.64.0.1', '192.168.1.1', '224.0.0.1']},
+  'b.inside.test': {
+    AAAA: ['::1', '::', 'fd00::1', 'fe80::1', '::ffff:127.0.0.1', '::ffff:10.0.0.1', '64:ff9b::7f00:1', '2002:7f00:1::'],
+  },
+  localhost: {A: ['127.0.0.1']},
 };
 
 const backend = {host: 'backend.test', port: 25};
@@ -60,7 +71,9 @@ const start = async (t: ExecutionContext, {smarthost}: {smarthost?: Route} = {})
       return kept.length > 1 ? 'too many reports' : undefined;
     },
   };
+  const clock = {ms: 0};
   const transport = createReportTransport({
+    monotonic: () => clock.ms,
     from: 'dmarc@example.org',
     newLookup: answers.forMail,
     deliver,
@@ -69,7 +82,13 @@ const start = async (t: ExecutionContext, {smarthost}: {smarthost?: Route} = {})
     signFor: () => undefined,
     withinMs: 300,
   });
-  return {transport, routes, kept, send: async (address: string) => transport.deliver(report as never, address, '<feedback/>')};
+  return {
+    transport,
+    routes,
+    kept,
+    clock,
+    send: async (address: string) => transport.deliver(report as never, address, '<feedback/>'),
+  };
 };
 
 test('addresses of the same organisation get reports, and others only when their domain says so', async t => {
@@ -86,7 +105,7 @@ test('addresses of the same organisation get reports, and others only when their
   await t.throwsAsync(to('a@silent.test'), {message: /DNS gave no answer/});
 });
 
-test('reports go to the smarthost, or to the mail exchangers in their order', async t => {
+test('reports go to the smarthost, or to the addresses of the mail exchangers in their order', async t => {
   const smarthost = {servers: [{host: 'smart.test', port: 587}]};
   const through = await start(t, {smarthost});
   const direct = await start(t);
@@ -100,7 +119,7 @@ test('reports go to the smarthost, or to the mail exchangers in their order', as
   t.deepEqual(through.routes, [smarthost]);
   t.deepEqual(
     direct.routes.map(({servers}) => servers.map(({host, port}) => `${host}:${port}`)),
-    [['first.test:25', 'second.test:25'], ['alone.test:25'], ['backend.test:25']],
+    [['203.0.113.1:25', '2001:4860::1:25', '203.0.113.2:25'], ['203.0.113.3:25'], ['backend.test:25']],
     'and to a domain here to its backend',
   );
 });
@@ -141,4 +160,43 @@ test('a report to an address at which this cluster reads them goes to no server'
   t.deepEqual(second, {state: 'waiting', detail: 'too many reports'});
   t.deepEqual(kept[0], {domain: 'example.org', isVerified: true});
   t.deepEqual(routes, []);
+});
+
+test('a mail exchanger of somebody else inside a machine or a site gets nothing, whatever its address looks like', async t => {
+  const {send, routes} = await start(t);
+
+  const inside = await send('a@inside.test');
+  const here = await send('a@localhost');
+
+  t.deepEqual(inside, {state: 'left out', detail: 'its mail servers have no public address'});
+  t.deepEqual(here, inside);
+  t.deepEqual(routes, []);
+});
+
+test('exchangers whose names have no address are tried again, and one that DNS is silent about keeps no other from being used', async t => {
+  const {send, routes} = await start(t);
+
+  t.deepEqual(await send('a@nowhere.test'), {state: 'waiting', detail: 'its mail servers have no address'});
+  t.is((await send('a@half.test')).state, 'sent');
+  t.deepEqual(routes, [{servers: [{host: '203.0.113.2', port: 25}]}]);
+});
+
+test('a server gets twenty reports within a minute, whatever domains they are for, and the smarthost too', async t => {
+  const direct = await start(t);
+  const through = await start(t, {smarthost: {servers: [{host: 'smart.test', port: 587}]}});
+  const sendAll = async (send: (address: string) => Promise<{state: string; isPostponed?: boolean}>) =>
+    (await Promise.all(Array.from({length: 30}, async (_, n) => send(n % 2 ? 'a@many.test' : 'a@half.test')))).filter(
+      ({isPostponed}) => isPostponed,
+    ).length;
+
+  const postponed = [await sendAll(direct.send), await sendAll(through.send)];
+  const other = await direct.send('a@alone.test');
+  direct.clock.ms += 59_999;
+  const early = await direct.send('a@many.test');
+  direct.clock.ms += 1;
+  const next = await direct.send('a@many.test');
+
+  t.deepEqual(postponed, [10, 10]);
+  t.deepEqual([other.state, early.state, next.state], ['sent', 'waiting', 'sent']);
+  t.is(direct.routes.length, 22);
 });

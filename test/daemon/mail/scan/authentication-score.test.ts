@@ -1,18 +1,24 @@
 import {readFile} from 'node:fs/promises';
 import test from 'ava';
 import {authenticationScores, scoreAuthentication} from '../../../../daemon/mail/scan/authentication-score.ts';
+import type {Verified} from '../../../../daemon/services/intake/mail.ts';
 import type {MailAuthentication} from '../../../../shared/mail-authentication.ts';
 
-const results = (spf: MailAuthentication['spf']['result'], dmarc: Partial<MailAuthentication['dmarc']>): MailAuthentication => ({
-  spf: {result: spf, domain: 'example.net'},
-  dkim: [],
-  dmarc: {result: 'none', policy: null, domain: 'example.org', ...dmarc},
-  arc: {result: 'none'},
+type Dmarc = Partial<MailAuthentication['dmarc']>;
+
+const verified = (spf: MailAuthentication['spf']['result'], dmarc: Dmarc, authorship: Verified['authorship'] = 'clear') => ({
+  authorship,
+  results: {
+    spf: {result: spf, domain: 'example.net'},
+    dkim: [],
+    dmarc: {result: 'none' as const, policy: null, domain: 'example.org', ...dmarc},
+    arc: {result: 'none' as const},
+  },
 });
 
-test('what the author domain wants decides, and SPF alone where it says nothing', t => {
-  const symbolsOf = (...parts: Parameters<typeof results>) => scoreAuthentication(results(...parts)).map(({name}) => name);
+const symbolsOf = (...parts: Parameters<typeof verified>) => scoreAuthentication(verified(...parts)).map(({name}) => name);
 
+test('what the author domain wants decides, and SPF alone where it says nothing', t => {
   t.deepEqual(symbolsOf('fail', {result: 'fail', policy: 'reject'}), ['DMARC_REJECT']);
   t.deepEqual(symbolsOf('pass', {result: 'fail', policy: 'quarantine'}), ['DMARC_QUARANTINE']);
   t.deepEqual(symbolsOf('fail', {result: 'fail', policy: 'none'}), []);
@@ -20,6 +26,14 @@ test('what the author domain wants decides, and SPF alone where it says nothing'
   t.deepEqual(symbolsOf('softfail', {result: 'none'}), []);
   t.deepEqual(symbolsOf('fail', {result: 'pass', policy: 'reject'}), []);
   t.deepEqual(symbolsOf('temperror', {result: 'temperror', policy: 'reject'}), []);
+  t.deepEqual(symbolsOf('pass', {result: 'fail', policy: 'reject'}, 'several'), ['DMARC_REJECT']);
+});
+
+test('an unclear author counts as much as the strictest policy, and is not added to it', t => {
+  for (const policy of [null, 'none', 'quarantine', 'reject'] as const)
+    t.deepEqual(scoreAuthentication(verified('fail', {result: 'fail', policy}, 'unclear')), [
+      {name: 'AUTHOR_UNCLEAR', score: 10},
+    ]);
 });
 
 test('the table of the documentation has every score', async t => {

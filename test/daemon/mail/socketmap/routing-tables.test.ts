@@ -89,6 +89,14 @@ test('a recipient is there when the server says so, and nothing is known while i
   t.like(await create({verdict: 'unclear'}).lookUp('relay_recipient_maps', 'ben@example.com'), {kind: 'unavailable'});
 });
 
+test('a server is asked about odd addresses as they are written', async t => {
+  const {lookUp, asked} = create();
+  const keys = ['a..b@example.com', 'ab.@example.com', '"odd user"@example.com'];
+
+  for (const key of keys) t.deepEqual(await lookUp('relay_recipient_maps', key), found('example.com'), key);
+  t.deepEqual(asked, keys);
+});
+
 test('an address for reports is a recipient that no server has to know', async t => {
   const tables = create({verdict: 'unknown'});
 

@@ -121,6 +121,21 @@ test('a lookup that fails is answered TEMP, and the connection goes on', async t
   t.regex(String(server.failures), /broken/);
 });
 
+test('a lookup that fails is answered also when the log fails', async t => {
+  const lookUp = (): never => {
+    throw new Error('broken');
+  };
+  const onFailure = (): never => {
+    throw new Error('the log is full');
+  };
+  const server = await start(t, {lookUp, onFailure});
+  const client = await server.connect();
+
+  client.socket.write(netstring('t key'));
+
+  t.regex(await client.next(), /^TEMP /);
+});
+
 test('who sends no netstrings is disconnected, and others are not', async t => {
   const server = await start(t, {lookUp: echo});
   const [good, ...bad] = [await server.connect(), await server.connect(), await server.connect()];

@@ -1,5 +1,5 @@
-import {parseReport} from '../../../../daemon/mail/readers/report-parser.ts';
-import type {ReadReport} from '../../../../daemon/services/dmarc/received-report.ts';
+import {parseFeedback} from '../../../../daemon/mail/readers/report-parser.ts';
+import type {ReadLimits, ReadReport} from '../../../../daemon/services/dmarc/received-report.ts';
 import {createReportInbox, type ReportSender} from '../../../../daemon/services/dmarc/report-inbox.ts';
 import type {Store} from '../../../../daemon/services/ports.ts';
 import type {Domain} from '../../../../shared/domain.ts';
@@ -12,9 +12,15 @@ const google: ReportSender = {domain: 'google.test', isVerified: true};
 
 /** Without the mail around a report: its parts have tests of their own. */
 const read: ReadReport = async ({open}) =>
-  parseReport(open() as AsyncIterable<Buffer>).catch(({message}: Error) => ({unreadable: message}));
+  parseFeedback(open() as AsyncIterable<Buffer>).catch(({message}: Error) => ({unreadable: message}));
 
-const openInbox = (store: Store, onLookUp: (name: string) => void = () => undefined) => {
+interface Watching {
+  onLookUp?(name: string): void;
+  onLog?(fields: object, message: string): void;
+  reader?: ReadReport;
+}
+
+const openInbox = (store: Store, {onLookUp = () => {}, onLog = () => {}, reader = read}: Watching = {}) => {
   const inbox = createReportInbox({
     addresses: ['DMARC@example.com'],
     store,
@@ -25,9 +31,10 @@ const openInbox = (store: Store, onLookUp: (name: string) => void = () => undefi
       },
       list: () => here.map(name => ({name}) as Domain),
     },
-    read,
+    read: reader,
     keepDays: 400,
     now: Date.now,
+    log: {warn: onLog},
   });
   return {
     ...inbox,
@@ -50,6 +57,7 @@ testStores('a report is stored once, however often it comes, and is still there 
   t.is(digests.length, 2);
   t.deepEqual(sums, {
     ...{count: 8, passed: 6, source_count: 2},
+    reporters: [{reporter: 'google.test', verified: true, count: 8, passed: 6}],
     sources: [
       {
         ...{source_ip: '192.0.2.1', count: 6, passed: 6, spf_passed: 6, spf_aligned: 6, dkim_passed: 6, dkim_aligned: 6},
@@ -158,7 +166,7 @@ testStores('a report that comes again is known as one when no further report is 
 
 testStores('a name in a report is looked up as often as domains here have labels, however many it has', async (t, {store}) => {
   const names: string[] = [];
-  const inbox = openInbox(store, name => names.push(name));
+  const inbox = openInbox(store, {onLookUp: name => names.push(name)});
 
   await inbox.take({
     rows: ['bank.test', 'shop.example.com'].map(name => ({ip: '192.0.2.1', from: `${'a.'.repeat(110)}${name}`})),
@@ -168,25 +176,69 @@ testStores('a name in a report is looked up as often as domains here have labels
   t.is((await inbox.reported('shop.example.com')).count, 1);
 });
 
-testStores('the sources of a day are limited, for one sender and for a domain', async (t, {store}) => {
-  const inbox = openInbox(store);
-  await store.transaction(async tx => {
-    const report = {
-      ...{domain: 'example.com', day: '2026-03-01'},
-      ...{is_verified: true, received_at: new Date().toISOString()},
-    };
-    await tx.received.insert({...report, digest: 'a', reporter: 'google.test', source_count: 200_000}, []);
-    await tx.received.insert({...report, digest: 'b', reporter: 'b.test', source_count: 200_000}, []);
-    await tx.received.insert({...report, digest: 'c', reporter: 'c.test', source_count: 99_999}, []);
+/** Reports that came today: their numbers alone. */
+const receiveToday = async (
+  store: Store,
+  uses: {reporter: string; source_count: number; is_verified?: boolean}[],
+  digest = 'use',
+) =>
+  store.transaction(async tx => {
+    for (const [n, use] of uses.entries())
+      await tx.received.insert(
+        {
+          ...{digest: `${digest}${n}`, domain: 'example.com', day: '2020-01-01', is_verified: true},
+          received_at: new Date().toISOString(),
+          ...use,
+        },
+        [],
+      );
   });
-  const rows = [{ip: '192.0.2.1'}, {ip: '192.0.2.2'}];
 
-  t.regex((await inbox.take({rows})) ?? '', /its sender has sent too many/);
-  t.regex(
-    (await inbox.take({rows}, {domain: 'd.test', isVerified: true})) ?? '',
-    /^too many reports came today about example\.com/,
+const fiveRows = [1, 2, 3, 4, 5].map(n => ({ip: `192.0.2.${n}`, count: n, ...(n < 3 && ({spf: 'fail', dkim: 'fail'} as const))}));
+
+testStores('beyond the rows of a day the sources with the fewest mails are summed up in one', async (t, {store}) => {
+  const inbox = openInbox(store);
+  await receiveToday(store, [{reporter: 'google.test', source_count: 4998}]);
+
+  const answer = await inbox.take({id: 'a', rows: [...fiveRows, {ip: '::', count: 10}]});
+  const after = await inbox.take({id: 'b', rows: fiveRows});
+
+  const {count, passed, sources} = await inbox.reported('example.com');
+  t.deepEqual([answer, after], [undefined, undefined]);
+  t.deepEqual([count, passed], [40, 34], 'the sums are right all the same');
+  t.deepEqual(
+    sources.map(source => [source.source_ip, source.count, source.passed]),
+    [
+      ['::', 31, 25],
+      ['192.0.2.5', 5, 5],
+      ['192.0.2.4', 4, 4],
+    ],
   );
-  t.is(await inbox.take({}, {domain: 'd.test', isVerified: true}), undefined, 'one more source fits');
+});
+
+testStores('senders that are not verified share few rows, and no sender uses up those of a domain', async (t, {store}) => {
+  const inbox = openInbox(store);
+  const rowsOf = async (from: ReportSender, id: string) => {
+    const before = (await inbox.reported('example.com')).source_count;
+    await inbox.take({id, rows: fiveRows.map(({ip}) => ({ip: ip.replace('192.0.2', `198.51.${id}`)}))}, from);
+    return (await inbox.reported('example.com')).source_count - before;
+  };
+  await receiveToday(store, [
+    {reporter: 'x.test', source_count: 600, is_verified: false},
+    {reporter: 'y.test', source_count: 397, is_verified: false},
+    ...['a', 'b', 'c'].map(name => ({reporter: `${name}.test`, source_count: 5000})),
+  ]);
+
+  const unknown = await rowsOf({domain: 'z.test', isVerified: false}, '1');
+  const known = await rowsOf(google, '2');
+  await receiveToday(store, [{reporter: 'd.test', source_count: 3992}], 'later');
+  const last = await rowsOf(google, '3');
+
+  t.deepEqual(
+    [unknown, known, last],
+    [4, 5, 2],
+    'three and one for the rest; all; two that fit, as the row for the rest is there already',
+  );
 });
 
 testStores('what is older than it is kept is forgotten, with its sources', async (t, {store}) => {
@@ -201,9 +253,9 @@ testStores('what is older than it is kept is forgotten, with its sources', async
   t.deepEqual([digests.length, count], [1, 1]);
 });
 
-testStores('a report of thousands of rows is stored whole, and what another node has counted is left out', async (t, {store}) => {
+testStores('a report of thousands of rows is stored, and what another node has counted is left out', async (t, {store}) => {
   const inbox = openInbox(store);
-  const rows = Array.from({length: 12_000}, (_, n) => ({ip: `10.0.${n >> 8}.${n & 255}`, count: 2}));
+  const rows = Array.from({length: 5200}, (_, n) => ({ip: `10.0.${n >> 8}.${n & 255}`, count: 2}));
   await inbox.take({id: 'big', rows});
   await inbox.take({id: 'small'});
   const {digests, ...all} = await inbox.reported('example.com');
@@ -211,8 +263,8 @@ testStores('a report of thousands of rows is stored whole, and what another node
   const [rest] = await Promise.all(digests.map(async digest => inbox.reported('example.com', {without: [digest]})));
   const none = await inbox.reported('example.com', {without: digests});
 
-  t.deepEqual([all.count, all.source_count, all.sources.length], [24_001, 12_001, 1000]);
-  t.true([1, 24_000].includes(rest?.count ?? 0));
+  t.deepEqual([all.count, all.source_count, all.sources.length], [10_401, 5001, 1000]);
+  t.true([1, 10_400].includes(rest?.count ?? 0));
   t.deepEqual([none.count, none.source_count, none.digests, none.sources], [0, 0, [], []]);
 });
 
@@ -223,4 +275,91 @@ testStores('addresses are compared as mail servers do, without the case of the d
     ['dmarc@EXAMPLE.com', 'dmarc@example.com.', 'dmarc@example.org', 'dmarc+x@example.com', ''].map(inbox.isForReports),
     [true, true, false, false, false],
   );
+});
+
+testStores('only a sender with a verified report before this one may send large ones', async (t, {store}) => {
+  const given: [megabytes: number, cpuMs: number][] = [];
+  const reader: ReadReport = async (content, limits: ReadLimits) => {
+    given.push([limits.maxUnpackedBytes / 1024 / 1024, limits.maxCpuMs]);
+    return read(content, limits);
+  };
+  const inbox = openInbox(store, {reader});
+  const forger = {domain: 'google.test', isVerified: false};
+
+  await inbox.take({id: 'a'}, forger);
+  await inbox.take({id: 'b'});
+  await inbox.take({id: 'c'});
+  await inbox.take({id: 'd'}, {domain: 'other.test', isVerified: true});
+  await inbox.take({id: 'e'}, forger);
+
+  t.deepEqual(given, [
+    [20, 2000],
+    [20, 2000],
+    [100, 20_000],
+    [20, 2000],
+    [20, 2000],
+  ]);
+});
+
+/** The most reports that are read at the same time, one of each sender. None ends before `wanted` of them are being read. */
+const readTogether = async (store: Store, wanted: number, domains: readonly string[]): Promise<number> => {
+  const waiting = new Set<() => void>();
+  let most = 0;
+  const reader: ReadReport = async (content, limits) => {
+    await new Promise<void>(resolve => {
+      waiting.add(resolve);
+      most = Math.max(most, waiting.size);
+      if (most >= wanted)
+        setImmediate(() => {
+          for (const end of waiting) end();
+        });
+    });
+    waiting.clear();
+    return read(content, limits);
+  };
+  const inbox = openInbox(store, {reader});
+  await Promise.all(domains.map(async (domain, n) => inbox.take({id: String(n)}, {domain, isVerified: true})));
+  return most;
+};
+
+testStores('a report waits for others of the same owner, whatever name below its domain he uses', async (t, {store}) => {
+  const inbox = openInbox(store);
+  for (const domain of ['a.evil.test', 'b.evil.test', 'c.one.co.uk', 'two.co.uk', 'evil.test'])
+    await inbox.take({id: domain}, {domain, isVerified: true});
+
+  t.is(await readTogether(store, 1, ['a.evil.test', 'b.evil.test', 'evil.test']), 1);
+  t.is(await readTogether(store, 2, ['c.one.co.uk', 'two.co.uk']), 2);
+  t.is(await readTogether(store, 2, ['a.evil.test', 'two.co.uk']), 2);
+});
+
+testStores('a report that is not verified waits for those of its network, whatever domain it names', async (t, {store}) => {
+  const order: string[] = [];
+  const reader: ReadReport = async (content, limits) => {
+    const report = await read(content, limits);
+    if ('report_id' in report) order.push(report.report_id);
+    return report;
+  };
+  const inbox = openInbox(store, {reader});
+  const stranger = (n: number, network: string) => ({domain: `${n}.test`, isVerified: false, network});
+
+  await Promise.all([
+    inbox.take({id: 'first'}, stranger(1, '192.0.2.0/24')),
+    inbox.take({id: 'last'}, stranger(2, '192.0.2.0/24')),
+    inbox.take({id: 'between'}, stranger(3, '203.0.113.0/24')),
+  ]);
+
+  t.deepEqual(order, ['first', 'between', 'last']);
+});
+
+testStores('rows that are left out of a report are said in the log, when it is stored', async (t, {store}) => {
+  const lines: object[] = [];
+  const inbox = openInbox(store, {onLog: fields => lines.push(fields)});
+  const rows = [{ip: '192.0.2.1'}, {ip: 'nowhere'}];
+
+  t.is(await inbox.take({id: 'a', rows}), undefined);
+  await inbox.take({id: 'b', rows: [{ip: '192.0.2.1'}]});
+  for (let n = 0; n < 49; n += 1) await inbox.take({id: `more ${n}`});
+  t.regex((await inbox.take({id: 'too many', rows})) ?? '', /too many reports/);
+
+  t.deepEqual(lines, [{reporter: 'google.test', report_id: 'a', bad_rows: 1}]);
 });

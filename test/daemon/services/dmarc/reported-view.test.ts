@@ -16,6 +16,7 @@ const nodeWith = (nodeId: string, reports: Record<string, string>): ReportedNode
     return {
       digests: left.map(([digest]) => digest),
       ...{count: left.length, passed: left.length, source_count: new Set(left.map(([, ip]) => ip)).size},
+      reporters: left.map(([digest]) => ({reporter: `${digest[0]}.test`, verified: true, count: 1, passed: 1})),
       sources: left.map(([digest, source_ip]) => ({
         ...{source_ip, count: 1, passed: 1, spf_passed: 1, spf_aligned: 0, dkim_passed: 1, dkim_aligned: 1},
         reporters: [{reporter: `${digest[0]}.test`, verified: true, count: 1}],
@@ -50,6 +51,10 @@ test('a report that came to several nodes is counted once', async t => {
 
   t.deepEqual(unreachable, []);
   t.like(result, {report_count: 3, count: 3, passed: 3, source_count: 2});
+  t.deepEqual(
+    result.reporters,
+    ['a.test', 'b.test', 'c.test'].map(reporter => ({reporter, verified: true, count: 1, passed: 1})),
+  );
   t.deepEqual(
     result.sources.map(({source_ip, count, reporters}) => [source_ip, count, reporters.map(({reporter}) => reporter)]),
     [

@@ -19,6 +19,17 @@ test('three nodes send one report of what all of them counted', async t => {
   t.is([...(sent[0]?.xml ?? '').matchAll(/<record>/g)].length, 1, 'nodes and domains that receive are no part of it');
 });
 
+test('a policy domain with _ is counted by several nodes and reported by one like any other', async t => {
+  const {count, settle, sent, reported} = await startDmarcCluster(t);
+  for (const node of [1, 2, 3]) await count(node, 1, {policy_domain: 'x_y.bank.test', policy: policyOf('x_y.bank.test')});
+
+  await settle();
+  await settle();
+
+  t.is(sent.length, 1);
+  t.is(reported(), 3);
+});
+
 test('reports come after the delay, each policy domain within 45 minutes at a time of its own', async t => {
   const {count, settle, sent, clock} = await startDmarcCluster(t);
   const domains = ['a.test', 'b.test', 'c.test', 'd.test', 'e.test', 'f.test'];
@@ -137,6 +148,36 @@ test('an address is tried again for 24 hours, and one that refuses for good is l
   );
   t.is(sent.filter(({id}) => id === report?.id).length, 1);
   t.is(ended.length, 1);
+});
+
+test('addresses whose server has got enough for now get the report in a later run, as one attempt', async t => {
+  const {count, run, settle, shared, clock, sent, storeOf} = await startDmarcCluster(t, [1]);
+  const addresses = Array.from({length: 7}, (_, n) => `d${n}@bank.test`);
+  await count(1, 1, {policy: policyOf('bank.test', {reportTo: addresses})});
+  let left = 3;
+  shared.answer = async () => {
+    left -= 1;
+    return left < 0 ? {state: 'waiting', detail: 'enough', isPostponed: true} : {state: 'sent', detail: '250 Ok'};
+  };
+
+  await settle(1);
+  await run(1);
+  const first = sent.length;
+  clock.ms += 20_000;
+  left = 3;
+  await run(1);
+  const early = sent.length;
+  for (let n = 0; n < 3; n += 1) {
+    clock.ms += 60_000;
+    left = n === 0 ? 0 : 3;
+    await run(1);
+  }
+
+  const [report] = (await storeOf(1).dmarc.listReports({limit: 1, offset: 0})).reports;
+  t.deepEqual([first, early, sent.length], [3, 3, 7]);
+  t.deepEqual(sent.map(({address}) => address).toSorted(), addresses);
+  t.like(report, {state: 'sent', attempts: 3});
+  t.deepEqual(Object.keys(report?.addresses[0] ?? {}).toSorted(), ['address', 'detail', 'state']);
 });
 
 test('a report that reaches nobody within 24 hours is given up, and one that nobody wants is not tried', async t => {

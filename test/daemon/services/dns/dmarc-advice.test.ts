@@ -1,26 +1,37 @@
 import test from 'ava';
 import {adviceOf, type ReportedResults} from '../../../../daemon/services/dns/dmarc-advice.ts';
+import {loadPublicSuffixes} from '../../../../daemon/services/public-suffixes.ts';
 import type {DmarcPolicy} from '../../../../shared/mail-authentication.ts';
 
-const source = (source_ip: string, count: number, passed: number, name: string | null = null) => ({
-  source_ip,
-  name,
-  count,
-  passed,
+const receivers = ['google.test', 'yahoo.test', 'mail.example.test'];
+
+const source = (source_ip: string, count: number, passed: number, name: string | null = null, reporters = receivers) => ({
+  ...{source_ip, name, count, passed},
+  reporters: reporters.map(reporter => ({reporter})),
 });
 
-const results = (...sources: ReportedResults['sources']): ReportedResults => ({
-  since: '2026-03-01',
-  count: sources.reduce((sum, {count}) => sum + count, 0),
-  passed: sources.reduce((sum, {passed}) => sum + passed, 0),
-  sources,
-});
+/** Seen alike by three receivers. */
+const results = (...sources: ReportedResults['sources']): ReportedResults => {
+  const sum = (name: 'count' | 'passed') => sources.reduce((total, one) => total + one[name], 0);
+  const [count, passed] = [sum('count'), sum('passed')];
+  return {since: '2026-03-01', count, sources, reporters: receivers.map(reporter => ({reporter, count, passed}))};
+};
 
 const ours = (count: number) => source('192.0.2.1', count, count, 'mx1.example.com');
 const shop = source('198.51.100.7', 30, 0, 'shop.example.net');
 
+const {organizationOf} = await loadPublicSuffixes();
+
 const advice = (published: DmarcPolicy | undefined, reported: ReportedResults) =>
-  adviceOf({published, results: reported}).join('\n');
+  adviceOf({published, results: reported, organizationOf}).join('\n');
+
+/** What each says: its domain, the mails it saw and those that passed. */
+const saidBy = (...all: [reporter: string, count: number, passed: number][]): ReportedResults => ({
+  since: '2026-03-01',
+  count: all.reduce((sum, [, count]) => sum + count, 0),
+  reporters: all.map(([reporter, count, passed]) => ({reporter, count, passed})),
+  sources: [],
+});
 
 const cases: [what: string, published: DmarcPolicy | undefined, reported: ReportedResults, wanted: string][] = [
   [
@@ -88,4 +99,43 @@ test('of many sources the five that fail most are named', t => {
   const many = Array.from({length: 20}, (_, n) => source(`192.0.2.${n}`, n, 0));
 
   t.regex(advice('none', results(...many)), /: 192\.0\.2\.19 \(19 mails\), .*192\.0\.2\.15 \(15 mails\)$/);
+});
+
+test('one reporter moves the advice by its vote, whatever the numbers that it claims', t => {
+  const honest: [string, number, number][] = [
+    ['google.test', 1000, 100],
+    ['yahoo.test', 500, 50],
+    ['mail.test', 40, 4],
+  ];
+
+  const alone = advice('none', saidBy(...honest));
+  const forged = advice('none', saidBy(...honest, ['liar.test', 900_000_000, 900_000_000]));
+
+  t.regex(alone, /^10 % of your mail passes DMARC \(1540 mails since 2026-03-01\); stay with p=none until 95 % pass$/);
+  t.regex(forged, /^32 % of your mail passes DMARC .*; stay with p=none until 95 % pass$/);
+});
+
+test('with fewer than three independent organizations it says that it knows too little', t => {
+  const names = ['a.liar.example', 'b.liar.example', 'x.y.liar.example', 'liar.example', 'google.test'];
+  const two = advice('none', saidBy(...names.map((name): [string, number, number] => [name, 1000, 1000])));
+  const one = advice(
+    'quarantine',
+    saidBy(['one.github.io', 500, 500], ['two.github.io', 500, 500], ['three.github.io', 500, 500]),
+  );
+  const few = advice(undefined, saidBy(['a.test', 500, 500], ['b.test', 500, 500], ['c.test', 9, 9]));
+
+  t.is(
+    two,
+    '2 organizations report about 10 mails or more of this domain since 2026-03-01, which is too little for advice; stay with p=none: 3 independent ones are needed',
+  );
+  t.regex(one, /^1 organization reports .*; stay with p=quarantine: 3 independent ones are needed$/);
+  t.regex(few, /^2 organizations report .*; publish the record with p=none: 3 independent ones are needed$/);
+});
+
+test('of failing sources those come first that the most organizations name', t => {
+  const forged = Array.from({length: 9}, (_, n) =>
+    source(`203.0.113.${n}`, 900_000, 0, null, ['a.liar.example', 'b.liar.example']),
+  );
+
+  t.regex(advice('reject', results(ours(970), shop, ...forged)), / turns away mail of shop\.example\.net \(30 mails\), 203\./);
 });

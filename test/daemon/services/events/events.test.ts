@@ -229,7 +229,11 @@ test('closing ends everything, and nobody may watch after it', async t => {
 
 test('a listener that fails keeps no event from the others, nor the cause of it from going on', t => {
   const failures: unknown[] = [];
-  const bus = createEventBus({nodeId: 'alpha', now: () => 0, onFailure: error => failures.push(error)});
+  const onFailure = (error: unknown) => {
+    failures.push(error);
+    throw new Error('the log is full');
+  };
+  const bus = createEventBus({nodeId: 'alpha', now: () => 0, onFailure});
   const ids: string[] = [];
   bus.subscribe(() => {
     throw new Error('broken');

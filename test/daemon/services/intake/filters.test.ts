@@ -6,6 +6,7 @@ import type {Score} from '../../../../daemon/services/intake/mail.ts';
 import {allDomains} from '../../../../daemon/services/records.ts';
 import {filterActions, filterMatches} from '../../../../shared/filter-rules.ts';
 import {createMailFilterSchema, type MailFilter} from '../../../../shared/mail-filter.ts';
+import {whileInherited} from '../../../helpers/inherited.ts';
 import {headersOf} from '../../../helpers/received-mail.ts';
 
 const fieldsOf = ({domain_id: _, ...fields}: Partial<MailFilter>) => fields;
@@ -34,7 +35,11 @@ const overrideOf = async (filters: MailFilter[], to: FilteredMail) => (await app
 test('a mail that no filter matches keeps its score and symbols', async t => {
   const other = filter({action: 'block', match: 'sender', pattern: 'other@example.net'});
 
-  t.deepEqual(await applyFilters([other], mail('ada@example.net'), scored), {score: scored});
+  t.deepEqual(await applyFilters([other], mail('ada@example.net'), scored), {score: scored, override: undefined});
+});
+
+test.serial('without a filter that matches nothing overrides the score, whatever objects inherit', async t => {
+  t.is(await whileInherited('override', 'relay', async () => overrideOf([], mail('ada@example.net'))), undefined);
 });
 
 test('scores add up without the noise of binary fractions, a symbol for each', async t => {
@@ -70,10 +75,25 @@ test('allow relays, block rejects, and the score stays', async t => {
 test('a sender domain covers what is below it, and nothing that merely ends alike', async t => {
   const filters = [filter({action: 'block', match: 'sender_domain', pattern: '@Example.net'})];
 
-  for (const sender of ['a@example.net', 'a@news.EXAMPLE.net', `${'x'.repeat(70)}@example.net`, '"@x"@a.b.example.net'])
+  for (const sender of [
+    'a@example.net',
+    'a@news.EXAMPLE.net',
+    `${'x'.repeat(70)}@example.net`,
+    '"@x"@a.b.example.net',
+    'a@x_y.example.net',
+  ])
     t.is(await overrideOf(filters, mail(sender)), 'block', sender);
   for (const sender of ['', 'a@badexample.net', 'a@example.net.example.org', 'example.net@example.org', 'a@net'])
     t.is(await overrideOf(filters, mail(sender)), undefined, sender);
+});
+
+test('an odd address is filtered like any other', async t => {
+  for (const sender of ['a..b@example.net', 'ab.@example.net', '"odd user"@example.net', 'a@foo_bar.test']) {
+    const domain = sender.slice(sender.lastIndexOf('@') + 1);
+
+    t.is(await overrideOf([filter({action: 'block', match: 'sender', pattern: sender.toUpperCase()})], mail(sender)), 'block');
+    t.is(await overrideOf([filter({action: 'allow', match: 'sender_domain', pattern: `@${domain}`})], mail(sender)), 'relay');
+  }
 });
 
 test('what keeps mail out looks at From too, what lets mail in does not', async t => {

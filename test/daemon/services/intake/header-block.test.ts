@@ -141,3 +141,10 @@ test('a header made to be slow is decoded', t => {
 
   for (const value of hostile) t.true(decodeHeader(value).length <= 4096);
 });
+
+test('of a header without measure only the first 32 KiB are decoded', t => {
+  const word = '=?utf-8?q?=61?= ';
+  const fit = (32 * 1024) / word.length;
+
+  t.is(decodeHeader(word.repeat(fit + 1000), 100_000), 'a'.repeat(fit));
+});

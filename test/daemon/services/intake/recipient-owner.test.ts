@@ -37,13 +37,15 @@ const locals = fc.oneof(
   fc.string({unit: 'binary', maxLength: 300}),
   fc.string({unit: 'grapheme-ascii', maxLength: 30}),
   fc.string({unit: fc.constantFrom('a', '.', '@', '%', '!', '|', '/', '"', '\\', '<', '>', ':', ',', ' ', '\t'), maxLength: 12}),
-  fc.constantFrom('ben', 'ben+tag', '"x y"', '"ben+<"', 'x'.repeat(260), '@a.test,@b.test:ben'),
+  fc.constantFrom('ben', 'ben+tag', '"x y"', 'b..n', 'ben.', '"ben+<"', 'x'.repeat(260), '@a.test,@b.test:ben'),
 );
 const names = fc.oneof(
   fc.constantFrom('one.test', 'ONE.Test', 'one.test.', 'ｏｎｅ.test', 'one。test', 'o\u00adne.test', 'one.test ', 'one.test..'),
   fc.constantFrom(
     'strange.test',
     'sub.one.test',
+    'x_y.one.test',
+    'one_test.test',
     'test',
     '',
     '[192.0.2.1]',

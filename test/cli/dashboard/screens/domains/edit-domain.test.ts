@@ -5,7 +5,7 @@ import {openNewFilter} from '../../../../../cli/dashboard/screens/domains/part-a
 import type {Me} from '../../../../../shared/api-key.ts';
 import type {Domain} from '../../../../../shared/domain.ts';
 import {permissions} from '../../../../../shared/scopes.ts';
-import {domain, key} from '../../../../helpers/cli/sample-records.ts';
+import {clusterStatus, domain, key, peer} from '../../../../helpers/cli/sample-records.ts';
 import {type Received, type Reply, startApi} from '../../../../helpers/cli/scripted-api.ts';
 import {clientOf, createFakeShell} from '../../../../helpers/dashboard/fake-shell.ts';
 import {eventually} from '../../../../helpers/eventually.ts';
@@ -288,4 +288,17 @@ test('a filter is sent with what belongs to it and null for the rest', async t =
     header: null,
     comment: null,
   });
+});
+
+test('reports that a node cannot send are warned of once the setting is saved', async t => {
+  const {shell, edits} = await startDomain(t, {
+    'GET /cluster/status': {data: clusterStatus([{...peer('mx1'), dmarc_unset: true}])},
+  });
+  await editDomain(edits, domain.id);
+
+  shell.fill(await shell.form(), {dmarc_reporting: 'yes'});
+  (await shell.question()).onYes();
+  await eventually(() => shell.said.length > 0);
+
+  t.regex(shell.said[0] ?? '', /^Saved example\.com: .*; no DMARC reports leave mx1, /);
 });

@@ -43,6 +43,18 @@ test('the names of the API mean the same as the short ones', t => {
   t.deepEqual(parseQuery('sender:<> recipient:a@example.com min_score:6.5 max_score:9'), short);
 });
 
+test('odd addresses and domains are filters too, and are written as they are read', t => {
+  for (const [sender, recipient] of [
+    ['a..b@example.org', 'ab.@example.com'],
+    ['"odd user"@example.org', '"o\\"d \\\\"@example.com'],
+    ['foo_bar.test', 'a@foo_bar.test'],
+  ] as const) {
+    const query = {sender, recipient, domain: 'foo_bar.test'};
+
+    t.deepEqual(parseQuery(printQuery(query)), query);
+  }
+});
+
 test('a duration is taken from the time of each request', t => {
   const query = parseQuery('since:1h');
 

@@ -47,6 +47,7 @@ const ready: Preview = {
     ],
     attachments: [{filename: hostile, content_type: hostile, size_bytes: 5}],
     preview: `${hostile}\n\ttab\n${'x'.repeat(500)}`,
+    links: [`${hostile} → https://${'x'.repeat(300)}`],
     limitation: 'less is shown',
   },
 };

@@ -1,0 +1,225 @@
+// Reader of the header field From. Mail programs disagree about malformed fields, and show one address while another one is checked:
+// this reader finds what any of them may show, and says where that cannot be told. One pass, linear in the size.
+import {decodeWords} from 'postal-mime';
+import {unfoldHeader} from './header-block.ts';
+
+interface FieldAddress {
+  local: string;
+  /** As written, with blanks around dots taken out, and no name where it is quoted; undefined for a local user such as `root`. */
+  domain: string | undefined;
+}
+
+export interface AuthorField {
+  addresses: FieldAddress[];
+  /** Domains that follow an `@` anywhere, in names and comments too, as written; each has a dot. */
+  mentions: string[];
+  /** Mail programs may show another author than this reader finds. */
+  isUnclear: boolean;
+}
+
+/** Of a longer field the end may be cut by one program and shown by another. */
+export const maxAuthorChars = 8192;
+
+/** `value` is raw, see `HeaderField`. */
+export const readAuthorField = (value: string): AuthorField => {
+  const raw = value.slice(0, maxAuthorChars);
+  const text = unfoldHeader(raw);
+  const {pieces, comments, isOpen} = split(text);
+  const {addresses, isDamaged} = addressesOf(pieces);
+  // Joined by commas, over which no encoded word joins the next one.
+  const parts = [pieces.map(({outside}) => outside), pieces.flatMap(({angles}) => angles), comments].map(part => part.join(', '));
+  const shown = parts.flatMap(part => [part, part.replaceAll(quote, ' ')]).flatMap(readings);
+  // What is no UTF-8 is shown as Latin-1 by many programs.
+  if (text.includes('\ufffd')) shown.push(raw);
+  const isCut = value.length > maxAuthorChars;
+  return {
+    addresses,
+    mentions: [...new Set(shown.flatMap(mentionsIn))],
+    isUnclear: isCut || isOpen || isDamaged || addresses.length === 0 || hasControls(raw, text) || shown.some(isDisguised),
+  };
+};
+
+/** As it stands, and decoded: most programs join encoded words, some do not. */
+const readings = (part: string): string[] =>
+  part.includes('=?') ? [part, decodeWords(part), decodeWords(part.replace(/\?=\s+/g, '?=, '))] : [part];
+
+/** Control characters, and line ends that are no folding: some programs end or join words there. */
+const hasControls = (raw: string, text: string): boolean =>
+  /[^\P{Cc}\t]/u.test(text) || /\r(?!\n)|(?<!\r)\n|\r\n(?![ \t])/.test(raw);
+
+/** The first two turn the direction of what is shown; UTF-7 is decoded by some programs only. */
+const isDisguised = (text: string): boolean => /[\u202d\u202e]|=\?[^?\s]*utf-?7[*?]/i.test(text);
+
+/** Stands for a quotation mark: some programs end a word there, others leave it out. */
+const quote = '\x02';
+
+/** What stands between two separators, without comments. */
+interface Piece {
+  /** Outside angle brackets. */
+  outside: string;
+  /** What each pair of angle brackets contains; an inner `<` begins another pair. */
+  angles: string[];
+  /** Where in `outside` the last pair ended; beyond it while none has. */
+  endOfAngle: number;
+}
+
+const split = (text: string): {pieces: Piece[]; comments: string[]; isOpen: boolean} => {
+  const {pieces, add, mark} = createPieces();
+  const comments: string[] = [];
+  let isOpen = false;
+  for (let at = 0; at < text.length; ) {
+    const closed = closedAt(text, at);
+    at += closed?.length ?? 1;
+    if (!closed) {
+      mark(text.charAt(at - 1));
+      continue;
+    }
+    isOpen ||= closed.isOpen;
+    if (closed.isComment) comments.push(closed.content);
+    // A comment separates words, as a blank does (RFC 5322 section 3.2.2).
+    add(closed.isComment ? ' ' : text[at - closed.length] === '"' ? `${quote}${closed.content}${quote}` : closed.content);
+  }
+  return {pieces, comments, isOpen};
+};
+
+const newPiece = (): Piece => ({outside: '', angles: [], endOfAngle: Infinity});
+
+/** In angle brackets a line end stands for a separator. */
+const createPieces = () => {
+  let piece: Piece = newPiece();
+  const pieces = [piece];
+  let isInAngle = false;
+  const add = (more: string) => {
+    if (isInAngle) piece.angles.push(`${piece.angles.pop() ?? ''}${more}`);
+    else piece.outside += more;
+  };
+  return {
+    pieces,
+    add,
+    /** Takes a character that is in no quoted string, comment or literal. */
+    mark(character: string) {
+      const isSeparator = /[,;:]/.test(character);
+      if (character === '<') {
+        isInAngle = true;
+        piece.outside += ' ';
+        piece.angles.push('');
+        piece.endOfAngle = Infinity;
+      } else if (character === '>' && isInAngle) {
+        isInAngle = false;
+        piece.endOfAngle = piece.outside.length;
+      } else if (isSeparator && !isInAngle) {
+        piece = newPiece();
+        pieces.push(piece);
+      } else add(isSeparator ? '\n' : character);
+    },
+  };
+};
+
+interface Closed {
+  content: string;
+  /** In the field, with what encloses it. */
+  length: number;
+  /** Its end is missing. */
+  isOpen: boolean;
+  isComment: boolean;
+}
+
+const closedAt = (text: string, start: number): Closed | undefined => {
+  if (text[start] === '"') return {...quotedAt(text, start), isComment: false};
+  if (text[start] === '(') return {...commentAt(text, start), isComment: true};
+  return literalAt(text, start);
+};
+
+const quotedAt = (text: string, start: number): Omit<Closed, 'isComment'> => {
+  const parts: string[] = [];
+  for (let at = start + 1; at < text.length; at += 1) {
+    if (text[at] === '"') return {content: parts.join(''), length: at + 1 - start, isOpen: false};
+    if (text[at] === '\\') at += 1;
+    parts.push(text.charAt(at));
+  }
+  return {content: parts.join(''), length: text.length - start, isOpen: true};
+};
+
+const commentAt = (text: string, start: number): Omit<Closed, 'isComment'> => {
+  let depth = 0;
+  for (let at = start; at < text.length; at += 1) {
+    if (text[at] === '\\') at += 1;
+    else if (text[at] === '(') depth += 1;
+    else if (text[at] === ')') depth -= 1;
+    if (depth === 0) return {content: text.slice(start + 1, at), length: at + 1 - start, isOpen: false};
+  }
+  return {content: text.slice(start + 1), length: text.length - start, isOpen: true};
+};
+
+/** An address literal, whose colons separate nothing. */
+const literalAt = (text: string, start: number): Closed | undefined => {
+  if (text[start] !== '[') return undefined;
+  const content = text.slice(start, start + maxLiteralChars).match(/^\[[0-9a-z:.]*\]/i)?.[0];
+  return content === undefined ? undefined : {content, length: content.length, isOpen: false, isComment: false};
+};
+
+const maxLiteralChars = 60;
+
+const atSign = /[@\uff20\ufe6b]/;
+
+const addressesOf = (pieces: readonly Piece[]): {addresses: FieldAddress[]; isDamaged: boolean} => {
+  const inAngles = pieces.flatMap(({angles}) => angles.filter(text => atSign.test(text)));
+  // Beside an address in angle brackets, `Support @ Acme` is a name.
+  const bareAddress = inAngles.length > 0 ? /\S[@\uff20\ufe6b]\S/ : atSign;
+  const bare = pieces.filter(({angles}) => !angles.some(text => atSign.test(text))).map(({outside}) => outside);
+  const texts = [...inAngles, ...bare.filter(text => bareAddress.test(text))];
+  if (texts.length === 0) return {addresses: localUser(pieces), isDamaged: false};
+
+  const read = texts.flatMap(text => text.split('\n')).map(addressesIn);
+  return {
+    addresses: read.flatMap(({addresses}) => addresses),
+    isDamaged: texts.some(text => text.includes('=?')) || read.some(({hasTail}) => hasTail) || pieces.some(isTorn),
+  };
+};
+
+/** What follows an address and would complete its domain without the brackets: `<a@bank>.test`, `<a@bank<.test>>`, `a@bank<.test>`. */
+const isTorn = ({outside, angles, endOfAngle}: Piece): boolean => {
+  const filled = angles.filter(text => text.trim() !== '');
+  const first = filled.findIndex(text => atSign.test(text));
+  if (first < 0) return filled.length > 0 && atSign.test(outside);
+  return filled.slice(first).some(text => !atSign.test(text)) || /^[^\s<>@\uff20\ufe6b]+(?:\s|$)/.test(outside.slice(endOfAngle));
+};
+
+/** One word without a domain, as old programs write it; none where there is more, or nothing. */
+const localUser = ([piece, ...others]: readonly Piece[]): FieldAddress[] => {
+  if (!piece || others.length > 0) return [];
+  const word = (piece.angles.find(text => text.trim() !== '') ?? piece.outside).replaceAll(quote, '').trim();
+  return /^[\w.+-]+$/.test(word) ? [{local: word, domain: undefined}] : [];
+};
+
+/** `hasTail`: words after an address, which some programs join with its domain. */
+const addressesIn = (text: string): {addresses: FieldAddress[]; hasTail: boolean} => {
+  const words = text
+    .replace(/[\uff20\ufe6b]/g, '@')
+    .replace(/\s+/g, ' ')
+    .replace(/ ?([.@]) ?/g, '$1')
+    .trim()
+    .split(' ');
+  const addresses: FieldAddress[] = [];
+  let hasTail = false;
+  for (const word of words) {
+    const at = word.lastIndexOf('@');
+    if (at >= 0) addresses.push({local: word.slice(0, at).replaceAll(quote, ''), domain: word.slice(at + 1)});
+    else hasTail ||= addresses.length > 0;
+  }
+  return {addresses, hasTail};
+};
+
+/** The last label has letters only, so that `@ 5.30pm` is none. */
+const mention = /@ *((?:[\p{L}\p{N}\p{M}\p{So}_-]+\.)+(?:xn--[a-z0-9-]+|[\p{L}\p{M}]{2,}(?![\p{L}\p{M}\p{N}])))/giu;
+
+/** Full-width letters and signs count as plain ones, and what is not shown is left out. */
+const mentionsIn = (text: string): string[] => {
+  const shown = text
+    .normalize('NFKC')
+    .replace(/[\u3002\uff61]/g, '.')
+    .replace(/\p{DI}/gu, '')
+    .replace(/\s+/g, ' ')
+    .replace(/\p{Cc}/gu, '');
+  return [...shown.matchAll(mention)].map(([, domain = '']) => domain);
+};

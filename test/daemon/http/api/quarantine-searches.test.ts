@@ -1,0 +1,119 @@
+// Searches through the API, with a quarantine that answers when the test says so.
+import {createServer} from 'node:http';
+import type {AddressInfo} from 'node:net';
+import test, {type ExecutionContext} from 'ava';
+import {pino} from 'pino';
+import {createApi} from '../../../../daemon/http/api/app.ts';
+import {createMetrics} from '../../../../daemon/http/metrics.ts';
+import {createKeySearches, SearchOverdue} from '../../../../daemon/services/quarantine/search-limits.ts';
+import {eventually} from '../../../helpers/eventually.ts';
+
+const startApi = async (t: ExecutionContext, waitMs: number) => {
+  const waiting: (() => void)[] = [];
+  const asked: string[] = [];
+  const answer = async <T>(result: T, filter: {subject?: string | undefined}) => {
+    asked.push(filter.subject ?? 'no search');
+    if (filter.subject === 'much') throw new SearchOverdue('a test', 'for nobody');
+    if (filter.subject !== undefined) await new Promise<void>(resolve => waiting.push(resolve));
+    return {result, unreachable: []};
+  };
+  const known: Record<string, unknown> = {
+    deprecations: [],
+    metrics: createMetrics('1.0.0'),
+    log: pino({level: 'silent'}),
+    membership: {requireMember: () => undefined},
+    keys: {
+      identify: async () => ({id: 1, scope: 'quarantine-only', rate_limit_per_minute: 100}),
+      admit: () => ({kind: 'all'}),
+    },
+    limits: {take: async () => ({isAllowed: true, limit: 100, remaining: 99, resetSeconds: 1})},
+    quarantine: {
+      list: async (_actor: unknown, filter: object) => answer({mails: [], total: 0}, filter),
+      summary: async (_actor: unknown, filter: object) => answer({count: 0}, filter),
+    },
+    keySearches: createKeySearches({atOnce: 4, waitMs}),
+  };
+  const needs = new Proxy(known, {get: (there, name) => Reflect.get(there, name) ?? {}});
+  const server = createServer(createApi(needs as unknown as Parameters<typeof createApi>[0]).callback());
+  const connections = {begun: 0, closed: 0};
+  server.on('request', (_request, response) => {
+    connections.begun += 1;
+    response.once('close', () => {
+      connections.closed += 1;
+    });
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const ask = async (path: string, signal?: AbortSignal) => {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1/mail/quarantine${path}`;
+    const response = await fetch(url, {headers: {connection: 'close'}, ...(signal && {signal})});
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (await response.json()) as {error: {detail: string} | null},
+    };
+  };
+  const end = () => {
+    for (const resolve of waiting.splice(0)) resolve();
+  };
+  return {ask, asked, connections, end};
+};
+
+test('a fifth search of a key is 429 after its wait, lists and counts alike, and a list without a search is answered', async t => {
+  const {ask, asked, end} = await startApi(t, 50);
+  const four = ['?subject=ab', '/summary?subject=ab', '?subject=ab&limit=5', '/summary?subject=ab&domain=a.test'].map(
+    async path => ask(path),
+  );
+  await eventually(() => asked.length === 4);
+
+  for (const path of ['?subject=cd', '/summary?subject=cd']) {
+    const {status, headers, body} = await ask(path);
+    t.is(status, 429);
+    t.is(headers.get('retry-after'), '5');
+    t.regex(body.error?.detail ?? '', /searches of this key/);
+  }
+  t.is((await ask('?domain=a.test&limit=5&offset=10')).status, 200);
+  t.is((await ask('/summary')).status, 200);
+
+  end();
+  t.deepEqual(
+    (await Promise.all(four)).map(({status}) => status),
+    [200, 200, 200, 200],
+  );
+  t.deepEqual(asked, ['ab', 'ab', 'ab', 'ab', 'no search', 'no search']);
+});
+
+test('a fifth search is answered once one of the four is, and one whose client has gone is never made', async t => {
+  const {ask, asked, connections, end} = await startApi(t, 60_000);
+  const four = Array.from({length: 4}, async () => ask('?subject=ab'));
+  await eventually(() => asked.length === 4);
+  const client = new AbortController();
+  const left = ask('?subject=left', client.signal);
+  const fifth = ask('?subject=fifth');
+
+  await eventually(() => connections.begun === 6);
+  client.abort();
+  await t.throwsAsync(left, {any: true});
+  await eventually(() => connections.closed === 1);
+  end();
+  await Promise.all(four);
+  await eventually(() => asked.includes('fifth'));
+  end();
+
+  t.is((await fifth).status, 200);
+  t.deepEqual(
+    asked.filter(subject => subject !== 'ab'),
+    ['fifth'],
+  );
+});
+
+test('a search that takes too long is 503 and says to narrow it', async t => {
+  const {ask} = await startApi(t, 50);
+
+  const {status, headers, body} = await ask('?subject=much');
+
+  t.is(status, 503);
+  t.regex(body.error?.detail ?? '', /narrow the search/);
+  // The same search would take as long again.
+  t.is(headers.get('retry-after'), null);
+});

@@ -1,0 +1,68 @@
+import test from 'ava';
+import {readAuthorField} from '../../../../daemon/services/intake/author-field.ts';
+
+const addressesIn = (value: string) =>
+  readAuthorField(value).addresses.map(({local, domain}) => (domain === undefined ? local : `${local}@${domain}`));
+
+test('addresses are those in their places, and not those in names and comments', t => {
+  t.deepEqual(addressesIn('"x <b@example.org>" <ada@example.net>, c@example.org (d@example.org)'), [
+    'ada@example.net',
+    'c@example.org',
+  ]);
+  t.deepEqual(addressesIn('=?utf-8?q?ada=40example.net=2C?= <b@example.org>'), ['b@example.org']);
+  t.deepEqual(addressesIn('team: a @ b . test, <c@[IPv6:2001:db8::1]>;'), ['c@[IPv6:2001:db8::1]']);
+  t.deepEqual(addressesIn('team: a @ b . test, c@d.test;'), ['a@b.test', 'c@d.test']);
+  t.deepEqual(addressesIn('Support @ Acme, b@c.test <a@acme.test>'), ['a@acme.test']);
+  t.deepEqual(addressesIn('Cron <root>'), ['root']);
+});
+
+test('a field of any size is read up to its bound, however it is made, and is unclear beyond it', t => {
+  const units = [
+    '=?',
+    '(',
+    ')',
+    '"',
+    ',',
+    ';',
+    '<',
+    '>',
+    '[',
+    '\\',
+    '@',
+    '.',
+    ' ',
+    '\r\n ',
+    '\0',
+    '\xff',
+    '\xcc\x80\xcc\xa3',
+    '\xe2\x80\x8b',
+  ];
+  const words = [
+    'a@b.c,',
+    '<a@b.test',
+    '@a.b ',
+    '=?utf-8?q?=40?= ',
+    '=?utf-8?b?QEA=?=',
+    '=?utf-8?Q?= ',
+    '\\"',
+    '(\\',
+    '[1',
+    '@x--',
+    '\xc3\xbc@\xc3\xbc.\xc3\xbc,',
+  ];
+  for (const unit of [...units, ...words]) {
+    const field = unit.repeat(Math.ceil((256 * 1024) / unit.length));
+
+    const {isUnclear, addresses, mentions} = readAuthorField(`${field} <ceo@bank.test>`);
+
+    t.true(isUnclear, unit);
+    t.true(addresses.length + mentions.length < 5000, unit);
+    t.notRegex([...mentions, ...addresses.map(({domain}) => domain)].join(), /bank\.test/, unit);
+  }
+});
+
+test('what is decoded is bounded: words far behind the beginning are not read', t => {
+  const name = '=?utf-8?q?x?= '.repeat(700);
+
+  t.deepEqual(readAuthorField(`${name}=?utf-8?q?ceo=40bank.test?= <a@evil.test>`).mentions, []);
+});
