@@ -3,6 +3,7 @@ import {clocks} from './clocks.ts';
 import {crashPointsFault} from './crash-points.ts';
 import {diskFull} from './disk-full.ts';
 import type {Fault} from './fault.ts';
+import {hostileDns} from './hostile-dns.ts';
 import {hostileHttp} from './hostile-http.ts';
 import {hostileMailFault} from './hostile-mail.ts';
 import {hostileMilter} from './hostile-milter.ts';
@@ -44,6 +45,7 @@ export const faults: readonly Fault[] = [
   hostileMilter,
   hostilePeer,
   hostileMailFault,
+  hostileDns,
   slowloris,
   matrix,
 ];
