@@ -6,6 +6,7 @@ import type {MailNode} from '../helpers/mail-node.ts';
 import {connectPeer, type MilterAnswer} from '../helpers/milter.ts';
 import {contentOf} from '../helpers/received-mail.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
+import {fieldsIn} from './hostile-mail-fields.ts';
 
 export interface AuthenticMail {
   /** Records of the domains that the mails come from; undefined for all other names. */
@@ -119,10 +120,7 @@ const resultsIn = (content: string): string =>
 
 const throughMilter = async ({milter, domain}: Ways, {sender, raw, queueId}: Letter, wanted: string): Promise<string> => {
   const [head = '', body = ''] = raw.split('\r\n\r\n');
-  const headers = head.split(/\r\n(?![ \t])/).map((line): [string, string] => {
-    const at = line.indexOf(':');
-    return [line.slice(0, at), line.slice(at + 1).replaceAll('\r\n', '\n')];
-  });
+  const headers = fieldsIn(head).map(([name, value]): [string, string] => [name, value.replaceAll('\r\n', '\n')]);
   const peer = await connectPeer({path: milter});
   try {
     const {answers} = await peer.mail({

@@ -130,6 +130,8 @@ const alias = ({query, question}: Asked, target: string): Buffer =>
 const weapons = new Map<string, Answering>(
   Object.entries<Answering>({
     mute: () => undefined,
+    // A policy, and nothing that tells whether a mail meets it.
+    half: asked => (asked.question.name.startsWith('_dmarc.') ? plainText(asked, 'mailto:x@half.test') : undefined),
     slow: async asked => {
       await delay(slowMs, undefined, {ref: false});
       return plainText(asked, 'mx');

@@ -3,6 +3,13 @@ import type {Random} from './random.ts';
 
 export type Field = [name: string, value: string];
 
+/** The fields of a header block without its last line end. */
+export const fieldsIn = (head: string): Field[] =>
+  head.split(/\r\n(?![ \t])/).map((line): Field => {
+    const at = line.indexOf(':');
+    return [line.slice(0, at), line.slice(at + 1)];
+  });
+
 const objectKeys = ['__proto__', '__proto__', 'constructor.prototype', '__proto__.__proto__', 'constructor', 'hasOwnProperty'];
 const members = [
   'x',

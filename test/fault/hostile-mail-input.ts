@@ -6,6 +6,7 @@ import {
   contentFields,
   domainOf,
   type Field,
+  fieldsIn,
   floodField,
   otherFields,
   resultsFields,
@@ -69,10 +70,7 @@ const envelopeOf = (random: Random): Pick<HostileMail, 'sender' | 'parameters'> 
 /** From a domain that is known and one that is not: they have other limits. */
 const reportMail = (random: Random): HostileMail => {
   const {head, body} = reportOf(random);
-  const fields = head.split(/\r\n(?![ \t])/).map((line): Field => {
-    const [name = '', ...value] = line.split(':');
-    return [name, value.join(':')];
-  });
+  const fields = fieldsIn(head);
   return {
     ...envelopeOf(random),
     recipient: reportRecipient,

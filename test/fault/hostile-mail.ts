@@ -1,8 +1,9 @@
 // Mail that is written to run, stop, freeze or fool the programs that read it.
 import {startDnsZone} from '../helpers/dns-zone.ts';
-import {createAuthenticMail} from './authentic-mail.ts';
+import {createAuthenticMail, type Letter} from './authentic-mail.ts';
 import type {Fault} from './fault.ts';
-import {hostileMail} from './hostile-mail-input.ts';
+import {fieldsIn} from './hostile-mail-fields.ts';
+import {type HostileMail, hostileMail} from './hostile-mail-input.ts';
 import {attackByMail} from './mail-attack.ts';
 
 export const hostileMailFault: Fault = {
@@ -14,11 +15,28 @@ export const hostileMailFault: Fault = {
   async run(context) {
     const authentic = await createAuthenticMail();
     const {server} = await startDnsZone(context.owner, name => authentic.recordsOf(name) ?? strangers.get(name));
+    const signed = await Promise.all(Array.from({length: 20}, async (_, n) => authentic.honest(firstSigned + n)));
     return attackByMail(context, {
-      ...{dnsServer: server, dnsTimeoutSeconds: 3, authentic, mailOf: hostileMail},
+      ...{dnsServer: server, dnsTimeoutSeconds: 3, authentic},
+      mailOf: random => (random.chance(0.1) ? aboveSigned(hostileMail(random), random.pick(signed)) : hostileMail(random)),
       ...{concurrency: 4, mailsAtOnce: 10},
     });
   },
+};
+
+/** Beyond the numbers of the domains whose mail is checked. */
+const firstSigned = 10_000_000;
+
+/** Fields that nobody signed, above a mail whose signature is valid. */
+const aboveSigned = (mail: HostileMail, {sender, raw}: Letter): HostileMail => {
+  const [head = '', body = ''] = raw.split('\r\n\r\n');
+  return {
+    ...mail,
+    sender,
+    parameters: '',
+    fields: [...mail.fields.filter(([name]) => !/from/i.test(name)), ...fieldsIn(head)],
+    body,
+  };
 };
 
 /** Of the domains that hostile mail names; of all others there is nothing. */

@@ -47,7 +47,9 @@ export const attackByMail = async (context: FaultContext, attack: MailAttack): P
   const sweeping = keepSweeping(account, node);
 
   const report = await runHostile(context, {
-    ...{node, memory, concurrency},
+    ...{node, concurrency},
+    // A forced collection stops the node for a while.
+    memory: {...memory, heldMebibytes: async pid => watch.without(async () => memory.heldMebibytes(pid))},
     session: async random => {
       const mails = Array.from({length: mailsAtOnce}, () => mailOf(random));
       const send = random.chance(0.6) ? clients.overSmtp : clients.throughMilter;
