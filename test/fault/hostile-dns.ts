@@ -11,7 +11,7 @@ import type {Random} from './random.ts';
 export const hostileDns: Fault = {
   name: 'hostile-dns',
   title: 'mail from domains with mute, lying, huge and looping name servers',
-  rounds: 5000,
+  rounds: 10_000,
   shortRounds: 100,
   pass: 'API ≤ 250 ms, memory flat, honest and forged mail told apart, each mail where its answer says',
   async run(context) {

@@ -32,7 +32,7 @@ export const createMailClients = ({node, milter, domains, account, answers}: Nee
 
   const sendOver = async (client: SmtpClient, mail: HostileMail): Promise<void> => {
     const reply = await transaction(client, mail, domains.smtp);
-    answers.add(codeOf(reply, mail));
+    answers.add(codeOf(reply));
     const queueId = /queued as (\w+)/.exec(reply.text)?.[1];
     if (reply.code === 250) account.acknowledged(queueId ?? 'no id', mail.recipient === reportRecipient ? 'report' : 'mail');
     else await client.cmd('RSET');
@@ -42,7 +42,7 @@ export const createMailClients = ({node, milter, domains, account, answers}: Nee
     milterMails += 1;
     const said = await dialogue(peer, mail, {domain: domains.milter, queueId: `Hostile${milterMails}`});
     if (said.some(({letter}) => letter === 'q')) held += 1;
-    answers.add(verdictOf(said, mail));
+    answers.add(verdictOf(said));
   };
 
   return {
@@ -50,7 +50,7 @@ export const createMailClients = ({node, milter, domains, account, answers}: Nee
       const client = await connect(node.smtpPort);
       try {
         await client.cmd('EHLO client.test');
-        for (const mail of mails) await within(sendOver(client, mail), `no reply ${shownMail(mail)}`);
+        for (const mail of mails) await answered(sendOver(client, mail), mail);
       } finally {
         client.destroy();
       }
@@ -58,7 +58,7 @@ export const createMailClients = ({node, milter, domains, account, answers}: Nee
     async throughMilter(mails) {
       const peer = await connectPeer({path: milter});
       try {
-        for (const mail of mails) await within(sendThrough(peer, mail), `no answer ${shownMail(mail)}`);
+        for (const mail of mails) await answered(sendThrough(peer, mail), mail);
       } finally {
         peer.destroy();
       }
@@ -66,6 +66,10 @@ export const createMailClients = ({node, milter, domains, account, answers}: Nee
     heldByMilter: () => held,
   };
 };
+
+/** What goes wrong is reported with the mail that was sent then. */
+const answered = async (sending: Promise<void>, mail: HostileMail): Promise<void> =>
+  within(sending, 'no answer').catch(error => Promise.reject(new Error(`${error.message} ${shownMail(mail)}`)));
 
 const shownMail = ({sender, recipient, fields, body}: HostileMail): string =>
   `in ${JSON.stringify([sender, recipient, ...fields.map(([name, value]) => `${name}:${value.slice(0, 80)}`), body.slice(0, 80)]).slice(0, 900)}`;
@@ -81,9 +85,9 @@ const transaction = async (client: SmtpClient, mail: HostileMail, domain: string
 };
 
 /** A client that did nothing but send mail is not told to go (421). */
-const codeOf = ({code, text}: Reply, mail: HostileMail): string => {
+const codeOf = ({code, text}: Reply): string => {
   if ((code !== 250 && code < 400) || code === 421 || code > 599 || /Local error|SQLITE|\.ts:/.test(text))
-    throw new Error(`answered ${code} ${text} ${shownMail(mail)}`);
+    throw new Error(`answered ${code} ${text}`);
   return `${code} ${/^\d\.\d+\.\d+/.exec(text)?.[0] ?? ''}`.trim();
 };
 
@@ -114,11 +118,10 @@ const dialogue = async (
 };
 
 /** What becomes of a mail: accepted, held, discarded, or the code of a refusal. */
-const verdictOf = (said: readonly MilterAnswer[], mail: HostileMail): string => {
+const verdictOf = (said: readonly MilterAnswer[]): string => {
   const last = said.at(-1);
   const text = last ? replyText(last) : 'nothing';
-  if (!/^([ad]$|[45]\d\d )/.test(text) || /Local error|SQLITE|\.ts:/.test(text))
-    throw new Error(`the milter answered ${text} ${shownMail(mail)}`);
+  if (!/^([ad]$|[45]\d\d )/.test(text) || /Local error|SQLITE|\.ts:/.test(text)) throw new Error(`the milter answered ${text}`);
   if (said.some(({letter}) => letter === 'q')) return 'milter hold';
   return `milter ${text === 'a' ? 'accept' : text === 'd' ? 'discard' : text.split(' ', 2).join(' ')}`;
 };
