@@ -6,7 +6,7 @@ import type {Owner} from './daemon.ts';
 /** By name in lower case: names for PTR, addresses for A and AAAA, `10 mx.test` for MX, and any text for TXT. */
 export type Zone = Record<string, ZoneRecords>;
 export type ZoneRecords = Partial<Record<ZoneType, string[]>>;
-export type ZoneType = 'PTR' | 'A' | 'AAAA' | 'MX' | 'TXT';
+type ZoneType = 'PTR' | 'A' | 'AAAA' | 'MX' | 'TXT';
 
 export interface DnsZone {
   /** `HOST:PORT`. */
