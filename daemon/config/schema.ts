@@ -107,7 +107,14 @@ const everyKey = z.strictObject({
       .min(0.1, 'must be at least 0.1')
       .max(30, 'must be at most 30')
       .default(3)
-      .meta({description: 'Seconds that all questions to DNS may take for one mail'}),
+      .meta({
+        description:
+          'Seconds that questions to DNS may take for one mail: for the policy of its author, for SPF, and for its signatures',
+      }),
+    on_temperror: z.enum(['defer', 'pass'], 'must be defer or pass').default('defer').meta({
+      description:
+        'With the built-in scanner, when DNS does not say whether mail passes a DMARC policy of reject: ask the sender to try again, or let it through',
+    }),
   }),
   scanner: section({
     type: z

@@ -67,6 +67,8 @@ const decided = async (
       return {verdict: 'rejected', reply: replies.blocked, judgement};
     case 'defer':
       return {verdict: 'deferred', reply: replies.comeAgain, judgement};
+    case 'undecided':
+      return {verdict: 'deferred', reply: replies.notAuthenticated, judgement};
     case 'hold':
       return hold(intake, mail, {ownership, judgement});
     case 'relay':

@@ -63,6 +63,8 @@ export const replies = {
   backendChanged: {code: 451, text: '4.4.2 The mail server of this domain changed its mind about a recipient, try again later'},
   notJudged: {code: 451, text: '4.7.1 Message cannot be checked now, try again later'},
   comeAgain: {code: 451, text: '4.7.1 Message is not taken yet, try again later'},
+  /** RFC 7372 has no temporary code for this; RFC 3463 section 3.8: a cryptographic failure. */
+  notAuthenticated: {code: 451, text: '4.7.5 Whether its author sent this message cannot be verified now, try again later'},
   clientGone: {code: 451, text: '4.4.2 The client went away before its mail was taken'},
   spam: {code: 550, text: '5.7.1 Message refused: its spam score is too high'},
   blocked: {code: 550, text: '5.7.1 Message refused by policy'},

@@ -118,6 +118,7 @@ const openIntake = (
     scorer: {score: async mail => settings().scorer.score(mail)},
     verifier: () => (settings().isMailVerified ? verifier : undefined),
     weigh: verified => settings().weigh(verified),
+    isUndecided: verified => settings().isUndecided(verified),
     smarthost: () => settings().smarthost,
     hasSpace: storage.reserveFile.hasSpace,
     isStoreReachable,

@@ -7,7 +7,7 @@ import {type Reason, reasons} from '../../shared/reason.ts';
 import {ConfigError, type LoadedConfig} from '../config/load.ts';
 import type {Config} from '../config/schema.ts';
 import {createNetworkSet, type NetworkSet} from '../mail/networks.ts';
-import {scoreAuthentication} from '../mail/scan/authentication-score.ts';
+import {isUndecided, scoreAuthentication} from '../mail/scan/authentication-score.ts';
 import {createBuiltinScorer} from '../mail/scan/builtin-scorer.ts';
 import {createRspamdClassifier} from '../mail/scan/rspamd-classifier.ts';
 import {createRspamdScorer} from '../mail/scan/rspamd-scorer.ts';
@@ -23,6 +23,7 @@ export interface LiveSettings {
   isMailVerified: boolean;
   /** See `Intake`. */
   weigh(verified: Verified): SymbolScore[];
+  isUndecided(verified: Verified): boolean;
   /** The classifier that is trained by releases and discards, if there is one. */
   classifier: Classifier | undefined;
   onScorerFailure: Config['scanner']['on_failure'];
@@ -75,6 +76,7 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
   isMailVerified: config.authentication.verify,
   // Rspamd has symbols of its own for that.
   weigh: config.scanner.type === 'builtin' ? scoreAuthentication : () => [],
+  isUndecided: config.scanner.type === 'builtin' && config.authentication.on_temperror === 'defer' ? isUndecided : () => false,
   classifier: classifierFrom(config, loaded.rspamdControllerPassword),
   onScorerFailure: config.scanner.on_failure,
   smarthost: smarthostFrom(config, smarthostPassword, smarthostCa),

@@ -1,10 +1,10 @@
 // A reader that does what it is told by the sender of a mail, or by the selector of a key.
 import {Socket} from 'node:net';
-import {createFrameReader, frameOf} from '../../daemon/mail/readers/frames.ts';
+import {createFrameReader, writeFrame} from '../../daemon/mail/readers/frames.ts';
 import type {ToReader} from '../../daemon/mail/readers/protocol.ts';
 
 const answers = new Socket({fd: 3, writable: true, readable: false});
-const tell = (message: object) => answers.write(frameOf(message));
+const tell = (message: object) => writeFrame(answers, message);
 
 const facts = () => ({
   pid: process.pid,

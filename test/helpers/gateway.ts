@@ -117,7 +117,7 @@ const createFakeIntake = (
 
 export const judgement = (action: Judgement['action']): Judgement => ({
   action,
-  score: {relay: 0, hold: 8, reject: 20, block: 0, defer: 2}[action],
+  score: {relay: 0, hold: 8, reject: 20, block: 0, defer: 2, undecided: 0}[action],
   symbols: [{name: 'SECRET_SYMBOL', score: 8}],
   reason: 'spam',
 });

@@ -8,7 +8,7 @@ import {createReaders} from '../../daemon/mail/readers/readers.ts';
 
 const dist = new URL('../../dist/', import.meta.url);
 
-export const readerFile = async (): Promise<URL> => {
+const readerFile = async (): Promise<URL> => {
   const files = JSON.parse(await readFile(new URL('files.json', dist), 'utf8')) as string[];
   return new URL(files.find(name => /^mfd-reader-\w+\.mjs$/.test(name)) ?? 'none', dist);
 };

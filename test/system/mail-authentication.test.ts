@@ -19,14 +19,15 @@ const zone: Zone = {
 interface Options {
   domain?: object;
   smtp?: object;
+  authentication?: object;
 }
 
 /** The test client is a stranger, as no network is trusted. */
-const start = async (t: ExecutionContext, {domain, smtp}: Options = {}) => {
+const start = async (t: ExecutionContext, {domain, smtp, authentication}: Options = {}) => {
   const {server} = await startDnsZone(t, zone, question => question.includes('silent.test'));
   const config = {
     fqdn: 'mx.example.org',
-    authentication: {dns_servers: [server], dns_timeout: 1},
+    authentication: {dns_servers: [server], dns_timeout: 1, ...authentication},
     smtp: {trusted_networks: [], ...smtp},
   };
   return startMailNode(t, {config, ...(domain && {domain})});
@@ -75,6 +76,24 @@ test('mail of a forged author is held as phishing by the default thresholds, as 
   t.regex(shown.stdout, /SPF fail \(bank\.test\), DKIM none, DMARC fail \(policy reject, bank\.test\)/);
   t.regex(shown.stdout, /does not come from bank\.test, which wants such mail refused/);
 });
+
+for (const [on_temperror, code] of [
+  ['defer', 451],
+  ['pass', 250],
+] as const)
+  test(`mail under a policy of reject whose signature nobody can verify gets ${code} where on_temperror is ${on_temperror}`, async t => {
+    const node = await start(t, {authentication: {on_temperror}});
+    const mail = Buffer.from(raw('news@bank.test'));
+    const {private_key_pem} = await generateDkimKey('ed25519');
+    const key = {domain: 'bank.test', selector: 'silent.test', algorithm: 'ed25519' as const, private_key_pem};
+    const signature = await signMail(contentOf(mail), [key]);
+
+    const reply = await node.send(Buffer.concat([signature, mail]), {from: 'x@good.test'});
+
+    t.is(reply.code, code);
+    if (code === 451) t.regex(reply.text, /4\.7\.5 /);
+    t.is(node.sink.mails.length, code === 250 ? 1 : 0);
+  });
 
 test('one field under the trace header has the results, those that claim to be ours are gone, and all else is as it came', async t => {
   const node = await start(t);

@@ -1,4 +1,5 @@
 // Messages on a pipe: the lengths of both parts in four bytes each, JSON, and bytes. JSON cannot carry anything but data, whoever wrote it.
+import type {Writable} from 'node:stream';
 
 export interface Frame {
   message: unknown;
@@ -8,12 +9,16 @@ export interface Frame {
 const lengthsBytes = 8;
 const none = Buffer.alloc(0);
 
-export const frameOf = (message: object, bytes: Buffer = none): Buffer => {
+/** False when the pipe is full. What is written in one turn of the event loop goes in one piece. */
+export const writeFrame = (to: Writable, message: object, bytes: Buffer = none): boolean => {
   const json = Buffer.from(JSON.stringify(message));
   const lengths = Buffer.alloc(lengthsBytes);
   lengths.writeUInt32LE(json.length, 0);
   lengths.writeUInt32LE(bytes.length, 4);
-  return Buffer.concat([lengths, json, bytes]);
+  to.cork();
+  process.nextTick(() => to.uncork());
+  to.write(Buffer.concat([lengths, json]));
+  return to.write(bytes);
 };
 
 /** A function for the next bytes of the pipe. It throws when a frame is larger than `maxBytes`, or is none. */

@@ -56,17 +56,20 @@ export const chooseReader = ({readers, maxReaders, start}: Running, job: Job): R
     .filter(reader => reader.share === share && !reader.isOverdue)
     .toSorted((one, other) => one.jobs.size - other.jobs.size);
   if (least?.jobs.size === 0) return least;
-  if (mayStart(readers, purpose === 'report' ? maxReportReaders : maxReaders, purpose)) return start({share, purpose});
+  const most = {mail: maxReaders, report: maxReportReaders, sign: maxSigners};
+  if (mayStart(readers, most[purpose], purpose)) return start({share, purpose});
   return least && mayJoin(least, job) ? least : undefined;
 };
 
 /** As many as the services read at once (reading-order.ts), so that no sender waits for another one. */
 const maxReportReaders = 4;
+/** Each signs for one domain. A further domain ends the one that has been idle for longest, and starting another one takes 0.1 s. */
+const maxSigners = 8;
 
 const mayStart = (readers: Set<Reader>, most: number, purpose: Purpose): boolean => {
   const alike = [...readers].filter(reader => reader.purpose === purpose);
   if (alike.length < most) return true;
-  // None of its own share, which would be used.
+  // None of its own share, which would be used. Those that became idle last come last.
   const idle = alike.find(({jobs}) => jobs.size === 0);
   idle?.process.kill();
   return idle !== undefined && readers.delete(idle);

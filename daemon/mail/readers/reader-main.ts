@@ -9,7 +9,7 @@ import type {MailContent} from '../../services/intake/mail.ts';
 import type {Lookup} from '../lookup.ts';
 import {checkSender} from './check-sender.ts';
 import {checkSignatures} from './check-signatures.ts';
-import {createFrameReader, frameOf} from './frames.ts';
+import {createFrameReader, writeFrame} from './frames.ts';
 import {loadMailauth, loadSigner} from './mailauth.ts';
 import type {FromReader, Results, Task, ToReader} from './protocol.ts';
 import {unpackReport} from './report-attachment.ts';
@@ -18,7 +18,7 @@ import {signMail} from './sign-mail.ts';
 
 // Not the standard output, to which packages may print.
 const answers = new Socket({fd: 3, writable: true, readable: false});
-const tell = (message: FromReader): void => void answers.write(frameOf(message));
+const tell = (message: FromReader): void => void writeFrame(answers, message);
 
 type Answer = Extract<ToReader, {question: number}>;
 

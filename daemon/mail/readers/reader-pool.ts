@@ -126,6 +126,7 @@ const give = async (pool: Pool, reader: Reader, job: Job): Promise<void> => {
 const finish = (pool: Pool, reader: Reader, job: Job): void => {
   reader.jobs.delete(job.no);
   if (reader.jobs.size === 0) {
+    if (pool.readers.delete(reader)) pool.readers.add(reader);
     clearTimeout(reader.timer);
     reader.timer = setTimeout(() => {
       pool.readers.delete(reader);

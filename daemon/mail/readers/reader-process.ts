@@ -4,7 +4,7 @@ import {once} from 'node:events';
 import type {Readable, Writable} from 'node:stream';
 import {fileURLToPath} from 'node:url';
 import {childEnvironment} from '../../../shared/child-environment.ts';
-import {createFrameReader, frameOf} from './frames.ts';
+import {createFrameReader, writeFrame} from './frames.ts';
 import {type FromReader, fromReader, maxFrameBytes, type ToReader} from './protocol.ts';
 
 interface Needs {
@@ -70,9 +70,9 @@ export const startReader = ({file, purpose, heapMb, onMessage, onEnd}: Needs): R
   });
 
   return {
-    tell: message => void stdin.write(frameOf(message)),
+    tell: message => void writeFrame(stdin, message),
     async send(job, bytes) {
-      if (stdin.write(frameOf({kind: 'mail', job} satisfies ToReader, bytes)) || ended.signal.aborted) return;
+      if (writeFrame(stdin, {kind: 'mail', job} satisfies ToReader, bytes) || ended.signal.aborted) return;
       await once(stdin, 'drain', {signal: ended.signal}).catch(() => {});
     },
     kill,

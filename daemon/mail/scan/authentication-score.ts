@@ -8,7 +8,7 @@ export const authenticationScores = {
   AUTHOR_UNCLEAR: 10,
   /** DMARC fails, and the domain in From wants such mail refused. */
   DMARC_REJECT: 10,
-  /** DMARC fails, and the domain in From wants such mail held. */
+  /** DMARC fails or cannot be decided, and the domain in From wants such mail held. */
   DMARC_QUARANTINE: 6,
   /** The domain of the envelope sender does not allow the client to send its mail, and the domain in From has no DMARC policy. */
   SPF_FAIL: 3,
@@ -25,6 +25,11 @@ const symbolOf = ({
 }: Pick<Verified, 'results' | 'authorship'>): keyof typeof authenticationScores | undefined => {
   if (authorship === 'unclear') return 'AUTHOR_UNCLEAR';
   if (dmarc.result === 'fail' && dmarc.policy === 'reject') return 'DMARC_REJECT';
-  if (dmarc.result === 'fail' && dmarc.policy === 'quarantine') return 'DMARC_QUARANTINE';
+  // Whether it passes could not be found out, and a held mail is not lost.
+  if (/fail|temperror/.test(dmarc.result) && dmarc.policy === 'quarantine') return 'DMARC_QUARANTINE';
   return dmarc.result === 'none' && spf.result === 'fail' ? 'SPF_FAIL' : undefined;
 };
+
+/** Whether mail has to come again: its author wants forged mail refused, and whether it is forged could not be found out. */
+export const isUndecided = ({results: {dmarc}, authorship}: Pick<Verified, 'results' | 'authorship'>): boolean =>
+  authorship !== 'unclear' && dmarc.result === 'temperror' && dmarc.policy === 'reject';

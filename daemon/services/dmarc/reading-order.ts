@@ -11,7 +11,7 @@ const places: Record<Standing, number> = {known: 2, verified: 1, unverified: 1};
 /** A client waits for the answer, and would have given up. */
 const maxWaitMs = 60_000;
 
-export interface Turn {
+interface Turn {
   standing: Standing;
   sender: string;
 }

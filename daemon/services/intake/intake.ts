@@ -50,6 +50,8 @@ interface Needs {
   verifier(): MailVerifier | undefined;
   /** The symbols of the results; empty where the scorer judges them itself. */
   weigh(verified: Verified): SymbolScore[];
+  /** Whether a mail has to come again, because its authentication could not be decided. */
+  isUndecided(verified: Verified): boolean;
   holder: MailHolder;
   smarthost(): Omit<Route, 'signFor'> | undefined;
   hasSpace(): boolean;
@@ -110,7 +112,8 @@ export const createIntake = (needs: Needs): Intake => {
       const domain = domains.findById(ownership.domain.id) ?? ownership.domain;
       const isAuthentic = isKnown || (verified !== undefined && isFromSender(mail, verified));
       const {score, override} = await domains.filtersOf(domain.id).apply({...mail, isAuthentic}, weighed);
-      return {...score, action: override ?? actionFor(score, domain), ...(verified && {verified})};
+      const isUndecided = verified !== undefined && needs.isUndecided(verified);
+      return {...score, action: override ?? actionFor(score, domain, isUndecided), ...(verified && {verified})};
     },
   };
 };
@@ -133,10 +136,11 @@ const withSymbols = (score: Score, symbols: readonly SymbolScore[]): Score => {
   return {...score, score: score.score + sum, symbols: [...score.symbols, ...symbols], reason};
 };
 
-const actionFor = ({score, wantsRetry}: Score, domain: Domain): Judgement['action'] => {
+const actionFor = ({score, wantsRetry}: Score, domain: Domain, isUndecided: boolean): Judgement['action'] => {
   if (score >= domain.reject_threshold) return 'reject';
   // Before the hold threshold: mail that is sent again is scored again, and mail that is not needs no review.
   if (wantsRetry) return 'defer';
+  if (isUndecided) return 'undecided';
   return score >= domain.quarantine_threshold ? 'hold' : 'relay';
 };
 

@@ -82,8 +82,11 @@ export interface Ownership {
 export interface Judgement extends Score {
   /** Undefined for mail of trusted clients and of users, which is not verified. */
   verified?: Verified;
-  /** `reject`: because of the score. `block`: because of a filter. `defer`: the scorer wants the mail to be sent again. */
-  action: 'relay' | 'hold' | 'reject' | 'block' | 'defer';
+  /**
+   * `reject`: because of the score. `block`: because of a filter. `defer`: the scorer wants the mail to be sent again. `undecided`: so does
+   * the authentication.
+   */
+  action: 'relay' | 'hold' | 'reject' | 'block' | 'defer' | 'undecided';
 }
 
 /** The metadata of a held mail, stored in a file beside its bytes and in its row. */

@@ -19,6 +19,7 @@ const startApi = async (t: ExecutionContext, waitMs: number) => {
   };
   const known: Record<string, unknown> = {
     deprecations: [],
+    noteKeyShown: () => undefined,
     metrics: createMetrics('1.0.0'),
     log: pino({level: 'silent'}),
     membership: {requireMember: () => undefined},

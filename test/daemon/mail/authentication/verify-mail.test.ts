@@ -59,6 +59,24 @@ const signedBy = async (domain: string, bytes: Buffer): Promise<Buffer> => {
 
 const from = (sender: string, ip = '192.0.2.5'): MailParts => ({envelope: {sender}, client: {ip}});
 
+test('signatures whose keys nobody answers for hide neither a forged author nor a good signature', async t => {
+  const {verify} = await start(t, {timeoutMs: 2000});
+  const muteSignatures = Array.from(
+    {length: 9},
+    (_, n) => `DKIM-Signature: v=1; a=rsa-sha256; d=s${n}.silent.test; s=s1; h=from; bh=AAAA; b=AAAA\r\n`,
+  ).join('');
+  const withMute = (bytes: Buffer) => Buffer.concat([Buffer.from(muteSignatures), bytes]);
+
+  const forged = await verify({bytes: withMute(mail('a@bank.test')), ...from('x@plain.test', '198.51.100.1')});
+  const honest = await verify({
+    bytes: withMute(await signedBy('bank.test', mail('a@bank.test'))),
+    ...from('x@plain.test', '198.51.100.1'),
+  });
+
+  t.like(forged.results.dmarc, {result: 'fail', policy: 'reject'});
+  t.like(honest.results.dmarc, {result: 'pass', policy: 'reject'});
+});
+
 test('mail of its own domain passes by the address of the client, and by its signature from anywhere', async t => {
   const {verify} = await start(t);
   const bytes = mail('Bank <news@bank.test>');

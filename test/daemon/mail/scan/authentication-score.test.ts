@@ -1,6 +1,6 @@
 import {readFile} from 'node:fs/promises';
 import test from 'ava';
-import {authenticationScores, scoreAuthentication} from '../../../../daemon/mail/scan/authentication-score.ts';
+import {authenticationScores, isUndecided, scoreAuthentication} from '../../../../daemon/mail/scan/authentication-score.ts';
 import type {Verified} from '../../../../daemon/services/intake/mail.ts';
 import type {MailAuthentication} from '../../../../shared/mail-authentication.ts';
 
@@ -27,6 +27,17 @@ test('what the author domain wants decides, and SPF alone where it says nothing'
   t.deepEqual(symbolsOf('fail', {result: 'pass', policy: 'reject'}), []);
   t.deepEqual(symbolsOf('temperror', {result: 'temperror', policy: 'reject'}), []);
   t.deepEqual(symbolsOf('pass', {result: 'fail', policy: 'reject'}, 'several'), ['DMARC_REJECT']);
+});
+
+test('where DNS gives no answer, a policy of quarantine counts as failed, and mail under one of reject has to come again', t => {
+  const undecided = (...parts: Parameters<typeof verified>) => isUndecided(verified(...parts));
+
+  t.deepEqual(symbolsOf('temperror', {result: 'temperror', policy: 'quarantine'}), ['DMARC_QUARANTINE']);
+  t.true(undecided('temperror', {result: 'temperror', policy: 'reject'}));
+  t.false(undecided('temperror', {result: 'temperror', policy: 'quarantine'}));
+  t.false(undecided('temperror', {result: 'temperror', policy: null}));
+  t.false(undecided('fail', {result: 'fail', policy: 'reject'}));
+  t.false(undecided('fail', {result: 'temperror', policy: 'reject'}, 'unclear'));
 });
 
 test('an unclear author counts as much as the strictest policy, and is not added to it', t => {

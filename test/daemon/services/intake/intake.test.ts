@@ -11,6 +11,7 @@ const openIntake = (needs: Partial<Parameters<typeof createIntake>[0]>) =>
     scorer: {} as never,
     verifier: () => undefined,
     weigh: () => [],
+    isUndecided: () => false,
     isForReports: () => false,
     holder: {} as never,
     smarthost: () => undefined,
