@@ -3,7 +3,9 @@ import {clocks} from './clocks.ts';
 import {crashPointsFault} from './crash-points.ts';
 import {diskFull} from './disk-full.ts';
 import type {Fault} from './fault.ts';
+import {hostileDns} from './hostile-dns.ts';
 import {hostileHttp} from './hostile-http.ts';
+import {hostileMailFault} from './hostile-mail.ts';
 import {hostileMilter} from './hostile-milter.ts';
 import {hostilePeer} from './hostile-peer.ts';
 import {hostileSmtp} from './hostile-smtp.ts';
@@ -42,6 +44,8 @@ export const faults: readonly Fault[] = [
   hostileHttp,
   hostileMilter,
   hostilePeer,
+  hostileMailFault,
+  hostileDns,
   slowloris,
   matrix,
 ];
