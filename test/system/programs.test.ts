@@ -369,7 +369,7 @@ const withDomain = async (t: ExecutionContext) => {
   return {sink, node, domainId: made.json.data.id as number};
 };
 
-const suspicious = 'X-Spam-Score: 8.5\r\nSubject: suspicious\r\n\r\nhello\r\n';
+const suspicious = 'X-Spam-Score: 8.5\r\nFrom: a@example.net\r\nSubject: suspicious\r\n\r\nhello\r\n';
 
 const stopped = async (node: TestNode, signal: NodeJS.Signals) => {
   const since = Date.now();

@@ -19,6 +19,8 @@ test('stdout has the ready line and nothing else, whatever the signatures of a m
     'ARC-Authentication-Results: i=1; mx.good.test; spf=pass smtp.mailfrom=x@good.test',
   ];
   const mails = [
+    [`DKIM-Signature: v=1; ${signature('')}`],
+    arc(''),
     arc('; l=5'),
     arc('; l=99999999999999999999'),
     arc('; l=-1; l=x'),
