@@ -1,5 +1,8 @@
 // A reader that does what it is told by the sender of a mail, or by the selector of a key.
-import {Socket} from 'node:net';
+import {createSocket} from 'node:dgram';
+import {lookup, Resolver} from 'node:dns';
+import {connect, createServer, Socket} from 'node:net';
+import {confine} from '../../daemon/mail/readers/confine.ts';
 import {createFrameReader, frameOf} from '../../daemon/mail/readers/frames.ts';
 import type {ToReader} from '../../daemon/mail/readers/protocol.ts';
 
@@ -14,7 +17,35 @@ const facts = () => ({
   mayRead: process.permission.has('fs.read', '/etc/passwd'),
   mayWrite: process.permission.has('fs.write', '/tmp'),
   mayStart: process.permission.has('child'),
+  maySignal: typeof process.kill !== 'undefined',
+  sockets: sockets(),
 });
+
+/** What the network can be used for. */
+const sockets = (): string[] => {
+  const socket = connect({host: '127.0.0.1', port: 9}).on('error', () => {});
+  const {_handle: handle} = socket as unknown as {_handle: object};
+  socket.destroy();
+  const attempts = {
+    listen: () => createServer().listen(0),
+    receive: () => createSocket('udp4').bind(0),
+    lookup: () => lookup('localhost', () => {}),
+    resolve: () => new Resolver().resolve4('localhost', () => {}),
+  };
+  return [
+    ...('connect' in handle ? ['connect'] : []),
+    ...Object.entries(attempts).flatMap(([name, attempt]) => (works(attempt) ? [name] : [])),
+  ];
+};
+
+const works = (attempt: () => unknown): boolean => {
+  try {
+    attempt();
+    return true;
+  } catch {
+    return false;
+  }
+};
 
 const act = (job: number, what: string): void => {
   switch (what) {
@@ -59,4 +90,5 @@ process.stdin.on(
   createFrameReader(({message}) => take(message as ToReader), Infinity),
 );
 process.stdin.on('end', () => process.exit());
+confine();
 tell({kind: 'ready'});

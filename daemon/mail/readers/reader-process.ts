@@ -35,6 +35,8 @@ export const startReader = ({file, purpose, heapMb, onMessage, onEnd}: Needs): R
     env: childEnvironment({}),
     // Packages may print, and Node writes pages about memory that is used up.
     stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
+    // In a group of its own: a signal to its own group would reach the node otherwise, and one of a terminal would reach it.
+    detached: true,
   });
   const stdin = child.stdin as Writable;
   const ended = new AbortController();

@@ -67,7 +67,7 @@ test('time that a mail waits for DNS is not counted, and time without an answer 
   await t.throwsAsync(spf('nothing'), {instanceOf: ReaderLost});
 });
 
-test.serial('a reader inherits nothing, may do nothing, and has no __proto__', async t => {
+test.serial('a reader inherits nothing, may do nothing, reaches nobody, and has no __proto__', async t => {
   const {factsOf} = start(t);
   Object.defineProperty(Object.prototype, 'NODE_OPTIONS', {value: '--no-such-option', enumerable: true, configurable: true});
   const started = factsOf('a.test');
@@ -76,7 +76,10 @@ test.serial('a reader inherits nothing, may do nothing, and has no __proto__', a
   const {pid, ...facts} = await started;
 
   t.is(typeof pid, 'number');
-  t.deepEqual(facts, {environment: [], inherited: '', hasProto: false, mayRead: false, mayWrite: false, mayStart: false});
+  t.deepEqual(facts, {
+    ...{environment: [], inherited: '', hasProto: false, mayRead: false, mayWrite: false, mayStart: false},
+    ...{maySignal: false, sockets: []},
+  });
 });
 
 test('a key is in no process that reads mail of others, and mail of one domain shares a process', async t => {
