@@ -34,6 +34,8 @@ export interface Reader {
   jobs: Map<number, Job>;
   isReady: boolean;
   isOverdue: boolean;
+  /** Messages since it was last given something. */
+  messages: number;
   /** Ends it when it does not start, or is no longer needed. */
   timer: NodeJS.Timeout | undefined;
 }
@@ -55,7 +57,8 @@ export const chooseReader = ({readers, maxReaders, start}: Running, job: Job): R
   const [least] = [...readers]
     .filter(reader => reader.share === share && !reader.isOverdue)
     .toSorted((one, other) => one.jobs.size - other.jobs.size);
-  if (least?.jobs.size === 0) return least;
+  // What was lost once gets a process that nothing else was read in: another one may be about to end for that.
+  if (least?.jobs.size === 0 && !job.isRepeated) return least;
   if (mayStart(readers, purpose === 'report' ? maxReportReaders : maxReaders, purpose)) return start({share, purpose});
   return least && mayJoin(least, job) ? least : undefined;
 };
@@ -66,7 +69,6 @@ const maxReportReaders = 4;
 const mayStart = (readers: Set<Reader>, most: number, purpose: Purpose): boolean => {
   const alike = [...readers].filter(reader => reader.purpose === purpose);
   if (alike.length < most) return true;
-  // None of its own share, which would be used.
   const idle = alike.find(({jobs}) => jobs.size === 0);
   idle?.process.kill();
   return idle !== undefined && readers.delete(idle);

@@ -1,7 +1,7 @@
 // Pool of the processes that read what strangers wrote. A process that does not answer, or ends, is lost: its mails are read once more,
 // each alone in a process. So a mail fails only by itself.
 import {availableParallelism} from 'node:os';
-import {type FromReader, type Results, results, type Task} from './protocol.ts';
+import {type FromReader, maxSources, type Results, results, type Task} from './protocol.ts';
 import {chooseReader, type Job, type Reader, type Reading, shareOf} from './reader-choice.ts';
 import {startReader} from './reader-process.ts';
 
@@ -99,6 +99,7 @@ const start = (pool: Pool, {share, purpose}: Pick<Reader, 'share' | 'purpose'>):
     jobs: new Map(),
     isReady: false,
     isOverdue: false,
+    messages: 0,
     timer: setTimeout(() => reader.process.kill(), maxStartMs),
     process: startReader({...pool, purpose, onMessage: message => take(pool, reader, message), onEnd: () => end(pool, reader)}),
   };
@@ -108,6 +109,7 @@ const start = (pool: Pool, {share, purpose}: Pick<Reader, 'share' | 'purpose'>):
 
 const give = async (pool: Pool, reader: Reader, job: Job): Promise<void> => {
   const {no, task, content} = job;
+  reader.messages = 0;
   if (reader.isReady) clearTimeout(reader.timer);
   pool.ticker ??= setInterval(() => tick(pool), pool.maxMs / ticksInTime);
   reader.process.tell({kind: 'task', job: no, task});
@@ -135,8 +137,16 @@ const finish = (pool: Pool, reader: Reader, job: Job): void => {
   dispatch(pool);
 };
 
+/** Eight mails with all the questions that they may ask, or the largest report, and then some. */
+const maxMessages = 5000;
+
+/** What it throws ends the reader. */
 const take = (pool: Pool, reader: Reader, message: FromReader): void => {
+  reader.messages += 1;
+  if (reader.messages > maxMessages) throw new Error('a reader that never stops');
   if (message.kind === 'ready') {
+    // Its timer may be the one that ends it by now.
+    if (reader.isReady) throw new Error('a reader that starts twice');
     reader.isReady = true;
     clearTimeout(reader.timer);
     return;
@@ -148,6 +158,7 @@ const take = (pool: Pool, reader: Reader, message: FromReader): void => {
       void ask(reader, job, message);
       break;
     case 'sources':
+      if (job.sources.length + message.sources.length > maxSources) throw new Error('a report without an end');
       job.sources.push(...message.sources);
       break;
     case 'error':
