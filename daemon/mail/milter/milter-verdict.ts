@@ -69,7 +69,7 @@ const editsFor = async (
   const isSigned = direction === 'outbound' && domain.dkim_active;
   const signatures = isSigned ? insertInFront(await intake.sign(domain, mail.content)) : [];
   const results = insertBelowTrace(intake.resultsField(mail, judgement));
-  return [...removeClaims(mail.headers, intake.isClaim), ...addScore(judgement), ...results, ...signatures];
+  return [...removeClaims(mail.headers, intake.createClaimCheck()), ...addScore(judgement), ...results, ...signatures];
 };
 
 const answerOf = ({verdict, reply, judgement}: Decision, edits: MilterReply[]): MilterReply[] => {
