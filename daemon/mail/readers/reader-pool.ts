@@ -73,7 +73,7 @@ const closed = () => new Error('the node stops');
 
 const attempt = (pool: Pool) => {
   pool.jobs += 1;
-  return {no: pool.jobs, ticks: 0, asking: 0, asked: 0, sources: []};
+  return {no: pool.jobs, ticks: 0, asking: 0, messages: 0, sources: []};
 };
 
 /** In the order in which they came, among those that share readers. */
@@ -99,7 +99,7 @@ const start = (pool: Pool, {share, purpose}: Pick<Reader, 'share' | 'purpose'>):
     jobs: new Map(),
     isReady: false,
     isOverdue: false,
-    messages: 0,
+    strays: 0,
     timer: setTimeout(() => reader.process.kill(), maxStartMs),
     process: startReader({...pool, purpose, onMessage: message => take(pool, reader, message), onEnd: () => end(pool, reader)}),
   };
@@ -109,7 +109,7 @@ const start = (pool: Pool, {share, purpose}: Pick<Reader, 'share' | 'purpose'>):
 
 const give = async (pool: Pool, reader: Reader, job: Job): Promise<void> => {
   const {no, task, content} = job;
-  reader.messages = 0;
+  reader.strays = 0;
   if (reader.isReady) clearTimeout(reader.timer);
   pool.ticker ??= setInterval(() => tick(pool), pool.maxMs / ticksInTime);
   reader.process.tell({kind: 'task', job: no, task});
@@ -137,13 +137,13 @@ const finish = (pool: Pool, reader: Reader, job: Job): void => {
   dispatch(pool);
 };
 
-/** Eight mails with all the questions that they may ask, or the largest report, and then some. */
-const maxMessages = 5000;
+/** More than the questions of a mail, or the parts of a report. */
+const maxMessages = 1000;
+/** A mail may still ask when it has its result. */
+const maxStrays = 5000;
 
 /** What it throws ends the reader. */
 const take = (pool: Pool, reader: Reader, message: FromReader): void => {
-  reader.messages += 1;
-  if (reader.messages > maxMessages) throw new Error('a reader that never stops');
   if (message.kind === 'ready') {
     // Its timer may be the one that ends it by now.
     if (reader.isReady) throw new Error('a reader that starts twice');
@@ -152,10 +152,16 @@ const take = (pool: Pool, reader: Reader, message: FromReader): void => {
     return;
   }
   const job = reader.jobs.get(message.job);
-  if (!job) return;
+  if (!job) {
+    reader.strays += 1;
+    if (reader.strays > maxStrays) throw new Error('messages without an end');
+    return;
+  }
+  job.messages += 1;
+  if (job.messages > maxMessages) throw new Error('messages without an end');
   switch (message.kind) {
     case 'question':
-      void ask(reader, job, message);
+      void ask(pool, reader, {job, message});
       break;
     case 'sources':
       if (job.sources.length + message.sources.length > maxSources) throw new Error('a report without an end');
@@ -178,11 +184,16 @@ const withSources = (result: unknown, {task, sources}: Job): unknown =>
 /** SPF asks up to 10 times, each name of MX and PTR for addresses; signatures and ARC sets for a key each. */
 const maxQuestions = 300;
 
-const ask = async (reader: Reader, job: Job, {question, name, type}: FromReader & {kind: 'question'}): Promise<void> => {
+const ask = async (
+  pool: Pool,
+  reader: Reader,
+  {job, message: {question, name, type}}: {job: Job; message: FromReader & {kind: 'question'}},
+): Promise<void> => {
   const {tell} = reader.process;
-  job.asked += 1;
-  if (!job.lookup || job.asked > maxQuestions) return tell({kind: 'failure', question, code: 'ETIMEOUT'});
+  if (!job.lookup || job.messages > maxQuestions) return tell({kind: 'failure', question, code: 'ETIMEOUT'});
   job.asking += 1;
+  // It leaves room for another one.
+  if (job.asking === 1 && pool.queue.length > 0) dispatch(pool);
   await job.lookup(name, type).then(
     records => tell({kind: 'records', question, records}),
     ({code}) => tell({kind: 'failure', question, code: String(code)}),

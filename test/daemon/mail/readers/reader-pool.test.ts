@@ -84,6 +84,14 @@ test('a report has no more sources than are read of one', async t => {
   );
 });
 
+test('mails that wait for DNS keep no other mail waiting', async t => {
+  const {spf} = start(t, {maxReaders: 1});
+  const slow = Array.from({length: 50}, async () => spf('ask', async () => new Promise(() => {})));
+  for (const mail of slow) mail.catch(() => {});
+
+  t.is(await spf('honest'), 'pass');
+});
+
 test('time that a mail waits for DNS is not counted, and time without an answer is', async t => {
   const {spf} = start(t, {maxMs: 200});
   const slow: Lookup = async () => {
