@@ -28,6 +28,8 @@ export interface PoolNeeds {
   maxMs?: number;
   heapMb?: number;
   idleMs?: number;
+  /** Twice as many as may come at one time: clients that have gone leave their mail. */
+  maxQueued?: number;
 }
 
 interface Pool extends Required<PoolNeeds> {
@@ -43,7 +45,7 @@ const ticksInTime = 8;
 
 /** Starts the processes when there is something to read. */
 export const createReaderPool = (needs: PoolNeeds): ReaderPool => {
-  const defaults = {maxReaders: availableParallelism(), maxMs: 2000, heapMb: 64, idleMs: 60_000};
+  const defaults = {maxReaders: availableParallelism(), maxMs: 2000, heapMb: 64, idleMs: 60_000, maxQueued: 2000};
   const state = {queue: [], readers: new Set<Reader>(), jobs: 0, ticker: undefined, isClosed: false};
   const pool: Pool = {...defaults, ...needs, ...state};
   return {
@@ -51,6 +53,7 @@ export const createReaderPool = (needs: PoolNeeds): ReaderPool => {
       const maxTicks = Math.ceil(((reading.maxMs ?? pool.maxMs) / pool.maxMs) * ticksInTime);
       return new Promise((resolve, reject) => {
         if (pool.isClosed) return reject(closed());
+        if (pool.queue.length >= pool.maxQueued) return reject(new Error('too many mails wait to be read'));
         pool.queue.push({...reading, task, maxTicks, isRepeated: false, ...attempt(pool), resolve, reject});
         dispatch(pool);
       });

@@ -92,6 +92,16 @@ test('mails that wait for DNS keep no other mail waiting', async t => {
   t.is(await spf('honest'), 'pass');
 });
 
+test('no more mails wait than there is room for, and those that do are read', async t => {
+  const {spf} = start(t, {maxReaders: 1, maxQueued: 10});
+  const all = Array.from({length: 30}, async () => spf('honest').catch(error => error.message as string));
+
+  const results = await Promise.all(all);
+
+  t.is(results.filter(result => result === 'pass').length, 18);
+  t.is(results.filter(result => result === 'too many mails wait to be read').length, 12);
+});
+
 test('time that a mail waits for DNS is not counted, and time without an answer is', async t => {
   const {spf} = start(t, {maxMs: 200});
   const slow: Lookup = async () => {
