@@ -177,8 +177,8 @@ export interface IntakePort extends DecisionPort, Pick<Intake, 'claim' | 'routin
 
 /** Port of the milter, whose mail Postfix keeps and delivers. */
 export interface MilterIntake extends DecisionPort, Pick<Intake, 'claim' | 'canTakeMail'> {
-  /** Whether a field claims to be written by this cluster. */
-  isClaim(field: HeaderField): boolean;
+  /** For the fields of one mail: whether they claim to be written by this cluster. */
+  createClaimCheck(): (field: HeaderField) => boolean;
   /** The field with the results of the authentication, with its line end; empty for mail that is not verified. */
   resultsField(mail: ReceivedMail, judgement: Judgement): Buffer;
   /** The DKIM-Signature fields for outbound mail, each with its line end; empty without a key. Rejects when signing fails. */

@@ -2,7 +2,7 @@
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {arrivalFields, withoutClaims} from '../mail/authentication/arrival-fields.ts';
-import {claimsToBeOurs, resultsField} from '../mail/authentication/results-field.ts';
+import {createClaimCheck, resultsField} from '../mail/authentication/results-field.ts';
 import {createRecipientCheck} from '../mail/backend/recipient-check.ts';
 import {createClientNames} from '../mail/gateway/clients.ts';
 import {startSmtpGateway} from '../mail/gateway/smtp-gateway.ts';
@@ -109,7 +109,7 @@ const openMilter = async (
       count: services.dmarc.count,
       takeReport: takeReport(services),
       sign: services.sign,
-      isClaim: field => claimsToBeOurs(field, isNodeOf(records)),
+      createClaimCheck: () => createClaimCheck(isNodeOf(records)),
       resultsField: (mail, {verified}) => (verified ? resultsField(verified.results, mail, fqdn) : Buffer.alloc(0)),
       recordVerdict: metrics.verdict,
     },

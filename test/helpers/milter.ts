@@ -37,7 +37,7 @@ export const startTestMilter = async (owner: Owner, needs: Partial<MilterServerN
     sign: async () => Buffer.alloc(0),
     count: () => {},
     takeReport: async () => undefined,
-    isClaim: () => false,
+    createClaimCheck: () => () => false,
     resultsField: () => Buffer.alloc(0),
     recordVerdict: verdict => void record.verdicts.push(verdict),
   };

@@ -1,5 +1,5 @@
 // Authentication of one mail by SPF (RFC 7208), DKIM, ARC and DMARC.
-import {canonicalDomain} from '../../../shared/domain-name.ts';
+import {canonicalMailDomain} from '../../../shared/domain-name.ts';
 import {plainAddress} from '../../../shared/host-port.ts';
 import {domainOf} from '../../../shared/mail-address.ts';
 import {dmarcPolicies, type MailAuthentication} from '../../../shared/mail-authentication.ts';
@@ -46,9 +46,11 @@ const spfOf = async (
   {lookup, fqdn, readers}: {lookup: Lookup; fqdn: string; readers: Pick<Readers, 'checkSender'>},
 ): Promise<MailAuthentication['spf']> => {
   const {helo} = client;
+  const domain = sender === '' ? canonicalMailDomain(helo) : domainOf(sender);
+  // A greeting may be any text: of `x@bank.test` the domain would be checked, and the result be of nobody.
+  if (domain === undefined) return {result: 'none', domain: ''};
   const result = await readers.checkSender({ip: plainAddress(client.ip), helo, sender, mta: fqdn}, lookup);
-  const domain = sender === '' ? canonicalDomain(helo) : domainOf(sender);
-  return {result, domain: domain ?? ''};
+  return {result, domain};
 };
 
 interface AuthorEvidence {

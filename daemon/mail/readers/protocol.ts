@@ -25,10 +25,14 @@ export type ToReader =
 const job = z.int().nonnegative();
 const {spf, dkim, arc} = mailAuthenticationSchema.shape;
 const count = z.int().nonnegative();
+const name = z.string().max(253);
+
+/** One report must fit into memory: a large receiver names some ten thousand addresses. */
+export const maxSources = 150_000;
 
 const reportedSource = z.object({
-  header_from: z.string(),
-  source_ip: z.string(),
+  header_from: name,
+  source_ip: z.string().max(500),
   count,
   passed: count,
   spf_passed: count,
@@ -38,8 +42,8 @@ const reportedSource = z.object({
 });
 
 const received = z.object({
-  report_id: z.string(),
-  policy_domain: z.string(),
+  report_id: z.string().max(500),
+  policy_domain: name,
   begin: z.number(),
   end: z.number(),
   bad_rows: count,
@@ -49,10 +53,13 @@ const received = z.object({
 /** The result of each kind of task. */
 export const results = {
   spf: spf.shape.result,
-  signatures: z.object({dkim, arc}) satisfies z.ZodType<SignatureCheck>,
+  signatures: z.object({
+    dkim: z.array(dkim.element.extend({domain: name, selector: name})).max(10),
+    arc,
+  }) satisfies z.ZodType<SignatureCheck>,
   /** Header fields, each with its line end. */
   sign: z.string(),
-  report: z.union([received, z.object({unreadable: z.string()})]) satisfies z.ZodType<ReceivedReport | Unreadable>,
+  report: z.union([received, z.object({unreadable: z.string().max(500)})]) satisfies z.ZodType<ReceivedReport | Unreadable>,
 };
 export type Results = {[kind in Task['kind']]: z.infer<(typeof results)[kind]>};
 

@@ -19,9 +19,10 @@ export interface Job extends Reading {
   /** How often it was found at work. */
   ticks: number;
   maxTicks: number;
-  /** Questions to DNS, under way and altogether. */
+  /** Questions to DNS under way. */
   asking: number;
-  asked: number;
+  /** Said about it by its reader. */
+  messages: number;
   sources: unknown[];
   resolve(result: never): void;
   reject(error: unknown): void;
@@ -34,6 +35,8 @@ export interface Reader {
   jobs: Map<number, Job>;
   isReady: boolean;
   isOverdue: boolean;
+  /** Messages about nothing that it has, since it was last given something. */
+  strays: number;
   /** Ends it when it does not start, or is no longer needed. */
   timer: NodeJS.Timeout | undefined;
 }
@@ -52,12 +55,13 @@ export interface Running {
 /** Without one that is free, `start` is called for another one, while there may be more. */
 export const chooseReader = ({readers, maxReaders, start}: Running, job: Job): Reader | undefined => {
   const [share, purpose] = [shareOf(job.task), purposeOf(job.task)];
-  const [least] = [...readers]
-    .filter(reader => reader.share === share && !reader.isOverdue)
-    .toSorted((one, other) => one.jobs.size - other.jobs.size);
-  if (least?.jobs.size === 0) return least;
+  const usable = [...readers].filter(reader => reader.share === share && !reader.isOverdue);
+  const free = usable.find(({jobs}) => jobs.size === 0);
+  // What was lost once gets a process that nothing else was read in: another one may be about to end for that.
+  if (free && !job.isRepeated) return free;
   const most = {mail: maxReaders, report: maxReportReaders, sign: maxSigners};
   if (mayStart(readers, most[purpose], purpose)) return start({share, purpose});
+  const [least] = usable.toSorted((one, other) => working(one).length - working(other).length || one.jobs.size - other.jobs.size);
   return least && mayJoin(least, job) ? least : undefined;
 };
 
@@ -69,19 +73,24 @@ const maxSigners = 8;
 const mayStart = (readers: Set<Reader>, most: number, purpose: Purpose): boolean => {
   const alike = [...readers].filter(reader => reader.purpose === purpose);
   if (alike.length < most) return true;
-  // None of its own share, which would be used. Those that became idle last come last.
+  // The one that has been idle for longest comes first.
   const idle = alike.find(({jobs}) => jobs.size === 0);
   idle?.process.kill();
   return idle !== undefined && readers.delete(idle);
 };
 
-const maxJobs = 8;
+/** Whoever has slow name servers must keep no other mail waiting: what waits for DNS costs a reader next to nothing. */
+const maxJobs = 200;
+const maxWorking = 8;
 const maxBytesTogether = 1024 * 1024;
 
+const working = ({jobs}: Reader): Job[] => [...jobs.values()].filter(({asking}) => asking === 0);
+
 /** A large mail, or one that may have stopped a reader, is read alone. */
-const mayJoin = ({purpose, jobs}: Reader, job: Job): boolean => {
-  if (purpose !== 'mail' || jobs.size >= maxJobs) return false;
-  const all = [job, ...jobs.values()];
-  const sizeBytes = all.reduce((sum, {content}) => sum + (content?.sizeBytes ?? 0), 0);
-  return sizeBytes <= maxBytesTogether && !all.some(({isRepeated}) => isRepeated);
+const mayJoin = (reader: Reader, job: Job): boolean => {
+  const {purpose, jobs} = reader;
+  if (purpose !== 'mail' || jobs.size >= maxJobs || [job, ...jobs.values()].some(({isRepeated}) => isRepeated)) return false;
+  const together = [job, ...working(reader)];
+  const sizeBytes = together.reduce((sum, {content}) => sum + (content?.sizeBytes ?? 0), 0);
+  return together.length <= maxWorking && sizeBytes <= maxBytesTogether;
 };

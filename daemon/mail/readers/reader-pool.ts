@@ -1,7 +1,7 @@
 // Pool of the processes that read what strangers wrote. A process that does not answer, or ends, is lost: its mails are read once more,
 // each alone in a process. So a mail fails only by itself.
 import {availableParallelism} from 'node:os';
-import {type FromReader, type Results, results, type Task} from './protocol.ts';
+import {type FromReader, maxSources, type Results, results, type Task} from './protocol.ts';
 import {chooseReader, type Job, type Reader, type Reading, shareOf} from './reader-choice.ts';
 import {startReader} from './reader-process.ts';
 
@@ -28,6 +28,8 @@ export interface PoolNeeds {
   maxMs?: number;
   heapMb?: number;
   idleMs?: number;
+  /** Twice as many as may come at one time: clients that have gone leave their mail. */
+  maxQueued?: number;
 }
 
 interface Pool extends Required<PoolNeeds> {
@@ -43,7 +45,7 @@ const ticksInTime = 8;
 
 /** Starts the processes when there is something to read. */
 export const createReaderPool = (needs: PoolNeeds): ReaderPool => {
-  const defaults = {maxReaders: availableParallelism(), maxMs: 2000, heapMb: 64, idleMs: 60_000};
+  const defaults = {maxReaders: availableParallelism(), maxMs: 2000, heapMb: 64, idleMs: 60_000, maxQueued: 2000};
   const state = {queue: [], readers: new Set<Reader>(), jobs: 0, ticker: undefined, isClosed: false};
   const pool: Pool = {...defaults, ...needs, ...state};
   return {
@@ -51,6 +53,7 @@ export const createReaderPool = (needs: PoolNeeds): ReaderPool => {
       const maxTicks = Math.ceil(((reading.maxMs ?? pool.maxMs) / pool.maxMs) * ticksInTime);
       return new Promise((resolve, reject) => {
         if (pool.isClosed) return reject(closed());
+        if (pool.queue.length >= pool.maxQueued) return reject(new Error('too many mails wait to be read'));
         pool.queue.push({...reading, task, maxTicks, isRepeated: false, ...attempt(pool), resolve, reject});
         dispatch(pool);
       });
@@ -73,7 +76,7 @@ const closed = () => new Error('the node stops');
 
 const attempt = (pool: Pool) => {
   pool.jobs += 1;
-  return {no: pool.jobs, ticks: 0, asking: 0, asked: 0, sources: []};
+  return {no: pool.jobs, ticks: 0, asking: 0, messages: 0, sources: []};
 };
 
 /** In the order in which they came, among those that share readers. */
@@ -99,6 +102,7 @@ const start = (pool: Pool, {share, purpose}: Pick<Reader, 'share' | 'purpose'>):
     jobs: new Map(),
     isReady: false,
     isOverdue: false,
+    strays: 0,
     timer: setTimeout(() => reader.process.kill(), maxStartMs),
     process: startReader({...pool, purpose, onMessage: message => take(pool, reader, message), onEnd: () => end(pool, reader)}),
   };
@@ -108,6 +112,7 @@ const start = (pool: Pool, {share, purpose}: Pick<Reader, 'share' | 'purpose'>):
 
 const give = async (pool: Pool, reader: Reader, job: Job): Promise<void> => {
   const {no, task, content} = job;
+  reader.strays = 0;
   if (reader.isReady) clearTimeout(reader.timer);
   pool.ticker ??= setInterval(() => tick(pool), pool.maxMs / ticksInTime);
   reader.process.tell({kind: 'task', job: no, task});
@@ -136,19 +141,34 @@ const finish = (pool: Pool, reader: Reader, job: Job): void => {
   dispatch(pool);
 };
 
+/** More than the questions of a mail, or the parts of a report. */
+const maxMessages = 1000;
+/** A mail may still ask when it has its result. */
+const maxStrays = 5000;
+
+/** What it throws ends the reader. */
 const take = (pool: Pool, reader: Reader, message: FromReader): void => {
   if (message.kind === 'ready') {
+    // Its timer may be the one that ends it by now.
+    if (reader.isReady) throw new Error('a reader that starts twice');
     reader.isReady = true;
     clearTimeout(reader.timer);
     return;
   }
   const job = reader.jobs.get(message.job);
-  if (!job) return;
+  if (!job) {
+    reader.strays += 1;
+    if (reader.strays > maxStrays) throw new Error('messages without an end');
+    return;
+  }
+  job.messages += 1;
+  if (job.messages > maxMessages) throw new Error('messages without an end');
   switch (message.kind) {
     case 'question':
-      void ask(reader, job, message);
+      void ask(pool, reader, {job, message});
       break;
     case 'sources':
+      if (job.sources.length + message.sources.length > maxSources) throw new Error('a report without an end');
       job.sources.push(...message.sources);
       break;
     case 'error':
@@ -168,11 +188,16 @@ const withSources = (result: unknown, {task, sources}: Job): unknown =>
 /** SPF asks up to 10 times, each name of MX and PTR for addresses; signatures and ARC sets for a key each. */
 const maxQuestions = 300;
 
-const ask = async (reader: Reader, job: Job, {question, name, type}: FromReader & {kind: 'question'}): Promise<void> => {
+const ask = async (
+  pool: Pool,
+  reader: Reader,
+  {job, message: {question, name, type}}: {job: Job; message: FromReader & {kind: 'question'}},
+): Promise<void> => {
   const {tell} = reader.process;
-  job.asked += 1;
-  if (!job.lookup || job.asked > maxQuestions) return tell({kind: 'failure', question, code: 'ETIMEOUT'});
+  if (!job.lookup || job.messages > maxQuestions) return tell({kind: 'failure', question, code: 'ETIMEOUT'});
   job.asking += 1;
+  // It leaves room for another one.
+  if (job.asking === 1 && pool.queue.length > 0) dispatch(pool);
   await job.lookup(name, type).then(
     records => tell({kind: 'records', question, records}),
     ({code}) => tell({kind: 'failure', question, code: String(code)}),
@@ -206,7 +231,8 @@ const end = (pool: Pool, reader: Reader): void => {
     else if (!reader.isReady) job.reject(new Error('a process that reads mail did not start'));
     else if (job.isRepeated || (reader.isOverdue && job.task.kind === 'report'))
       job.reject(new ReaderLost(reader.isOverdue ? 'time' : 'end'));
-    else repeated.push({...job, isRepeated: true, ...attempt(pool)});
+    // What waited for DNS was not what kept the reader busy.
+    else repeated.push({...job, isRepeated: job.isRepeated || !reader.isOverdue || job.asking === 0, ...attempt(pool)});
   }
   pool.queue.unshift(...repeated);
   dispatch(pool);

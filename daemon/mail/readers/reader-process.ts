@@ -1,7 +1,7 @@
 // One process that reads what strangers wrote: it is started so that it can do nothing else, and killed when it is not needed.
-import {spawn} from 'node:child_process';
+import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';
-import type {Readable, Writable} from 'node:stream';
+import type {Readable} from 'node:stream';
 import {fileURLToPath} from 'node:url';
 import {childEnvironment} from '../../../shared/child-environment.ts';
 import {createFrameReader, writeFrame} from './frames.ts';
@@ -30,24 +30,20 @@ export interface ReaderProcess {
 }
 
 export const startReader = ({file, purpose, heapMb, onMessage, onEnd}: Needs): ReaderProcess => {
-  const path = fileURLToPath(file);
-  const child = spawn(process.execPath, [...flagsFor(path, heapMb), path, purpose], {
-    env: childEnvironment({}),
-    // Packages may print, and Node writes pages about memory that is used up.
-    stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
-  });
-  const stdin = child.stdin as Writable;
+  const child = spawned(fileURLToPath(file), purpose, heapMb);
+  // It has no streams when no file can be opened for them.
+  const {stdin, stdio} = (child ?? {}) as Partial<ChildProcess>;
+  const answers = stdio?.[3] as Readable | undefined;
   const ended = new AbortController();
   let isReady = false;
-  const kill = () => void child.kill('SIGKILL');
+  const kill = () => void child?.kill('SIGKILL');
 
   const read = createFrameReader(({message}) => {
     const checked = fromReader.parse(message);
     if (checked.kind === 'ready') isReady = true;
     onMessage(checked);
   }, maxFrameBytes);
-  const answers = child.stdio[3] as Readable;
-  answers.on('data', (chunk: Buffer) => {
+  answers?.on('data', (chunk: Buffer) => {
     try {
       read(chunk);
     } catch {
@@ -57,7 +53,7 @@ export const startReader = ({file, purpose, heapMb, onMessage, onEnd}: Needs): R
     }
   });
   // Its end is told by the event below.
-  for (const stream of [stdin, answers]) stream.on('error', () => {});
+  for (const stream of [stdin, answers]) stream?.on('error', () => {});
   const hasEnded = new Promise<void>(resolve => {
     const end = () => {
       if (ended.signal.aborted) return;
@@ -65,19 +61,34 @@ export const startReader = ({file, purpose, heapMb, onMessage, onEnd}: Needs): R
       onEnd(isReady);
       resolve();
     };
-    child.once('close', end);
-    child.once('error', end);
+    child?.once('close', end).on('error', end);
+    if (!child) setImmediate(end);
   });
 
   return {
-    tell: message => void writeFrame(stdin, message),
+    tell: message => void (stdin && writeFrame(stdin, message)),
     async send(job, bytes) {
-      if (writeFrame(stdin, {kind: 'mail', job} satisfies ToReader, bytes) || ended.signal.aborted) return;
+      if (!stdin || writeFrame(stdin, {kind: 'mail', job} satisfies ToReader, bytes) || ended.signal.aborted) return;
       await once(stdin, 'drain', {signal: ended.signal}).catch(() => {});
     },
     kill,
     hasEnded,
   };
+};
+
+/** Undefined when the system has no memory for it: that alone is thrown. */
+const spawned = (path: string, purpose: Purpose, heapMb: number): ChildProcess | undefined => {
+  try {
+    return spawn(process.execPath, [...flagsFor(path, heapMb), path, purpose], {
+      env: childEnvironment({}),
+      // Packages may print, and Node writes pages about memory that is used up.
+      stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
+      // In a group of its own: a signal to its own group would reach the node otherwise, and one of a terminal would reach it.
+      detached: true,
+    });
+  } catch {
+    return undefined;
+  }
 };
 
 /** The permission model keeps code that a mail brings from files, processes and threads. Its name has changed between versions. */

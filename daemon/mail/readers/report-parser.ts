@@ -3,11 +3,10 @@
 import sax from 'sax';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import type {ReceivedReport} from '../../services/dmarc/received-report.ts';
+import {maxSources as maxSourcesOfReport} from './protocol.ts';
 import {createRows, newRow, type Row, wholeNumber} from './report-rows.ts';
 import {decodedXml} from './xml-encoding.ts';
 
-/** One report must fit into memory: a large receiver names some ten thousand addresses. */
-const maxSourcesOfReport = 150_000;
 const maxDepth = 12;
 const maxAttributes = 50;
 const maxValueChars = 500;

@@ -58,6 +58,7 @@ const beyondBounds = {
   '83,000 lines of a blank': `X: y\r\n${' \r\n'.repeat(83_000)}`,
   '3,000 lines that are no field': 'x\r\n'.repeat(3000),
   'a long From under a line that is no field': `From\r\n : a${'\r\n @b.test\r\n a'.repeat(900)}\r\n`,
+  'a field with 100,000 bare CRs': `X: ${'\r'.repeat(100_000)}y\r\n`,
   'two From, together too long': `From: ${'a@b.test,'.repeat(100)}\r\n`.repeat(12),
   'a long Content-Type in pieces': `Content-Type: a/b${Array.from({length: 1000}, (_, n) => `;\r\n x*${n}=y`).join('')}\r\n`,
 };
@@ -138,6 +139,25 @@ test('signatures that no reader could verify are permerror, and any other error 
 
   t.deepEqual(await verifyWith(new ReaderLost('time')), {dkim: refused, arc: {result: 'none'}});
   await t.throwsAsync(verifyWith(new Error('did not start')), {message: 'did not start'});
+});
+
+test('a result is believed for the signatures that were to be verified only', async t => {
+  const bytes = signed('');
+  const verifyWith = async (dkim: SignatureCheck['dkim']) =>
+    verifySignatures({headers: headersOf(bytes), content: contentOf(bytes)}, zoneLookup(zone), async () => ({
+      dkim,
+      arc: {result: 'none'},
+    }));
+  const [pass] = accepted;
+
+  t.like(await verifyWith(accepted as SignatureCheck['dkim']), {dkim: accepted});
+  for (const said of [[{...pass, domain: 'victim.test'}], [{...pass, selector: 's2'}], [pass, pass]])
+    t.like(await verifyWith(said as SignatureCheck['dkim']), {dkim: refused});
+  // mailauth takes the first line for a field, whatever it begins with.
+  const hidden = Buffer.from(` ${signed('', `${tags.replace('s=s1', 's=s2')}; l=7`).toString('latin1')}`, 'latin1');
+  const seen = /^.*\r\n/.exec(bytes.toString('latin1'))?.[0] ?? '';
+  const header = hidden.indexOf('\r\n') + 2;
+  t.like(await verify(Buffer.concat([hidden.subarray(0, header), Buffer.from(seen), hidden.subarray(header)])), {dkim: refused});
 });
 
 test('an ARC chain passes', async t => {

@@ -181,3 +181,15 @@ test('what DNS does not answer makes no verdict', async t => {
   t.is(results.spf.result, 'temperror');
   t.is(results.dmarc.result, 'temperror');
 });
+
+test('a greeting that is no domain passes SPF for no domain', async t => {
+  const {verify, questions} = await start(t);
+  const spfOf = async (helo: string) =>
+    (await verify({bytes: mail('a@other.test'), envelope: {sender: ''}, client: {ip: '192.0.2.5', helo}})).results.spf;
+
+  t.deepEqual(await spfOf('bank.test'), {result: 'pass', domain: 'bank.test'});
+  questions.length = 0;
+  for (const helo of ['x@bank.test', '[192.0.2.5]', 'localhost', ''])
+    t.deepEqual(await spfOf(helo), {result: 'none', domain: ''}, helo);
+  t.false(questions.includes('TXT bank.test'));
+});

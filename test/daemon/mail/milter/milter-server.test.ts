@@ -61,6 +61,16 @@ test('a mail that nothing is wrong with is let pass with its score, and what it 
   t.regex(milter.logged.join('\n'), /^mail \{"queue_id":"4jX9jr51JCzJFFG".*"verdict":"relayed".*"score":0\}$/m);
 });
 
+test('a mail from which Postfix would have to remove thousands of fields is refused', async t => {
+  const {milter, peer} = await open(t);
+  const mailWith = (count: number) =>
+    peer.mail({headers: Array.from({length: count}, (): [string, string] => ['X-Spam-Score', ' 1'])});
+
+  t.is(shown((await mailWith(900)).answers).at(-1), 'a');
+  t.deepEqual(shown((await mailWith(1100)).answers), ['552 5.3.4 Message header is too big']);
+  t.deepEqual(milter.verdicts, ['relayed', 'refused']);
+});
+
 test('a mail is held in the index before Postfix is told to hold it', async t => {
   const {milter, peer} = await open(t);
   milter.intake.judge = judgeAs('hold');

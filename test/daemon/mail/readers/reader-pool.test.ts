@@ -1,8 +1,10 @@
+import {execFile} from 'node:child_process';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {fileURLToPath, pathToFileURL} from 'node:url';
+import {promisify} from 'node:util';
 import test, {type ExecutionContext} from 'ava';
 import {build} from 'esbuild';
 import {bytesContent} from '../../../../daemon/mail/bytes-content.ts';
@@ -13,9 +15,11 @@ import type {MailContent} from '../../../../daemon/services/intake/mail.ts';
 let folder = '';
 test.before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mfd-readers-'));
+  const helper = (name: string) => fileURLToPath(new URL(`../../../helpers/${name}.ts`, import.meta.url));
   await build({
-    entryPoints: [fileURLToPath(new URL('../../../helpers/bad-reader-main.ts', import.meta.url))],
-    outfile: join(folder, 'reader.mjs'),
+    entryPoints: {reader: helper('bad-reader-main'), full: helper('full-process-main')},
+    outdir: folder,
+    outExtension: {'.js': '.mjs'},
     bundle: true,
     platform: 'node',
     format: 'esm',
@@ -43,6 +47,8 @@ for (const [what, reason] of [
   ['wrong message', 'end'],
   ['no JSON', 'end'],
   ['flood', 'end'],
+  ['ask without end', 'end'],
+  ['start again', 'end'],
 ] as const)
   test(`a mail that makes its reader do this fails, and no other mail does: ${what}`, async t => {
     const {spf} = start(t, {maxReaders: 2, maxMs: 400});
@@ -56,6 +62,46 @@ for (const [what, reason] of [
     t.is(await spf('honest'), 'pass');
   });
 
+test('a mail that was lost is read again in a process that has read no other', async t => {
+  const {spf} = start(t, {maxReaders: 2});
+  await Promise.all([spf('honest'), spf('honest')]);
+
+  t.is(await spf('end a used one'), 'pass');
+});
+
+test('a report has no more sources than are read of one', async t => {
+  const {pool} = start(t);
+  const sourcesOf = async (maxUnpackedBytes: number) => pool.read({kind: 'report', maxUnpackedBytes}, {maxMs: 30_000});
+
+  const report = await sourcesOf(150_000);
+  t.is('sources' in report && report.sources.length, 150_000);
+  t.is(
+    await sourcesOf(151_000).then(
+      () => 'read',
+      error => error.reason,
+    ),
+    'end',
+  );
+});
+
+test('mails that wait for DNS keep no other mail waiting', async t => {
+  const {spf} = start(t, {maxReaders: 1});
+  const slow = Array.from({length: 50}, async () => spf('ask', async () => new Promise(() => {})));
+  for (const mail of slow) mail.catch(() => {});
+
+  t.is(await spf('honest'), 'pass');
+});
+
+test('no more mails wait than there is room for, and those that do are read', async t => {
+  const {spf} = start(t, {maxReaders: 1, maxQueued: 10});
+  const all = Array.from({length: 30}, async () => spf('honest').catch(error => error.message as string));
+
+  const results = await Promise.all(all);
+
+  t.is(results.filter(result => result === 'pass').length, 18);
+  t.is(results.filter(result => result === 'too many mails wait to be read').length, 12);
+});
+
 test('time that a mail waits for DNS is not counted, and time without an answer is', async t => {
   const {spf} = start(t, {maxMs: 200});
   const slow: Lookup = async () => {
@@ -67,7 +113,7 @@ test('time that a mail waits for DNS is not counted, and time without an answer 
   await t.throwsAsync(spf('nothing'), {instanceOf: ReaderLost});
 });
 
-test.serial('a reader inherits nothing, may do nothing, and has no __proto__', async t => {
+test.serial('a reader inherits nothing, may do nothing, reaches nobody, and has no __proto__', async t => {
   const {factsOf} = start(t);
   Object.defineProperty(Object.prototype, 'NODE_OPTIONS', {value: '--no-such-option', enumerable: true, configurable: true});
   const started = factsOf('a.test');
@@ -76,7 +122,10 @@ test.serial('a reader inherits nothing, may do nothing, and has no __proto__', a
   const {pid, ...facts} = await started;
 
   t.is(typeof pid, 'number');
-  t.deepEqual(facts, {environment: [], inherited: '', hasProto: false, mayRead: false, mayWrite: false, mayStart: false});
+  t.deepEqual(facts, {
+    ...{environment: [], inherited: '', hasProto: false, mayRead: false, mayWrite: false, mayStart: false},
+    ...{maySignal: false, sockets: []},
+  });
 });
 
 test('a key is in no process that reads mail of others, and mail of one domain shares a process', async t => {
@@ -127,6 +176,17 @@ test('readers that do not start are an error, for each mail that waits for them'
   await Promise.all(
     ['a', 'b', 'c'].map(async sender => t.throwsAsync(spf(sender), {message: /did not start/, instanceOf: Error})),
   );
+});
+
+test('a node that can open no more files goes on without readers', async t => {
+  const {stdout} = await promisify(execFile)('sh', [
+    '-c',
+    `ulimit -n 60; exec "$0" "$1"`,
+    process.execPath,
+    join(folder, 'full.mjs'),
+  ]);
+
+  t.is(stdout, 'a process that reads mail did not start\n');
 });
 
 test('what waits when the pool closes fails at once, and so does what comes later', async t => {
