@@ -83,7 +83,7 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
 
     async take(content, from) {
       const standing = await standingOf(from);
-      const report = await inTurn({standing, sender: registrantOf(from)}, async () => read(content, limits[standing]));
+      const report = await inTurn({standing, sender: senderOf(from)}, async () => read(content, limits[standing]));
       if (hasOwn(report, 'unreadable')) return report.unreadable;
       const day = firstDayOf(report);
       if (day === undefined) return 'its dates are wrong, or long ago';
@@ -112,12 +112,15 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
   };
 };
 
+/** For whom a report waits. */
+const senderOf = ({domain, isVerified, network}: ReportSender): string =>
+  isVerified ? registrantOf(domain) : (network ?? domain);
+
 /**
- * For whom a report waits. The owner of a domain has as many names below it as it likes, so these are one. Where others own what is below a
- * suffix that is missing here, they wait for each other.
+ * The owner of a domain has as many names below it as it likes, so these are one. Where others own what is below a suffix that is missing
+ * here, they wait for each other, and share what one may send.
  */
-const registrantOf = ({domain, isVerified, network}: ReportSender): string => {
-  if (!isVerified) return network ?? domain;
+const registrantOf = (domain: string): string => {
   const isBelowSuffix = /\.(ac|co|com|edu|go|gob|gov|ne|net|or|org)\.[a-z]{2}$/.test(domain);
   return domain
     .split('.')
@@ -184,8 +187,10 @@ const endings = (name: string, maxLabels: number): string[] => {
 };
 
 /** What counts as one sender with this one. */
-const ofSameSender = (uses: readonly ReportUse[], {domain, isVerified}: ReportSender): ReportUse[] =>
-  uses.filter(use => (isVerified ? use.is_verified && use.reporter === domain : !use.is_verified));
+const ofSameSender = (uses: readonly ReportUse[], {domain, isVerified}: ReportSender): ReportUse[] => {
+  const registrant = registrantOf(domain);
+  return uses.filter(use => (isVerified ? use.is_verified && registrantOf(use.reporter) === registrant : !use.is_verified));
+};
 
 const sumOf = (uses: readonly ReportUse[], name: 'reports' | 'sources'): number => uses.reduce((sum, use) => sum + use[name], 0);
 

@@ -154,6 +154,36 @@ testStores(
   },
 );
 
+testStores(
+  'whoever has many names below one domain may not send more reports, nor more rows, than others',
+  async (t, {store}) => {
+    const inbox = openInbox(store);
+    const from = (domain: string): ReportSender => ({domain, isVerified: true});
+    await receiveToday(
+      store,
+      Array.from({length: 49}, (_, n) => ({reporter: `mail${n}.evil.test`, source_count: n === 0 ? 4997 : 0})),
+    );
+
+    const last = await inbox.take({id: 'a', rows: fiveRows}, from('x.y.evil.test'));
+    const more = await inbox.take({id: 'b'}, from('mail50.evil.test'));
+    const others = [await inbox.take({id: 'b'}, google), await inbox.take({id: 'b'}, from('notevil.test'))];
+
+    t.deepEqual([last, ...others], [undefined, undefined, undefined]);
+    t.regex(more ?? '', /^its sender has sent too many reports today/);
+    const {sources} = await inbox.reported('example.com');
+    t.deepEqual(
+      sources.map(({source_ip, count}) => [source_ip, count]),
+      [
+        ['192.0.2.5', 5],
+        ['192.0.2.4', 4],
+        ['192.0.2.3', 3],
+        ['::', 3],
+        ['192.0.2.1', 2],
+      ],
+    );
+  },
+);
+
 testStores('a report that comes again is known as one when no further report is taken', async (t, {store}) => {
   const inbox = openInbox(store);
   const rows = Array.from({length: 3}, (_, n) => ({ip: `192.0.2.${n}`}));
