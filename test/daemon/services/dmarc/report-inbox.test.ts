@@ -206,6 +206,25 @@ testStores('a name in a report is looked up as often as domains here have labels
   t.is((await inbox.reported('shop.example.com')).count, 1);
 });
 
+testStores('the sources of a large report are gone through in turns with other work', async (t, {store}) => {
+  let turns = 0;
+  let next = setImmediate(function count() {
+    turns += 1;
+    next = setImmediate(count);
+  });
+  t.teardown(() => clearImmediate(next));
+  const seen = new Set<number>();
+  const nothing = {passed: 0, spf_passed: 0, spf_aligned: 0, dkim_passed: 0, dkim_aligned: 0};
+  const sources = Array.from({length: 20_000}, (_, n) => ({
+    ...{header_from: `a${n}.bank.test`, source_ip: '192.0.2.1', count: 1, ...nothing},
+  }));
+  const report = {report_id: 'a', policy_domain: 'bank.test', begin: yesterday, end: yesterday + 60, bad_rows: 0, sources};
+  const inbox = openInbox(store, {reader: async () => report, onLookUp: () => seen.add(turns)});
+
+  t.regex((await inbox.take({})) ?? '', /about no domain here/);
+  t.true(seen.size >= 4, `${seen.size}`);
+});
+
 /** Reports that came today: their numbers alone. */
 const receiveToday = async (
   store: Store,
