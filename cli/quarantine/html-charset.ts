@@ -1,10 +1,8 @@
 // HTML that says its charset itself, as `<meta charset="windows-1251">`. The parser of mails decodes by the header fields of a part alone,
 // so such a part is decoded again, from the bytes that the parser keeps in members that it does not declare.
 import type PostalMime from 'postal-mime';
+import {hasOwn} from '../../shared/has-own.ts';
 import {htmlTokens, type Tag} from './html-tokens.ts';
-
-/** More is not shown. */
-const maxBytes = 256 * 1024;
 
 interface Part {
   childNodes: Part[];
@@ -34,7 +32,7 @@ const ownHtml = ({content, contentType, contentDisposition, subMessage}: Part): 
   const {value, params} = contentType.parsed;
   if (subMessage?.html !== undefined) return [{html: subMessage.html}];
   if (!content || value !== 'text/html' || contentDisposition.parsed.value === 'attachment') return [];
-  const bytes = Buffer.from(content).subarray(0, maxBytes);
+  const bytes = Buffer.from(content);
   const given = Object.hasOwn(params, 'charset') ? params.charset : undefined;
   const charset = given === undefined ? charsetIn(bytes) : undefined;
   const decoder = decoderOf(given ?? charset ?? 'utf-8') ?? new TextDecoder('windows-1252');
@@ -44,7 +42,8 @@ const ownHtml = ({content, contentType, contentDisposition, subMessage}: Part): 
 /** HTML standard, section 13.2.3.2: within the first 1024 bytes. */
 const charsetIn = (bytes: Buffer): string | undefined => {
   for (const token of htmlTokens(bytes.subarray(0, 1024).toString('latin1'))) {
-    const label = typeof token === 'string' || token.name !== 'meta' ? undefined : charsetOf(token);
+    const isMeta = typeof token === 'object' && hasOwn(token, 'name') && token.name === 'meta';
+    const label = isMeta ? charsetOf(token) : undefined;
     if (label !== undefined) return label;
   }
   return undefined;

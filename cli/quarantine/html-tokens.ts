@@ -1,5 +1,6 @@
 // Reader of HTML, as far as its text and its links go. Browsers read attributes in quotes past `>`, and a mail may count on a reader that
 // does not: so tags are read as the HTML standard says (section 13.2.5). One pass, linear in the size.
+import {hasOwn} from '../../shared/has-own.ts';
 
 export interface Tag {
   /** In lower case. */
@@ -9,11 +10,16 @@ export interface Tag {
   attributes: ReadonlyMap<string, string>;
 }
 
+/** What is not shown: a comment, or the content of an element such as `style`. */
+export interface Hidden {
+  hidden: string;
+}
+
 /** Elements whose content is no markup, and no text that is shown. */
 const rawElements = ['style', 'script', 'title', 'xmp', 'iframe', 'noembed', 'noframes'];
 
-/** Text, decoded, and tags in their order. A tag that does not end is left out, as browsers do. */
-export function* htmlTokens(html: string): Generator<string | Tag> {
+/** Text, decoded, tags, and what is not shown, in their order. A tag that does not end is left out, as browsers do. */
+export function* htmlTokens(html: string): Generator<string | Tag | Hidden> {
   // Only ASCII: other capitals may become two letters, and then the places would differ.
   const lower = html.replace(/[A-Z]+/g, letters => letters.toLowerCase());
   for (let at = 0; at < html.length; ) {
@@ -23,19 +29,44 @@ export function* htmlTokens(html: string): Generator<string | Tag> {
     if (open === -1) return;
     const {token, end} = markupAt(html, open);
     if (token !== undefined) yield token;
-    const isRaw = typeof token === 'object' && !token.isEnd && rawElements.includes(token.name);
+    const isRaw = typeof token === 'object' && hasOwn(token, 'name') && !token.isEnd && rawElements.includes(token.name);
     at = isRaw ? before(lower, `</${token.name}`, end) : end;
+    if (at > end) yield {hidden: html.slice(end, at)};
   }
 }
 
+/** The tags in what is not shown, wherever they are. */
+export function* hiddenTags(html: string): Generator<string | Tag> {
+  for (let at = 0; at < html.length; ) {
+    const open = html.indexOf('<', at);
+    const textEnd = open === -1 ? html.length : open;
+    if (textEnd > at) yield decoded(html.slice(at, textEnd));
+    if (open === -1) return;
+    const isTag = tagStart.test(html.slice(open, open + 3));
+    const {token, end} = isTag ? tagAt(html, open) : {token: undefined, end: open + 1};
+    if (token !== undefined) yield token;
+    at = end;
+  }
+}
+
+const tagStart = /^<\/?[a-z]/i;
+
 /** What begins with `<`. */
-const markupAt = (html: string, open: number): {token?: string | Tag; end: number} => {
+const markupAt = (html: string, open: number): {token?: string | Tag | Hidden; end: number} => {
   const start = html.slice(open, open + 4);
-  if (start === '<!--') return {end: after(html, '-->', open + 2)};
-  if (/^<\/?[a-z]/i.test(start)) return tagAt(html, open);
+  if (start === '<!--') return commentAt(html, open);
+  if (tagStart.test(start)) return tagAt(html, open);
   // Comments of other kinds.
   if (/^<[!?/]/.test(start)) return {end: after(html, '>', open)};
   return {token: '<', end: open + 1};
+};
+
+/** Browsers take `--!>` for an end as well. */
+const commentAt = (html: string, open: number): {token: Hidden; end: number} => {
+  const ends = /--!?>/g;
+  ends.lastIndex = open + 2;
+  const end = ends.exec(html) ? ends.lastIndex : html.length;
+  return {token: {hidden: html.slice(open + 4, end)}, end};
 };
 
 const after = (text: string, end: string, from: number): number => {
@@ -100,6 +131,11 @@ const entities = new Map([
   ['colon', ':'],
   ['sol', '/'],
   ['period', '.'],
+  ['commat', '@'],
+  ['bsol', '\\'],
+  ['num', '#'],
+  ['quest', '?'],
+  ['percnt', '%'],
   ['tab', '\t'],
   ['newline', '\n'],
 ]);

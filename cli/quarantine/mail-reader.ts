@@ -40,6 +40,7 @@ export const readMail = async (body: AsyncIterable<Buffer>): Promise<MailContent
       attachments: mail.attachments.map(described),
       preview,
       links: firstLinks(html.links.filter(link => !preview.includes(link))),
+      ...(html.isCut && {limitation: 'the HTML is longer than 256 KiB: links behind that are not shown'}),
     };
   } catch {
     return readHeaders(bytes, 'the mail is built in a way that cannot be taken apart: only its headers are shown');

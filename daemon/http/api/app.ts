@@ -80,7 +80,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   routeQuarantine(router, needs.quarantine, needs.keySearches);
   routeCluster(router, needs);
   routeClusterNodes(router, needs.joinTokens, needs.removal);
-  routeDmarc(router, needs.dmarc.view);
+  routeDmarc(router, needs.dmarc.view, needs.keySearches);
   routeEvents(router, needs.events);
 
   const app = new Koa<RequestState>();

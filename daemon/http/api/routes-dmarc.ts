@@ -4,27 +4,36 @@ import {dmarcSourcesQuerySchema, dmarcSummaryQuerySchema, pageQuerySchema} from 
 import type {DmarcView} from '../../services/dmarc/dmarc-view.ts';
 import {reportSubjectSchema} from '../../services/dmarc/peer-dmarc-protocol.ts';
 import type {ReportedView} from '../../services/dmarc/reported-view.ts';
+import type {KeySearches} from '../../services/quarantine/search-limits.ts';
 import {validateParameters} from '../../services/validate.ts';
 import type {RequestState} from '../observe.ts';
 import {noQuery, queryOf} from '../request-input.ts';
 import {replyGathered, setPaging} from './gathered-answer.ts';
+import {goneOf} from './gone.ts';
 import {needs} from './guard.ts';
 
 const usualDays = 30;
 
 const firstDay = (since = new Date(Date.now() - usualDays * 86_400_000).toISOString()): string => since.slice(0, 10);
 
-export const routeDmarc = (router: Router<RequestState>, dmarc: DmarcView & ReportedView): void => {
+export const routeDmarc = (router: Router<RequestState>, dmarc: DmarcView & ReportedView, searches: KeySearches): void => {
   router.get('/dmarc/summary', needs('domains:read'), async ctx => {
     const {domain, since} = queryOf(ctx, dmarcSummaryQuerySchema);
-    const {result, unreachable} = await dmarc.summary(ctx.state.actor, {domain, since: firstDay(since)});
+    const choice = {domain, since: firstDay(since)};
+    const {actor} = ctx.state;
+    const {result, unreachable} = await searches.run({keyId: actor.keyId, filter: choice, gone: goneOf(ctx)}, async () =>
+      dmarc.summary(actor, choice),
+    );
     replyGathered(ctx, result, unreachable);
   });
 
   router.get('/dmarc/sources', needs('domains:read'), async ctx => {
     const {domain, since, verified} = queryOf(ctx, dmarcSourcesQuerySchema);
-    const choice = {domain, since: firstDay(since), isVerified: verified};
-    const {result, unreachable} = await dmarc.sources(ctx.state.actor, choice);
+    const filter = {domain, since: firstDay(since)};
+    const {actor} = ctx.state;
+    const {result, unreachable} = await searches.run({keyId: actor.keyId, filter, gone: goneOf(ctx)}, async () =>
+      dmarc.sources(actor, {...filter, isVerified: verified}),
+    );
     replyGathered(ctx, result, unreachable);
   });
 

@@ -5,9 +5,10 @@ import type {Quarantine} from '../../services/quarantine/quarantine.ts';
 import type {KeySearches} from '../../services/quarantine/search-limits.ts';
 import {validate} from '../../services/validate.ts';
 import {reply} from '../answer.ts';
-import type {Ctx, RequestState} from '../observe.ts';
+import type {RequestState} from '../observe.ts';
 import {bulkJsonBody, mailOf, noQuery, queryOf} from '../request-input.ts';
 import {complete, replyGathered, setPaging} from './gathered-answer.ts';
+import {goneOf} from './gone.ts';
 import {needs} from './guard.ts';
 
 export const routeQuarantine = (router: Router<RequestState>, quarantine: Quarantine, searches: KeySearches): void => {
@@ -59,12 +60,4 @@ export const routeQuarantine = (router: Router<RequestState>, quarantine: Quaran
       'Content-Security-Policy': "default-src 'none'; sandbox",
     });
   });
-};
-
-/** Aborts when the connection closes. */
-const goneOf = ({res}: Pick<Ctx, 'res'>): AbortSignal => {
-  const gone = new AbortController();
-  if (res.closed) gone.abort();
-  res.once('close', () => gone.abort());
-  return gone.signal;
 };

@@ -110,21 +110,31 @@ export const createMilterEnvelope = (
 /** Postfix has a limit of 1000 unless raised; this one bounds the memory of a connection. */
 const maxRecipients = 10_000;
 
-/** The macro contains the address as rewritten by Postfix for its queue, such as `user@its.own.domain` for `user`. */
+/**
+ * Canonical if the address can be parsed. The macro contains it as rewritten by Postfix for its queue, such as `user@its.own.domain` for
+ * `user`.
+ */
 const canonicalAddress = (macro: string | undefined, argument: string): string | undefined => {
-  for (const text of [macro ?? '', argument]) {
-    const address = parseMailAddress(withoutBrackets(text));
+  for (const text of [quotedAsNeeded(macro ?? ''), withoutBrackets(argument)]) {
+    const address = parseMailAddress(text);
     if (address) return `${address.local}@${address.domain}`;
   }
   return undefined;
 };
 
 /**
- * Canonical if the address can be parsed, else unchanged. The macro lacks quoting: an address that cannot be parsed without it is
- * taken from the argument, unless Postfix has rewritten it to another owner.
+ * The address in a macro, which lacks quoting. It is no path: `"@a.test:user"@b.test` comes as `@a.test:user@b.test`, which must not be
+ * taken for a source route to another mailbox.
  */
+const quotedAsNeeded = (macro: string): string => {
+  const at = macro.lastIndexOf('@');
+  if (at <= 0 || parseMailAddress(macro)) return macro;
+  return `"${macro.slice(0, at).replace(/["\\]/g, '\\$&')}"${macro.slice(at)}`;
+};
+
+/** Canonical if the address can be parsed, else unchanged. Postfix may have rewritten it to another owner. */
 const recipientOf = (macro: string | undefined, argument: string): string => {
-  const queued = macro?.includes('@') ? macro : argument;
-  const address = canonicalAddress(queued, argument);
+  const queued = macro?.includes('@') ? quotedAsNeeded(macro) : argument;
+  const address = canonicalAddress(macro, argument);
   return address !== undefined && owningDomain(address) === owningDomain(queued) ? address : queued;
 };

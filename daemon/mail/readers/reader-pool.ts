@@ -1,6 +1,7 @@
 // Pool of the processes that read what strangers wrote. A process that does not answer, or ends, is lost: its mails are read once more,
 // each alone in a process. So a mail fails only by itself.
 import {availableParallelism} from 'node:os';
+import {hasOwn} from '../../../shared/has-own.ts';
 import {type FromReader, maxSources, type Results, results, type Task} from './protocol.ts';
 import {chooseReader, type Job, type Reader, type Reading, shareOf} from './reader-choice.ts';
 import {startReader} from './reader-process.ts';
@@ -177,13 +178,14 @@ const take = (pool: Pool, reader: Reader, message: FromReader): void => {
       break;
     default:
       // What is not of the right form throws, and ends the reader.
-      job.resolve(results[job.task.kind].parse(withSources(message.result, job)) as never);
+      job.resolve(withSources(results[job.task.kind].parse(message.result), job) as never);
       finish(pool, reader, job);
   }
 };
 
-const withSources = (result: unknown, {task, sources}: Job): unknown =>
-  task.kind === 'report' && sources.length > 0 ? {...(result as object), sources} : result;
+/** Each message had its sources checked: all of them at once would hold up the node. */
+const withSources = (result: object | string, {sources}: Job): unknown =>
+  typeof result === 'object' && hasOwn(result, 'sources') && sources.length > 0 ? {...result, sources} : result;
 
 /** SPF asks up to 10 times, each name of MX and PTR for addresses; signatures and ARC sets for a key each. */
 const maxQuestions = 300;

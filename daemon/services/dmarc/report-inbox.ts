@@ -1,6 +1,7 @@
 // Mail with aggregate reports about domains here: it is read, and does not go to a mailbox.
 
 import {createHash} from 'node:crypto';
+import {setImmediate as nextIteration} from 'node:timers/promises';
 import {hasOwn} from '../../../shared/has-own.ts';
 import {comparableAddress} from '../../../shared/mail-address.ts';
 import {otherSources} from '../../../shared/other-sources.ts';
@@ -83,12 +84,12 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
 
     async take(content, from) {
       const standing = await standingOf(from);
-      const report = await inTurn({standing, sender: registrantOf(from)}, async () => read(content, limits[standing]));
+      const report = await inTurn({standing, sender: senderOf(from)}, async () => read(content, limits[standing]));
       if (hasOwn(report, 'unreadable')) return report.unreadable;
       const day = firstDayOf(report);
       if (day === undefined) return 'its dates are wrong, or long ago';
       if (report.sources.length === 0) return 'it has no records';
-      const parts = byDomain(report.sources, domains);
+      const parts = await byDomain(report.sources, domains);
       if (parts.size === 0) return `it is about no domain here, but about ${report.policy_domain}`;
       const since = new Date(now() - dayMs).toISOString();
       const problem = await store.transaction(async tx => {
@@ -112,12 +113,15 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
   };
 };
 
+/** For whom a report waits. */
+const senderOf = ({domain, isVerified, network}: ReportSender): string =>
+  isVerified ? registrantOf(domain) : (network ?? domain);
+
 /**
- * For whom a report waits. The owner of a domain has as many names below it as it likes, so these are one. Where others own what is below a
- * suffix that is missing here, they wait for each other.
+ * The owner of a domain has as many names below it as it likes, so these are one. Where others own what is below a suffix that is missing
+ * here, they wait for each other, and share what one may send.
  */
-const registrantOf = ({domain, isVerified, network}: ReportSender): string => {
-  if (!isVerified) return network ?? domain;
+const registrantOf = (domain: string): string => {
   const isBelowSuffix = /\.(ac|co|com|edu|go|gob|gov|ne|net|or|org)\.[a-z]{2}$/.test(domain);
   return domain
     .split('.')
@@ -145,11 +149,14 @@ const storedOf = ({report, domain, day, from, receivedAt}: Part): Omit<StoredRec
 const digestOf = (identity: readonly (string | boolean)[]): string =>
   createHash('sha256').update(JSON.stringify(identity)).digest('base64url').slice(0, 16);
 
+/** A report may have 150,000, and the node has other work. */
+const sourcesAtOnce = 5000;
+
 /** Each source belongs to the domain here that its domain in From is, or is below; the others are none of our business. */
-const byDomain = (
+const byDomain = async (
   sources: readonly ReportedSource[],
   domains: Pick<DomainDirectory, 'findByName' | 'list'>,
-): Map<string, ReportedSource[]> => {
+): Promise<Map<string, ReportedSource[]>> => {
   // Senders choose how many labels their names have.
   const maxLabels = domains.list().reduce((most, {name}) => Math.max(most, name.split('.').length), 0);
   const owners = new Map<string, string | undefined>();
@@ -162,7 +169,8 @@ const byDomain = (
     return owners.get(name);
   };
   const parts = new Map<string, Map<string, ReportedSource>>();
-  for (const source of sources) {
+  for (const [n, source] of sources.entries()) {
+    if (n % sourcesAtOnce === sourcesAtOnce - 1) await nextIteration();
     const owner = ownerOf(source.header_from);
     if (owner === undefined) continue;
     const part = parts.get(owner) ?? new Map<string, ReportedSource>();
@@ -184,8 +192,10 @@ const endings = (name: string, maxLabels: number): string[] => {
 };
 
 /** What counts as one sender with this one. */
-const ofSameSender = (uses: readonly ReportUse[], {domain, isVerified}: ReportSender): ReportUse[] =>
-  uses.filter(use => (isVerified ? use.is_verified && use.reporter === domain : !use.is_verified));
+const ofSameSender = (uses: readonly ReportUse[], {domain, isVerified}: ReportSender): ReportUse[] => {
+  const registrant = registrantOf(domain);
+  return uses.filter(use => (isVerified ? use.is_verified && registrantOf(use.reporter) === registrant : !use.is_verified));
+};
 
 const sumOf = (uses: readonly ReportUse[], name: 'reports' | 'sources'): number => uses.reduce((sum, use) => sum + use[name], 0);
 

@@ -1,4 +1,5 @@
-// Limits of searches, which read many rows: mail and actions never wait for a search.
+// Limits of searches, which read many rows of held mail, or of what was received and reported for DMARC: mail and actions never wait for
+// a search.
 import {Fault} from '../../../shared/fault.ts';
 import {type HoldFilter, isSearch} from '../../../shared/hold-filter.ts';
 import {createSemaphore, type Semaphore} from '../semaphore.ts';

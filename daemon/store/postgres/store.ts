@@ -80,12 +80,21 @@ const createPostgresStore = ({database, searches, settings, identity}: StoreNeed
     const dialect = dialectOf(scope);
     const db = dbOn(database, dialect);
     const begin = (client: pg.PoolClient): SharedTransaction => transactionOn(dbOn(client, dialect), scope);
+    const onSearch = async <T>(search: (db: PostgresDb) => Promise<T>): Promise<T> =>
+      searches.run(async connection => search(dbOn(connection, dialect)));
+    const ports = portsOn(db);
     return {
-      ...portsOn(db),
+      ...ports,
+      // They read as many rows as strangers have sent.
+      dmarc: {...ports.dmarc, summary: async choice => onSearch(async searchDb => portsOn(searchDb).dmarc.summary(choice))},
+      received: {
+        ...ports.received,
+        reported: async choice => onSearch(async searchDb => portsOn(searchDb).received.reported(choice)),
+      },
       state: ownState(db, scope),
       bodies: bodyReads(db),
       leases: leasesOn(db),
-      heldQuery: heldQueryOn(db, async search => searches.run(async connection => search(dbOn(connection, dialect)))),
+      heldQuery: heldQueryOn(db, onSearch),
       ...presenceOn(db, identity),
       transaction: async work => database.transaction(async client => work(begin(client))),
       changeTransaction: async work =>

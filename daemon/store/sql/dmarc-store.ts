@@ -96,14 +96,16 @@ const countReads = (db: Db) => {
       const {sql, values} = by(origin);
       const found = `FROM dmarc_count WHERE domain = ? AND day >= ?${sql}`;
       const bound = [domain, since, ...values];
-      const [[total], sources] = await Promise.all([
-        query<Omit<Summary, 'sources'>>(db, `SELECT ${sums}, count(DISTINCT source_ip) AS source_count ${found}`, bound),
-        query<SourceSummary>(
-          db,
-          `SELECT source_ip, ${sums} ${found} GROUP BY source_ip ORDER BY count DESC, source_ip LIMIT ${maxSources}`,
-          bound,
-        ),
-      ]);
+      const [total] = await query<Omit<Summary, 'sources'>>(
+        db,
+        `SELECT ${sums}, count(DISTINCT source_ip) AS source_count ${found}`,
+        bound,
+      );
+      const sources = await query<SourceSummary>(
+        db,
+        `SELECT source_ip, ${sums} ${found} GROUP BY source_ip ORDER BY count DESC, source_ip LIMIT ${maxSources}`,
+        bound,
+      );
       return {count: total?.count ?? 0, passed: total?.passed ?? 0, source_count: total?.source_count ?? 0, sources};
     },
   } satisfies Partial<DmarcStore>;

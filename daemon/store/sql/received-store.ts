@@ -39,26 +39,29 @@ export const receivedStore = (db: Db): ReceivedStore => ({
   async reported(choice) {
     const {condition, values} = chosen(db, choice);
     const found = `FROM dmarc_received AS r JOIN dmarc_received_source AS s ON s.digest = r.digest WHERE ${condition}`;
-    const [digests, [total], domainReporters, sources] = await Promise.all([
-      query<{digest: string}>(db, `SELECT digest FROM dmarc_received AS r WHERE ${condition} ORDER BY digest`, values),
-      query<Omit<Reported, 'sources' | 'digests'>>(
-        db,
-        `SELECT ${sumOf('count')}, ${sumOf('passed')}, count(DISTINCT source_ip) AS source_count ${found}`,
-        values,
-      ),
-      // A forger may have many names, but not for long.
-      query<Omit<ReporterRow, 'source_ip'> & {passed: number}>(
-        db,
-        `SELECT reporter, is_verified, ${sumOf('count')}, ${sumOf('passed')} ${found}
-         GROUP BY reporter, is_verified ORDER BY count(DISTINCT r.day) DESC, reporter, is_verified LIMIT ${maxDomainReporters}`,
-        values,
-      ),
-      query<StoredSource>(
-        db,
-        `SELECT source_ip, ${sums} ${found} GROUP BY source_ip ORDER BY count DESC, source_ip LIMIT ${maxSources}`,
-        values,
-      ),
-    ]);
+    // One after the other, on one connection.
+    const digests = await query<{digest: string}>(
+      db,
+      `SELECT digest FROM dmarc_received AS r WHERE ${condition} ORDER BY digest`,
+      values,
+    );
+    const [total] = await query<Omit<Reported, 'sources' | 'digests'>>(
+      db,
+      `SELECT ${sumOf('count')}, ${sumOf('passed')}, count(DISTINCT source_ip) AS source_count ${found}`,
+      values,
+    );
+    // A forger may have many names, but not for long.
+    const domainReporters = await query<Omit<ReporterRow, 'source_ip'> & {passed: number}>(
+      db,
+      `SELECT reporter, is_verified, ${sumOf('count')}, ${sumOf('passed')} ${found}
+       GROUP BY reporter, is_verified ORDER BY count(DISTINCT r.day) DESC, reporter, is_verified LIMIT ${maxDomainReporters}`,
+      values,
+    );
+    const sources = await query<StoredSource>(
+      db,
+      `SELECT source_ip, ${sums} ${found} GROUP BY source_ip ORDER BY count DESC, source_ip LIMIT ${maxSources}`,
+      values,
+    );
     const addresses = `source_ip IN (${db.dialect.values('text')})`;
     const reporters = await query<ReporterRow>(
       db,

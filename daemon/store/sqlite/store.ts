@@ -4,8 +4,10 @@ import type {NodeStore, NodeTransaction} from '../../services/node-store.ts';
 import type {HeldQuery} from '../../services/ports.ts';
 import type {SearchLimit} from '../../services/quarantine/search-limits.ts';
 import type {Db} from '../sql/db.ts';
+import {dmarcStore} from '../sql/dmarc-store.ts';
 import {appliedStore} from '../sql/outbox.ts';
 import {portsOn} from '../sql/ports.ts';
+import {receivedStore} from '../sql/received-store.ts';
 import {type Database, openDatabase} from './database.ts';
 import {createHeldQuery} from './held-query.ts';
 import {findDamage} from './integrity.ts';
@@ -15,8 +17,12 @@ import {spoolRows} from './spooled-mail.ts';
 export const createSqliteStore = (database: Database): NodeStore => {
   // Transactions run one after the other on one connection, so they share their ports.
   const writer = nodePorts(database.write);
+  const reader = nodePorts(database.read);
   return {
-    ...nodePorts(database.read),
+    ...reader,
+    // They read as many rows as strangers have sent.
+    dmarc: {...reader.dmarc, summary: async choice => database.search(async db => dmarcStore(db).summary(choice))},
+    received: {...reader.received, reported: async choice => database.search(async db => receivedStore(db).reported(choice))},
     transaction: async work => database.transaction(async () => work(writer)),
     atOneMoment: async read => database.read.transaction(async tx => read(nodePorts(asDb(tx)))),
     damage: database.damage,

@@ -88,6 +88,15 @@ test('beside a text the links of the HTML are listed, each once, and of many the
   t.deepEqual([links[0], links[19], links[20]], ['one 0 → https://0.example/', 'one 19 → https://19.example/', '… and 5 more']);
 });
 
+test('links behind more HTML than is read are said to be missing', async t => {
+  const {limitation} = await read(
+    'Content-Type: text/html\r\n\r\n',
+    `${' '.repeat(2 ** 18)}<a href="https://evil.example">x</a>`,
+  );
+
+  t.regex(limitation ?? '', /longer than 256 KiB: links/);
+});
+
 test('links that the text shows are listed no second time, and those beyond its end are', async t => {
   const html = `<a href="https://first.example">first</a>${'<p>line</p>'.repeat(50)}<a href="https://last.example">last</a>`;
 

@@ -23,14 +23,21 @@ const startApi = async (t: ExecutionContext, waitMs: number) => {
     metrics: createMetrics('1.0.0'),
     log: pino({level: 'silent'}),
     membership: {requireMember: () => undefined},
+    noteKeyShown: () => undefined,
     keys: {
-      identify: async () => ({id: 1, scope: 'quarantine-only', rate_limit_per_minute: 100}),
+      identify: async () => ({id: 1, scope: 'full-admin', rate_limit_per_minute: 100}),
       admit: () => ({kind: 'all'}),
     },
     limits: {take: async () => ({isAllowed: true, limit: 100, remaining: 99, resetSeconds: 1})},
     quarantine: {
       list: async (_actor: unknown, filter: object) => answer({mails: [], total: 0}, filter),
       summary: async (_actor: unknown, filter: object) => answer({count: 0}, filter),
+    },
+    dmarc: {
+      view: {
+        summary: async () => answer({}, {subject: 'DMARC'}),
+        sources: async () => answer({}, {subject: 'DMARC'}),
+      },
     },
     keySearches: createKeySearches({atOnce: 4, waitMs}),
   };
@@ -46,7 +53,8 @@ const startApi = async (t: ExecutionContext, waitMs: number) => {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => server.close());
   const ask = async (path: string, signal?: AbortSignal) => {
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1/mail/quarantine${path}`;
+    const place = path.startsWith('/dmarc') ? path : `/mail/quarantine${path}`;
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1${place}`;
     const response = await fetch(url, {headers: {connection: 'close'}, ...(signal && {signal})});
     return {
       status: response.status,
@@ -117,4 +125,18 @@ test('a search that takes too long is 503 and says to narrow it', async t => {
   t.regex(body.error?.detail ?? '', /narrow the search/);
   // The same search would take as long again.
   t.is(headers.get('retry-after'), null);
+});
+
+test('what was received and reported for a domain counts as a search of the key', async t => {
+  const {ask, asked, end} = await startApi(t, 50);
+  const paths = ['/dmarc/summary?domain=a.test', '/dmarc/sources?domain=a.test', '/dmarc/sources?domain=b.test&verified=true'];
+  const four = [...paths, '?subject=ab'].map(async path => ask(path));
+  await eventually(() => asked.length === 4);
+
+  for (const path of paths) t.is((await ask(path)).status, 429);
+  end();
+  t.deepEqual(
+    (await Promise.all(four)).map(({status}) => status),
+    [200, 200, 200, 200],
+  );
 });

@@ -314,7 +314,16 @@ test('the owner is that of the address in the queue, whatever of it can be parse
   t.is(answer('a@b@one.test', '<"a@b"@one.test>'), 550);
   t.is(answer('x y@one.test', '<"x y"@one.test>'), 'continue');
   t.is(answer('ben', '<ben@one.test>'), 'continue');
-  t.deepEqual(judgedIn(say(session, data, end)).envelope.recipients, ['"x y"@one.test', 'ben@one.test']);
+  t.is(answer('@evil.test:eve@one.test', '<"@evil.test:eve"@one.test>'), 550, 'no source route, but a routing local part');
+  t.is(answer('@evil.test:eve@one.test', '<\\@evil.test\\:eve@one.test>'), 550);
+  t.is(answer(' eve@one.test', '<" eve"@one.test>'), 'continue');
+  t.is(answer('a"b\\c@one.test', '<"a\\"b\\\\c"@one.test>'), 'continue');
+  t.deepEqual(judgedIn(say(session, data, end)).envelope.recipients, [
+    '"x y"@one.test',
+    'ben@one.test',
+    '" eve"@one.test',
+    '"a\\"b\\\\c"@one.test',
+  ]);
 });
 
 test('senders and recipients that other servers take are judged as they are, quoted where Postfix leaves the quotes out', t => {

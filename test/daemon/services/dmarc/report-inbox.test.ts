@@ -154,6 +154,36 @@ testStores(
   },
 );
 
+testStores(
+  'whoever has many names below one domain may not send more reports, nor more rows, than others',
+  async (t, {store}) => {
+    const inbox = openInbox(store);
+    const from = (domain: string): ReportSender => ({domain, isVerified: true});
+    await receiveToday(
+      store,
+      Array.from({length: 49}, (_, n) => ({reporter: `mail${n}.evil.test`, source_count: n === 0 ? 4997 : 0})),
+    );
+
+    const last = await inbox.take({id: 'a', rows: fiveRows}, from('x.y.evil.test'));
+    const more = await inbox.take({id: 'b'}, from('mail50.evil.test'));
+    const others = [await inbox.take({id: 'b'}, google), await inbox.take({id: 'b'}, from('notevil.test'))];
+
+    t.deepEqual([last, ...others], [undefined, undefined, undefined]);
+    t.regex(more ?? '', /^its sender has sent too many reports today/);
+    const {sources} = await inbox.reported('example.com');
+    t.deepEqual(
+      sources.map(({source_ip, count}) => [source_ip, count]),
+      [
+        ['192.0.2.5', 5],
+        ['192.0.2.4', 4],
+        ['192.0.2.3', 3],
+        ['::', 3],
+        ['192.0.2.1', 2],
+      ],
+    );
+  },
+);
+
 testStores('a report that comes again is known as one when no further report is taken', async (t, {store}) => {
   const inbox = openInbox(store);
   const rows = Array.from({length: 3}, (_, n) => ({ip: `192.0.2.${n}`}));
@@ -174,6 +204,25 @@ testStores('a name in a report is looked up as often as domains here have labels
 
   t.deepEqual(names, ['a.bank.test', 'bank.test', 'test', 'shop.example.com']);
   t.is((await inbox.reported('shop.example.com')).count, 1);
+});
+
+testStores('the sources of a large report are gone through in turns with other work', async (t, {store}) => {
+  let turns = 0;
+  let next = setImmediate(function count() {
+    turns += 1;
+    next = setImmediate(count);
+  });
+  t.teardown(() => clearImmediate(next));
+  const seen = new Set<number>();
+  const nothing = {passed: 0, spf_passed: 0, spf_aligned: 0, dkim_passed: 0, dkim_aligned: 0};
+  const sources = Array.from({length: 20_000}, (_, n) => ({
+    ...{header_from: `a${n}.bank.test`, source_ip: '192.0.2.1', count: 1, ...nothing},
+  }));
+  const report = {report_id: 'a', policy_domain: 'bank.test', begin: yesterday, end: yesterday + 60, bad_rows: 0, sources};
+  const inbox = openInbox(store, {reader: async () => report, onLookUp: () => seen.add(turns)});
+
+  t.regex((await inbox.take({})) ?? '', /about no domain here/);
+  t.true(seen.size >= 4, `${seen.size}`);
 });
 
 /** Reports that came today: their numbers alone. */

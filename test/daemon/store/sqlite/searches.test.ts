@@ -97,3 +97,20 @@ test('all that a filter beside node, domain and reason reads is read on the conn
   ];
   for (const filter of searches) t.is(await readAll(filter), 4, JSON.stringify(filter));
 });
+
+test('what strangers have sent and reported is read on the connections of searches, as it may be much', async t => {
+  const {database} = await openFor(t, 5000);
+  let searched = 0;
+  const search: Database['search'] = async work => {
+    searched += 1;
+    return database.search(work);
+  };
+  const {received, dmarc} = createSqliteStore({...database, search});
+  const choice = {domain: 'one.test', since: '2026-03-01'};
+
+  t.like(await received.reported({...choice, isVerified: false, without: []}), {count: 0, sources: []});
+  t.like(await dmarc.summary({...choice, origin: 1}), {count: 0, sources: []});
+  t.is(searched, 2);
+  t.false(await received.isKnown('one.test'));
+  t.is(searched, 2);
+});
