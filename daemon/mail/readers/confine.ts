@@ -11,7 +11,7 @@ export const confine = (): void => {
   remove(process, ['kill', '_kill', '_debugProcess', '_debugEnd', 'binding', '_linkedBinding', 'dlopen']);
   remove(v8, ['setFlagsFromString']);
   // All sockets, whoever makes them, have the methods of their kind.
-  for (const handle of [pipe(), tcp(), udp(), resolver()]) if (handle) remove(Object.getPrototypeOf(handle), reaching);
+  for (const handle of [pipe, tcp, udp, resolver].map(madeBy)) if (handle) remove(Object.getPrototypeOf(handle), reaching);
   for (const names of [dns, dns.promises]) remove(names, ['lookup', 'lookupService']);
   // For those who import a function by its name.
   syncBuiltinESMExports();
@@ -28,6 +28,15 @@ const reaching = [
 
 type Handle = object | null | undefined;
 const handleOf = (socket: unknown): Handle => (socket as {_handle?: Handle})._handle;
+
+/** Later versions of Node refuse sockets themselves. */
+const madeBy = (make: () => Handle): Handle => {
+  try {
+    return make();
+  } catch {
+    return undefined;
+  }
+};
 
 const pipe = (): Handle => handleOf(process.stdin);
 
