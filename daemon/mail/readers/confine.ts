@@ -4,11 +4,13 @@ import dgram from 'node:dgram';
 import dns from 'node:dns';
 import {syncBuiltinESMExports} from 'node:module';
 import net from 'node:net';
+import os from 'node:os';
 import v8 from 'node:v8';
 
 /** Called once everything is open that is needed: what is open stays usable. */
 export const confine = (): void => {
   remove(process, ['kill', '_kill', '_debugProcess', '_debugEnd', 'binding', '_linkedBinding', 'dlopen']);
+  remove(os, ['setPriority']);
   remove(v8, ['setFlagsFromString']);
   // All sockets, whoever makes them, have the methods of their kind.
   for (const handle of [pipe, tcp, udp, resolver].map(madeBy)) if (handle) remove(Object.getPrototypeOf(handle), reaching);
