@@ -4,14 +4,16 @@ import dgram from 'node:dgram';
 import dns from 'node:dns';
 import {syncBuiltinESMExports} from 'node:module';
 import net from 'node:net';
+import os from 'node:os';
 import v8 from 'node:v8';
 
 /** Called once everything is open that is needed: what is open stays usable. */
 export const confine = (): void => {
   remove(process, ['kill', '_kill', '_debugProcess', '_debugEnd', 'binding', '_linkedBinding', 'dlopen']);
+  remove(os, ['setPriority']);
   remove(v8, ['setFlagsFromString']);
   // All sockets, whoever makes them, have the methods of their kind.
-  for (const handle of [pipe(), tcp(), udp(), resolver()]) if (handle) remove(Object.getPrototypeOf(handle), reaching);
+  for (const handle of [pipe, tcp, udp, resolver].map(madeBy)) if (handle) remove(Object.getPrototypeOf(handle), reaching);
   for (const names of [dns, dns.promises]) remove(names, ['lookup', 'lookupService']);
   // For those who import a function by its name.
   syncBuiltinESMExports();
@@ -28,6 +30,15 @@ const reaching = [
 
 type Handle = object | null | undefined;
 const handleOf = (socket: unknown): Handle => (socket as {_handle?: Handle})._handle;
+
+/** Later versions of Node refuse sockets themselves. */
+const madeBy = (make: () => Handle): Handle => {
+  try {
+    return make();
+  } catch {
+    return undefined;
+  }
+};
 
 const pipe = (): Handle => handleOf(process.stdin);
 
