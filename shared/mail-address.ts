@@ -49,7 +49,7 @@ export const owningDomain = (text: string): string | undefined => {
 export const hasInstruction = (text: string): boolean => {
   const {local} = atLastSign(text);
   const unquoted = local.replace(/\\(.)|"/gs, '$1');
-  return /[%!@]|^[|/]/.test(unquoted);
+  return /[%!@]|^\s*[|/]/.test(unquoted);
 };
 
 const atLastSign = (text: string): {local: string; domain: string | undefined} => {

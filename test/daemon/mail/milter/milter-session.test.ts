@@ -351,7 +351,14 @@ test('outbound mail needs recipients that can be parsed too', t => {
 });
 
 test('a local part that a backend might obey is refused from strangers, and taken from clients that are trusted', t => {
-  const addresses = ['<a%b.test@one.test>', '<b!a@one.test>', '<"a@b.test"@one.test>', '<"\\|a"@one.test>', '</a@one.test>'];
+  const addresses = [
+    '<a%b.test@one.test>',
+    '<b!a@one.test>',
+    '<"a@b.test"@one.test>',
+    '<"\\|a"@one.test>',
+    '<" |a"@one.test>',
+    '</a@one.test>',
+  ];
   const answers = (opening: Opening, ...auth: [string, string][]) => {
     const session = open(opening);
     say(session, macros('M', ...auth), mail());
