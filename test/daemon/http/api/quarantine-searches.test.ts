@@ -19,7 +19,6 @@ const startApi = async (t: ExecutionContext, waitMs: number) => {
   };
   const known: Record<string, unknown> = {
     deprecations: [],
-    noteKeyShown: () => undefined,
     metrics: createMetrics('1.0.0'),
     log: pino({level: 'silent'}),
     membership: {requireMember: () => undefined},
