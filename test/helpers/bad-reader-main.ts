@@ -28,14 +28,23 @@ const sockets = (): string[] => {
   socket.destroy();
   const attempts = {
     listen: () => createServer().listen(0),
-    receive: () => createSocket('udp4').bind(0),
     lookup: () => lookup('localhost', () => {}),
     resolve: () => new Resolver().resolve4('localhost', () => {}),
   };
   return [
     ...('connect' in handle ? ['connect'] : []),
+    ...('bind' in udpHandle() ? ['receive'] : []),
     ...Object.entries(attempts).flatMap(([name, attempt]) => (works(attempt) ? [name] : [])),
   ];
+};
+
+/** Some versions of Node bind a socket later, where an error ends the process. */
+const udpHandle = (): object => {
+  const socket = createSocket('udp4');
+  const state = Object.getOwnPropertySymbols(socket).find(({description}) => description === 'state symbol') as symbol;
+  const {handle} = (socket as unknown as Record<symbol, {handle: object}>)[state] as {handle: object};
+  socket.close();
+  return handle;
 };
 
 const works = (attempt: () => unknown): boolean => {
