@@ -34,11 +34,12 @@ export const startHostileDns = async (owner: Owner, honest: (name: string) => Zo
     return answering({query, question, isOverTcp});
   };
 
+  let isClosed = false;
   const udp = createSocket('udp4');
   udp.on('message', async (query, {port, address}) => {
     const bytes = await answer(query, false);
     // The node may have closed its port, and this server may be closed: neither is a failure of the node.
-    if (bytes) udp.send(bytes, port, address, () => undefined);
+    if (bytes && !isClosed) udp.send(bytes, port, address, () => undefined);
   });
   const sockets = new Set<Socket>();
   const tcp = createServer(socket => {
@@ -56,6 +57,7 @@ export const startHostileDns = async (owner: Owner, honest: (name: string) => Zo
     });
   });
   owner.teardown(async () => {
+    isClosed = true;
     const closed = [new Promise<void>(resolve => udp.close(resolve)), new Promise<unknown>(resolve => tcp.close(resolve))];
     for (const socket of sockets) socket.destroy();
     await Promise.all(closed);

@@ -13,6 +13,8 @@ const maxAddresses = 5;
 
 /** By its mail exchangers, or by its own addresses where it has none (RFC 5321 section 5.1). */
 export const foreignRoute = async (domain: string, lookup: Lookup): Promise<ForeignRoute> => {
+  // Such as `localhost`, of which resolvers do not agree on what there is.
+  if (!domain.includes('.')) return 'not public';
   const exchangers = await exchangersOf(domain, lookup).catch(() => undefined);
   if (exchangers === undefined) return 'no answer';
   if (exchangers.length === 0) return 'no mail';
