@@ -56,6 +56,9 @@ export const smallDisk = async (t: Teardown, sizeBytes: number): Promise<SmallDi
       try {
         for (let left = freeBytes() - leaveBytes; left > 0; left = freeBytes() - leaveBytes)
           await file.write(Buffer.alloc(Math.min(left, 65_536), 0x5a));
+      } catch (error) {
+        // Others have used up the room meanwhile.
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
       } finally {
         await file.close();
       }
