@@ -1,14 +1,15 @@
 // Check of mail content against RFC 5321 while its bytes arrive.
 
 import {createHeaderReader, headerValues} from '../services/intake/header-block.ts';
-import type {HeaderField, SmtpReply} from '../services/intake/mail.ts';
+import type {PlacedField, SmtpReply} from '../services/intake/mail.ts';
 
 export interface ContentReport {
   /** The reply that refuses the mail; undefined without a violation. Bytes are checked in order, then the number of hops. */
   violation?: SmtpReply;
   /** The test string (GTUBE) occurs somewhere in the bytes as sent. */
   hasTestString: boolean;
-  headers: HeaderField[];
+  headers: PlacedField[];
+  strayLines: string[];
   /** The header block exceeds the reader's limit, and `headers` is truncated. */
   isHeaderTooLong: boolean;
 }
@@ -57,6 +58,7 @@ export const createContentChecker = ({isFormChecked = true} = {}) => {
         ...(violation && {violation}),
         hasTestString: testString.isFound(),
         headers: fields,
+        strayLines: headers.strayLines(),
         isHeaderTooLong: headers.isTooLong,
       };
     },

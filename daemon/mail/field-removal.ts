@@ -1,26 +1,30 @@
 // A mail without some of its header fields; all other bytes stay as they came.
 import {Readable} from 'node:stream';
-import {createHeaderReader, type HeaderReader, type PlacedField} from '../services/intake/header-block.ts';
-import type {MailContent} from '../services/intake/mail.ts';
+import type {MailContent, PlacedField} from '../services/intake/mail.ts';
+
+interface Placed {
+  content: MailContent;
+  headers: readonly PlacedField[];
+}
 
 interface Range {
   from: number;
   to: number;
 }
 
-/** The content is that of `content`: discarding either discards both. */
-export const withoutFields = async (content: MailContent, isRemoved: (field: PlacedField) => boolean): Promise<MailContent> => {
-  const header = await readHeader(content);
-  return withoutRanges(content, header.placedFields().filter(isRemoved));
-};
-
-export const readHeader = async (content: MailContent): Promise<HeaderReader> => {
-  const header = createHeaderReader();
-  for await (const chunk of content.open() as AsyncIterable<Buffer>) {
-    header.push(chunk);
-    if (header.isDone) break;
-  }
-  return header;
+/** Discarding the content that is returned discards that of `content`. */
+export const withoutFields = (
+  {content, headers}: Placed,
+  isRemoved: (field: PlacedField) => boolean,
+): {content: MailContent; headers: PlacedField[]} => {
+  const removed = new Set(headers.filter(isRemoved));
+  let before = 0;
+  const kept = headers.flatMap(field => {
+    if (!removed.has(field)) return [{...field, from: field.from - before, to: field.to - before}];
+    before += field.to - field.from;
+    return [];
+  });
+  return {content: withoutRanges(content, [...removed]), headers: kept};
 };
 
 /** The content without these fields, which are in the order of the mail. Discarding either discards both. */

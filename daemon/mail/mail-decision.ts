@@ -166,7 +166,7 @@ export interface DecisionPort extends Pick<Intake, 'judge' | 'hold'> {
 /** `hold` rejects with the error of the disk or the database when it cannot store the mail. All addresses are canonical. */
 export interface IntakePort extends DecisionPort, Pick<Intake, 'claim' | 'routing' | 'canTakeMail'> {
   /** Takes out of the content what claims to be written by this cluster. */
-  withoutClaims(content: MailContent, headers: readonly HeaderField[]): Promise<MailContent>;
+  withoutClaims(mail: Pick<ReceivedMail, 'content' | 'headers'>): Pick<ReceivedMail, 'content' | 'headers'>;
   /** Header fields before the relayed content: those of the arrival, and for outbound mail a DKIM signature. */
   relayPrefix(mail: ReceivedMail, ownership: Ownership, judgement: Judgement): Promise<Buffer>;
   /** Called once for every mail that reached DATA. */

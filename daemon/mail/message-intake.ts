@@ -5,7 +5,7 @@ import {type FileHandle, open, unlink} from 'node:fs/promises';
 import {join} from 'node:path';
 import {Readable} from 'node:stream';
 import {hasOwn} from '../../shared/has-own.ts';
-import type {HeaderField, MailContent, SmtpReply} from '../services/intake/mail.ts';
+import type {MailContent, PlacedField, SmtpReply} from '../services/intake/mail.ts';
 import {createContentChecker} from './content-check.ts';
 import {replies} from './smtp-reply.ts';
 
@@ -20,7 +20,7 @@ export interface MessageIntakeNeeds {
 }
 
 export type Taken =
-  | {kind: 'taken'; content: MailContent; headers: HeaderField[]; hasTestString: boolean}
+  | {kind: 'taken'; content: MailContent; headers: PlacedField[]; strayLines: string[]; hasTestString: boolean}
   | {kind: 'refused'; reply: SmtpReply; cause?: unknown};
 
 export interface MessageIntake {
@@ -55,8 +55,8 @@ export const createMessageIntake = ({
     }
     if (refused) return {kind: 'refused', ...refused};
 
-    const {violation, headers, hasTestString, isHeaderTooLong} = checker.end();
-    if (!violation && !isHeaderTooLong) return {kind: 'taken', content, headers, hasTestString};
+    const {violation, headers, strayLines, hasTestString, isHeaderTooLong} = checker.end();
+    if (!violation && !isHeaderTooLong) return {kind: 'taken', content, headers, strayLines, hasTestString};
     await content.discard();
     return {kind: 'refused', reply: violation ?? replies.headerTooBig};
   },

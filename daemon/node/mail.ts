@@ -1,9 +1,10 @@
 // Listeners for mail of one node, wired to its services: the SMTP gateway, the milter and the routing tables.
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
-import {arrivalFields, withoutClaims} from '../mail/authentication/arrival-fields.ts';
+import {arrivalFields} from '../mail/authentication/arrival-fields.ts';
 import {createClaimCheck, resultsField} from '../mail/authentication/results-field.ts';
 import {createRecipientCheck} from '../mail/backend/recipient-check.ts';
+import {withoutFields} from '../mail/field-removal.ts';
 import {createClientNames} from '../mail/gateway/clients.ts';
 import {startSmtpGateway} from '../mail/gateway/smtp-gateway.ts';
 import {formatLocalAddress, type LocalAddress, type LocalListener, parseLocalAddress} from '../mail/local-listener.ts';
@@ -60,7 +61,7 @@ const openGateway = async (base: Base, services: Services) => {
       ...services.intake,
       count: services.dmarc.count,
       takeReport: takeReport(services),
-      withoutClaims: async (content, headers) => withoutClaims(content, headers, isNodeOf(records)),
+      withoutClaims: mail => withoutFields(mail, createClaimCheck(isNodeOf(records))),
       async relayPrefix(mail, {direction, domain}, judgement) {
         const fields = arrivalFields(mail, judgement, fqdn);
         const isSigned = direction === 'outbound' && domain.dkim_active;

@@ -4,7 +4,6 @@ import {dkimRecord, generateDkimKey} from '../../daemon/services/domains/domain-
 import type {ZoneRecords} from '../helpers/dns-zone.ts';
 import type {MailNode} from '../helpers/mail-node.ts';
 import {connectPeer, type MilterAnswer} from '../helpers/milter.ts';
-import {contentOf} from '../helpers/received-mail.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
 import {fieldsIn} from './hostile-mail-fields.ts';
 
@@ -31,7 +30,7 @@ export const createAuthenticMail = async (): Promise<AuthenticMail> => {
   const record = dkimRecord({algorithm: 'ed25519', ...pair});
   const letter = async (from: string, absent?: string): Promise<Letter> => {
     const mail = Buffer.from(`From: news@${from}\r\nSubject: hello\r\n\r\nhello\r\n`);
-    const signature = await signMail(contentOf(mail), [{...key, domain: from, selector: absent ?? selector}]);
+    const signature = await signMail(mail, [{...key, domain: from, selector: absent ?? selector}]);
     return {
       sender: `x@${from}`,
       queueId: `Authentic${from.replace(/\W/g, '')}`,

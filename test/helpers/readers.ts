@@ -1,10 +1,11 @@
 // The processes of the build that is tested, and the same work done in the process of a test.
 import {readFile} from 'node:fs/promises';
+import {buffer} from 'node:stream/consumers';
 import type {ExecutionContext} from 'ava';
 import {checkSender} from '../../daemon/mail/readers/check-sender.ts';
 import {checkSignatures} from '../../daemon/mail/readers/check-signatures.ts';
 import type {PoolNeeds} from '../../daemon/mail/readers/reader-pool.ts';
-import {createReaders} from '../../daemon/mail/readers/readers.ts';
+import {type CheckSignatures, createReaders} from '../../daemon/mail/readers/readers.ts';
 
 const dist = new URL('../../dist/', import.meta.url);
 
@@ -19,4 +20,5 @@ export const startReaders = async (t: ExecutionContext, needs: Partial<PoolNeeds
   return readers;
 };
 
-export const readersInProcess = {checkSender, checkSignatures};
+export const checkContent: CheckSignatures = async (content, lookup) => checkSignatures(await buffer(content.open()), lookup);
+export const readersInProcess = {checkSender, checkSignatures: checkContent};

@@ -17,10 +17,14 @@ export const chunksOf = (bytes: Buffer, chunkBytes: number): Buffer[] =>
     bytes.subarray(index * chunkBytes, (index + 1) * chunkBytes),
   );
 
-export const headersOf = (bytes: Buffer | string): HeaderField[] => {
+export const headersOf = (bytes: Buffer | string): HeaderField[] =>
+  readHeader(bytes).headers.map(({name, value}) => ({name, value}));
+
+/** What the intake reads of a mail. */
+export const readHeader = (bytes: Buffer | string): Pick<ReceivedMail, 'headers' | 'strayLines'> => {
   const reader = createHeaderReader();
   reader.push(Buffer.from(bytes));
-  return reader.fields();
+  return {headers: reader.fields(), strayLines: reader.strayLines()};
 };
 
 export interface MailParts {
@@ -49,7 +53,7 @@ export const receivedMail = ({
     ...client,
   },
   envelope: {sender: 'ada@example.net', recipients: ['ben@example.com'], isUtf8: false, isEightBit: false, ...envelope},
-  headers: headersOf(bytes),
+  ...readHeader(bytes),
   content: contentOf(bytes),
   hasTestString,
 });

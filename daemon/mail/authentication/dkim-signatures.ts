@@ -1,12 +1,12 @@
 // Verification of the DKIM signatures of a mail (RFC 6376, 8301, 8463), and of its ARC chain (RFC 8617). Here it is decided what of them
 // is verified: what can be read in one way only, and within bounds. The rest is taken out of the mail before it is verified.
 import type {DkimResult} from '../../../shared/mail-authentication.ts';
-import type {HeaderReader, PlacedField} from '../../services/intake/header-block.ts';
-import type {HeaderField, MailContent} from '../../services/intake/mail.ts';
-import {readHeader, withoutRanges} from '../field-removal.ts';
+import type {HeaderField, PlacedField, ReceivedMail} from '../../services/intake/mail.ts';
+import {withoutRanges} from '../field-removal.ts';
 import type {Lookup} from '../lookup.ts';
-import type {CheckSignatures, SignatureCheck} from '../readers/check-signatures.ts';
+import type {SignatureCheck} from '../readers/check-signatures.ts';
 import {ReaderLost} from '../readers/reader-pool.ts';
+import type {CheckSignatures} from '../readers/readers.ts';
 import {strictTagsOf} from './record-tags.ts';
 import {hasLongBlanks, isKeyRefused, readSignature, type Signature} from './signature-tags.ts';
 
@@ -26,16 +26,14 @@ const maxParsedChars = 8192;
 const maxArcChars = 16 * 1024;
 
 export const verifySignatures = async (
-  {headers, content}: {headers: readonly HeaderField[]; content: MailContent},
+  {headers: fields, strayLines, content}: Pick<ReceivedMail, 'headers' | 'strayLines' | 'content'>,
   lookup: Lookup,
   check: CheckSignatures,
 ): Promise<SignatureCheck> => {
-  if (!headers.some(field => isSignature(field) || isArc(field))) return {dkim: [], arc: {result: 'none'}};
-  const header = await readHeader(content);
-  const fields = header.placedFields();
   const found = fields.filter(isSignature).map(field => ({field, signature: readSignature(field.value)}));
   const arcFields = fields.filter(isArc);
-  if (!isWithinBounds(header, fields)) {
+  if (found.length === 0 && arcFields.length === 0) return {dkim: [], arc: {result: 'none'}};
+  if (!isWithinBounds(fields, strayLines)) {
     const dkim = found.map(({signature}) => ({signature: {...signature, refused: 'permerror' as const}}));
     return {dkim: resultsOf(dkim), arc: {result: arcFields.length > 0 ? 'fail' : 'none'}};
   }
@@ -50,7 +48,8 @@ export const verifySignatures = async (
   const verified = new Set([...allowed.verified.map(({field}) => field), ...(hasChain ? arcFields : [])]);
   const leftOut = fields.filter(field => (isSignature(field) || isArc(field)) && !verified.has(field));
   // Most mail has nothing to be left out.
-  const checked = await check(leftOut.length === 0 ? content : withoutRanges(content, leftOut), lookup).catch(unlessLost);
+  const rest = leftOut.length === 0 ? content : withoutRanges(content, leftOut);
+  const checked = await check(rest, lookup, allowed.verified.map(keyName)).catch(unlessLost);
   const {dkim, arc} =
     checked && answers(allowed.verified, checked) ? checked : {dkim: resultsOf(allowed.verified), arc: {result: 'fail' as const}};
   return {dkim: [...dkim, ...resultsOf(refused)].slice(0, maxSignatures), arc: hasChain ? arc : arcBefore};
@@ -73,9 +72,8 @@ const isArc = ({name}: HeaderField): boolean => /^arc-(seal|message-signature|au
  * Also whether mailauth sees the fields that were read here. It takes a line that is part of no field for the end of the field above, or,
  * when it begins with a colon, for the value of a field whose name is the line above; and its lines may end in LF.
  */
-const isWithinBounds = (header: HeaderReader, fields: readonly PlacedField[]): boolean => {
-  const strayLines = header.strayLines();
-  if (header.isTooLong || fields.length + strayLines.length > maxFields) return false;
+const isWithinBounds = (fields: readonly PlacedField[], strayLines: readonly string[]): boolean => {
+  if (fields.length + strayLines.length > maxFields) return false;
   if (strayLines.join('').length > maxParsedChars || strayLines.some(line => /^[ \t]*:/.test(line) || hasBareLf(line)))
     return false;
   if (fields.some(({value}) => value.split('\r\n').length > maxFieldLines || hasBareLf(value))) return false;
@@ -130,9 +128,7 @@ const withinNumbers = (found: readonly Found[]): Sorted => {
 
 /** One after the other is verified. A key that nobody answers for must not use up the time for the keys of the others. */
 const withKeys = async (found: readonly Found[], lookup: Lookup): Promise<Sorted> => {
-  const keys = await Promise.allSettled(
-    found.map(async ({signature: {selector, domain}}) => lookup(`${selector}._domainkey.${domain}`, 'TXT')),
-  );
+  const keys = await Promise.allSettled(found.map(async one => lookup(keyName(one), 'TXT')));
   const isRefused = ({signature}: Found, n: number): boolean => {
     const key = keys[n];
     // Without an answer it is up to the reader to say so.
@@ -143,6 +139,8 @@ const withKeys = async (found: readonly Found[], lookup: Lookup): Promise<Sorted
     refused: found.filter(isRefused).map(one => ({...one, signature: {...one.signature, refused: 'permerror'}})),
   };
 };
+
+const keyName = ({signature: {selector, domain}}: Found): string => `${selector}._domainkey.${domain}`;
 
 const resultsOf = (refused: readonly Pick<Found, 'signature'>[]): SignatureCheck['dkim'] =>
   refused.slice(0, maxSignatures).map(({signature: {refused: result = 'permerror', domain, selector}}) => ({

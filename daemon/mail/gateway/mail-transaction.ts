@@ -66,12 +66,12 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
     if (!taken) return {verdict: 'deferred', reply: replies.clientGone};
     if (taken.kind === 'refused') return {verdict: verdictOf(taken.reply), reply: taken.reply, cause: taken.cause};
 
-    const {headers, hasTestString} = taken;
+    const {strayLines, hasTestString} = taken;
     const {sender, isUtf8, isEightBit} = start;
     const envelope = {sender, recipients: [...recipients], isUtf8, isEightBit};
     try {
-      const content = await needs.intake.withoutClaims(taken.content, headers);
-      const mail = {queueId, receivedAt: new Date(), client, envelope, headers, content, hasTestString};
+      const {content, headers} = needs.intake.withoutClaims(taken);
+      const mail = {queueId, receivedAt: new Date(), client, envelope, headers, strayLines, content, hasTestString};
       return await decide(needs.intake, mail, {
         ownership: from.ownership,
         isAbandoned: () => isOver,

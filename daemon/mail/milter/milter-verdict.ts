@@ -30,8 +30,8 @@ export const answerMail = async (
     if (!taken) return {verdict: 'deferred', reply: replies.clientGone};
     if (taken.kind === 'refused') return {verdict: verdictOf(taken.reply), reply: taken.reply, cause: taken.cause};
 
-    const {content, headers, hasTestString} = taken;
-    const mail = {queueId: queueId ?? noQueueId, receivedAt: new Date(), client, envelope, headers, content, hasTestString};
+    const {kind, ...read} = taken;
+    const mail = {queueId: queueId ?? noQueueId, receivedAt: new Date(), client, envelope, ...read};
     const hold: MilterIntake['hold'] = async (held, owner, judgement) => {
       // The queue ID becomes a key in the index and a line of input for `postsuper`.
       if (queueId === undefined || !queueIdPattern.test(queueId)) throw new Fault('unavailable', noQueueIdDetail);

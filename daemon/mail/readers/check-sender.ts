@@ -15,21 +15,29 @@ export interface SpfQuestion {
 
 export type CheckSender = (question: SpfQuestion, lookup: Lookup) => Promise<SpfResult>;
 
-export const checkSender: CheckSender = async ({ip, helo, sender, mta}, lookup) => {
+export const checkSender: CheckSender = async (question, lookup) => {
+  const {ip, helo, mta} = question;
   const {spf} = await loadMailauth();
-  const identity = sender === '' ? `postmaster@${helo}` : sender;
-  const at = identity.lastIndexOf('@') + 1;
-  const domain = identity.slice(at).replace(/\.$/, '');
+  const identity = identityOf(question);
+  const domain = spfDomain(question);
   const {status} = await spf({
     ip,
     helo,
-    sender: identity.slice(0, at) + withoutUnderscores(domain),
+    sender: identity.slice(0, identity.lastIndexOf('@') + 1) + withoutUnderscores(domain),
     mta,
     resolver: bounded(domain.includes('_') ? withUnderscores(lookup) : lookup) as never,
     // Otherwise mailauth evaluates records that have errors of syntax, up to the first term that matches.
     strict: true,
   });
   return status.result as SpfResult;
+};
+
+const identityOf = ({helo, sender}: SpfQuestion): string => (sender === '' ? `postmaster@${helo}` : sender);
+
+/** The domain whose record is evaluated. */
+export const spfDomain = (question: SpfQuestion): string => {
+  const identity = identityOf(question);
+  return identity.slice(identity.lastIndexOf('@') + 1).replace(/\.$/, '');
 };
 
 /**

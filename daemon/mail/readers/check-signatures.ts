@@ -1,9 +1,8 @@
 // The part of the verification that takes most of the processor: the signatures themselves, by mailauth.
-import {buffer} from 'node:stream/consumers';
 import type {DkimResult, MailAuthentication} from '../../../shared/mail-authentication.ts';
-import type {MailContent} from '../../services/intake/mail.ts';
 import type {Lookup} from '../lookup.ts';
 import {signingDomain} from '../signing-domain.ts';
+import {withHeaderEnd} from './header-end.ts';
 import {loadMailauth} from './mailauth.ts';
 
 export interface SignatureCheck {
@@ -12,31 +11,21 @@ export interface SignatureCheck {
   arc: MailAuthentication['arc'];
 }
 
-/** Checks the signatures of a mail. Keys are asked for with `lookup`, as TXT records. */
-export type CheckSignatures = (mail: MailContent, lookup: Lookup) => Promise<SignatureCheck>;
-
 const minKeyBits = 1024;
 
-export const checkSignatures: CheckSignatures = async (mail, lookup) => {
+/** Checks the signatures of a mail. Keys are asked for with `lookup`, as TXT records. */
+export const checkSignatures = async (mail: Buffer, lookup: Lookup): Promise<SignatureCheck> => {
   const {dkimVerify, arc} = await loadMailauth();
   // Its strict mode would refuse signatures of honest mail: with an underscore in a name, or an unusual local part in `i=`. What has to be
   // refused has been taken out before. With a sender given, it parses no Return-Path.
   const options = {resolver: lookup as never, minBitLength: minKeyBits, sender: 'unused@invalid'};
   // In one piece: mailauth takes time with the square of the pieces of a line.
-  const {results, arc: chain} = await dkimVerify(withHeaderEnd(await buffer(mail.open())), options);
+  const {results, arc: chain} = await dkimVerify(withHeaderEnd(mail), options);
   const dkim = (results as unknown as Verified[]).flatMap(outcomeOf);
   if (!chain) return {dkim, arc: {result: 'none'}};
   const {status} = await arc(chain as never, options);
   return {dkim, arc: {result: status.result === 'pass' || status.result === 'none' ? status.result : 'fail'}};
 };
-
-/** A mail that ends within its header block is read as a header with an empty body. */
-const withHeaderEnd = (mail: Buffer): Buffer => {
-  if (mail.includes('\r\n\r\n') || mail.subarray(0, 2).equals(lineEnd)) return mail;
-  return Buffer.concat(mail.at(-1) === lineEnd[1] ? [mail, lineEnd] : [mail, lineEnd, lineEnd]);
-};
-
-const lineEnd = Buffer.from('\r\n');
 
 /** What is used of a result of mailauth. */
 interface Verified {

@@ -16,7 +16,7 @@ export const writeFrame = (to: Writable, message: object, bytes: Buffer = none):
   lengths.writeUInt32LE(json.length, 0);
   lengths.writeUInt32LE(bytes.length, 4);
   to.cork();
-  process.nextTick(() => to.uncork());
+  setImmediate(() => to.uncork());
   to.write(Buffer.concat([lengths, json]));
   return to.write(bytes);
 };

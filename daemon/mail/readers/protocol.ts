@@ -2,7 +2,7 @@
 import {z} from 'zod';
 import {mailAuthenticationSchema} from '../../../shared/mail-authentication.ts';
 import type {ReceivedReport, Unreadable} from '../../services/dmarc/received-report.ts';
-import {recordTypes} from '../lookup.ts';
+import {type RecordType, recordTypes} from '../lookup.ts';
 import type {SpfQuestion} from './check-sender.ts';
 import type {SignatureCheck} from './check-signatures.ts';
 import type {SigningKey} from './sign-mail.ts';
@@ -14,8 +14,15 @@ export type Task =
   | {kind: 'sign'; keys: readonly SigningKey[]}
   | {kind: 'report'; maxUnpackedBytes: number};
 
+/** An answer of DNS that the reader need not ask for. */
+export interface Known {
+  name: string;
+  type: RecordType;
+  records: unknown[];
+}
+
 export type ToReader =
-  | {kind: 'task'; job: number; task: Task}
+  | {kind: 'task'; job: number; task: Task; known: readonly Known[]}
   /** With bytes of the mail of a task. */
   | {kind: 'mail'; job: number}
   | {kind: 'end'; job: number}

@@ -1,13 +1,15 @@
 // Choice of the process for a mail, among those that run or may be started.
 import type {MailContent} from '../../services/intake/mail.ts';
 import type {Lookup} from '../lookup.ts';
-import type {Task} from './protocol.ts';
+import type {Known, Task} from './protocol.ts';
 import type {Purpose, ReaderProcess} from './reader-process.ts';
 
 export interface Reading {
   content?: MailContent;
   /** For the tasks that ask DNS. */
   lookup?: Lookup;
+  /** Answers of DNS that it need not ask for. */
+  known?: readonly Known[];
   /** Without an answer, waits for DNS not counted. */
   maxMs?: number;
 }

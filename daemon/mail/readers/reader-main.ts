@@ -1,18 +1,15 @@
 // The process that reads what strangers wrote. It has nothing but the tasks on its standard input: no key but one that it signs with, no
 // store, no environment. DNS is asked by the node. When its input ends, so does the process.
 import {Socket} from 'node:net';
-import {PassThrough} from 'node:stream';
-import {buffer} from 'node:stream/consumers';
 import {hasOwn} from '../../../shared/has-own.ts';
 import type {ReceivedReport, Unreadable} from '../../services/dmarc/received-report.ts';
-import type {MailContent} from '../../services/intake/mail.ts';
 import type {Lookup} from '../lookup.ts';
 import {checkSender} from './check-sender.ts';
 import {checkSignatures} from './check-signatures.ts';
 import {confine} from './confine.ts';
 import {createFrameReader, writeFrame} from './frames.ts';
 import {loadMailauth, loadSigner} from './mailauth.ts';
-import type {FromReader, Results, Task, ToReader} from './protocol.ts';
+import type {FromReader, Known, Results, Task, ToReader} from './protocol.ts';
 import {unpackReport} from './report-attachment.ts';
 import {parseReport} from './report-parser.ts';
 import {signMail} from './sign-mail.ts';
@@ -23,13 +20,21 @@ const tell = (message: FromReader): void => void writeFrame(answers, message);
 
 type Answer = Extract<ToReader, {question: number}>;
 
-const mails = new Map<number, PassThrough>();
+interface Job extends Extract<ToReader, {kind: 'task'}> {
+  /** Of the mail, as far as it has come. */
+  chunks: Buffer[];
+}
+
+/** Their mail is still to come. */
+const jobs = new Map<number, Job>();
 const waiting = new Map<number, (answer: Answer) => void>();
 let questions = 0;
 
 const lookupFor =
-  (job: number): Lookup =>
+  ({job, known}: {job: number; known: readonly Known[]}): Lookup =>
   async (name, type) => {
+    const one = known.find(answer => answer.type === type && answer.name === name.toLowerCase());
+    if (one) return one.records;
     questions += 1;
     const question = questions;
     const answer = await new Promise<Answer>(resolve => {
@@ -43,17 +48,17 @@ const lookupFor =
 /** A message of 4 MiB has room for thousands. */
 const sourcesInMessage = 1000;
 
-const read = async (job: number, task: Task, content: MailContent): Promise<Results[Task['kind']]> => {
+const read = async ({job, task, known}: Job, mail: Buffer): Promise<Results[Task['kind']]> => {
   const {kind} = task;
   switch (kind) {
     case 'spf':
-      return checkSender(task.question, lookupFor(job));
+      return checkSender(task.question, lookupFor({job, known}));
     case 'signatures':
-      return checkSignatures(content, lookupFor(job));
+      return checkSignatures(mail, lookupFor({job, known}));
     case 'sign':
-      return (await signMail(content, task.keys)).toString('latin1');
+      return (await signMail(mail, task.keys)).toString('latin1');
     case 'report': {
-      const report = await readReport(await buffer(content.open()), task.maxUnpackedBytes);
+      const report = await readReport(mail, task.maxUnpackedBytes);
       if (!hasOwn(report, 'sources')) return report;
       for (let from = 0; from < report.sources.length; from += sourcesInMessage)
         tell({kind: 'sources', job, sources: report.sources.slice(from, from + sourcesInMessage)});
@@ -76,27 +81,27 @@ const readReport = async (mail: Buffer, maxUnpackedBytes: number): Promise<Recei
   }
 };
 
-const begin = async (job: number, task: Task): Promise<void> => {
-  const mail = new PassThrough();
-  mails.set(job, mail);
+const begin = async (given: Job): Promise<void> => {
+  const {job, chunks} = given;
   try {
-    const content = {sizeBytes: 0, open: () => mail, discard: async () => undefined};
-    tell({kind: 'result', job, result: await read(job, task, content)});
+    tell({kind: 'result', job, result: await read(given, Buffer.concat(chunks))});
   } catch (error) {
     tell({kind: 'error', job, detail: reasonOf(error)});
-  } finally {
-    mails.delete(job);
   }
 };
 
 const take = (message: ToReader, bytes: Buffer): void => {
   switch (message.kind) {
     case 'task':
-      return void begin(message.job, message.task);
+      return void jobs.set(message.job, {...message, chunks: []});
     case 'mail':
-      return void mails.get(message.job)?.write(bytes);
-    case 'end':
-      return void mails.get(message.job)?.end();
+      return void jobs.get(message.job)?.chunks.push(bytes);
+    case 'end': {
+      const job = jobs.get(message.job);
+      jobs.delete(message.job);
+      if (job) void begin(job);
+      return;
+    }
     default:
       waiting.get(message.question)?.(message);
       waiting.delete(message.question);

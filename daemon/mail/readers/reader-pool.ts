@@ -112,15 +112,17 @@ const start = (pool: Pool, {share, purpose}: Pick<Reader, 'share' | 'purpose'>):
 };
 
 const give = async (pool: Pool, reader: Reader, job: Job): Promise<void> => {
-  const {no, task, content} = job;
+  const {no, task, content, known = []} = job;
   reader.strays = 0;
   if (reader.isReady) clearTimeout(reader.timer);
   pool.ticker ??= setInterval(() => tick(pool), pool.maxMs / ticksInTime);
-  reader.process.tell({kind: 'task', job: no, task});
+  reader.process.tell({kind: 'task', job: no, task, known});
   try {
+    let room = Promise.resolve();
     for await (const chunk of content?.open() ?? []) {
+      await room;
       if (!reader.jobs.has(no)) return;
-      await reader.process.send(no, chunk as Buffer);
+      room = reader.process.send(no, chunk as Buffer);
     }
   } catch (error) {
     job.reject(error);

@@ -1,16 +1,22 @@
 // What is read by other people's packages, as the node asks for it. All of it is read in processes that can be lost.
 import {Fault} from '../../../shared/fault.ts';
 import type {ReadReport} from '../../services/dmarc/received-report.ts';
-import type {CheckSender} from './check-sender.ts';
-import type {CheckSignatures} from './check-signatures.ts';
+import type {MailContent} from '../../services/intake/mail.ts';
+import type {Lookup} from '../lookup.ts';
+import {type CheckSender, spfDomain} from './check-sender.ts';
+import type {SignatureCheck} from './check-signatures.ts';
+import type {Known} from './protocol.ts';
 import {createReaderPool, type PoolNeeds, ReaderLost} from './reader-pool.ts';
-import type {SignMail} from './sign-mail.ts';
+import type {SigningKey} from './sign-mail.ts';
+
+/** `keys`: the names of the keys, as far as they are known. */
+export type CheckSignatures = (content: MailContent, lookup: Lookup, keys: readonly string[]) => Promise<SignatureCheck>;
 
 export interface Readers {
   checkSender: CheckSender;
   /** Rejects with a ReaderLost when the mail cannot be read. */
   checkSignatures: CheckSignatures;
-  signMail: SignMail;
+  signMail(content: MailContent, keys: readonly SigningKey[]): Promise<Buffer>;
   readReport: ReadReport;
   close(): Promise<void>;
 }
@@ -22,11 +28,12 @@ export const createReaders = (needs: PoolNeeds): Readers => {
   const pool = createReaderPool(needs);
   return {
     checkSender: async (question, lookup) =>
-      pool.read({kind: 'spf', question}, {lookup}).catch(error => {
+      pool.read({kind: 'spf', question}, {lookup, known: await textsOf([spfDomain(question)], lookup)}).catch(error => {
         if (error instanceof ReaderLost) return 'permerror';
         throw error;
       }),
-    checkSignatures: async (content, lookup) => pool.read({kind: 'signatures'}, {content, lookup}),
+    checkSignatures: async (content, lookup, keys) =>
+      pool.read({kind: 'signatures'}, {content, lookup, known: await textsOf(keys, lookup)}),
     async signMail(content, keys) {
       if (keys.length === 0) return Buffer.alloc(0);
       const fields = await pool.read({kind: 'sign', keys}, {content}).catch(cause => {
@@ -43,4 +50,15 @@ export const createReaders = (needs: PoolNeeds): Readers => {
     },
     close: pool.close,
   };
+};
+
+/** What a reader is going to ask for first. What is not answered, it asks for itself. */
+const textsOf = async (names: readonly string[], lookup: Lookup): Promise<Known[]> => {
+  const answers = await Promise.all(
+    names.map(async name => {
+      const records = await lookup(name, 'TXT').catch(() => undefined);
+      return records && {name: name.toLowerCase(), type: 'TXT' as const, records};
+    }),
+  );
+  return answers.filter(answer => answer !== undefined);
 };

@@ -1,8 +1,7 @@
-import {Readable} from 'node:stream';
 import {Fault} from '../../../shared/fault.ts';
 import type {DkimAlgorithm} from '../../../shared/field-rules.ts';
-import {createHeaderReader, headerValues, withHeaderEnd} from '../../services/intake/header-block.ts';
-import type {MailContent} from '../../services/intake/mail.ts';
+import {createHeaderReader, headerValues} from '../../services/intake/header-block.ts';
+import {withHeaderEnd} from './header-end.ts';
 import {loadSigner} from './mailauth.ts';
 
 export interface SigningKey {
@@ -19,9 +18,7 @@ const algorithms: Record<DkimAlgorithm, string> = {'rsa-2048': 'rsa-sha256', ed2
  * From, which no signature can cover (RFC 6376 section 5.4). Signs relaxed/relaxed (RFC 6376), with RSA or Ed25519 (RFC 8463), and reads the
  * mail once for all keys. Rejects with `unavailable` when signing fails: mail of a domain that signs must not leave without a signature.
  */
-export type SignMail = (content: MailContent, keys: readonly SigningKey[]) => Promise<Buffer>;
-
-export const signMail: SignMail = async (content, keys) => {
+export const signMail = async (mail: Buffer, keys: readonly SigningKey[]): Promise<Buffer> => {
   const signatureData = keys.map(key => ({
     signingDomain: key.domain,
     selector: key.selector,
@@ -32,14 +29,7 @@ export const signMail: SignMail = async (content, keys) => {
   if (!first) return Buffer.alloc(0);
 
   const {dkimSign} = await loadSigner();
-  const header = createHeaderReader();
-  async function* read() {
-    for await (const chunk of withHeaderEnd(content)) {
-      header.push(chunk);
-      yield chunk;
-    }
-  }
-  const {signatures, errors} = await dkimSign(Readable.from(read()), {
+  const {signatures, errors} = await dkimSign(withHeaderEnd(mail), {
     canonicalization: 'relaxed/relaxed',
     signTime: new Date(),
     // The declared type also requires one key at the top level, but only the list is used.
@@ -48,7 +38,13 @@ export const signMail: SignMail = async (content, keys) => {
   });
 
   const [error] = errors ?? [];
-  if (error && headerValues(header.fields(), 'from').length === 0) return Buffer.alloc(0);
+  if (error && !hasAuthor(mail)) return Buffer.alloc(0);
   if (error) throw new Fault('unavailable', 'The mail could not be signed; look at the DKIM keys of its domain', {cause: error});
   return Buffer.from(signatures, 'latin1');
+};
+
+const hasAuthor = (mail: Buffer): boolean => {
+  const header = createHeaderReader();
+  header.push(mail);
+  return headerValues(header.fields(), 'from').length > 0;
 };

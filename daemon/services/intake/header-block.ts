@@ -1,6 +1,6 @@
 // Header block of a mail: read while the bytes arrive, and decoded for users and filters. All input here may be hostile.
 import {decodeWords} from 'postal-mime';
-import type {HeaderField, MailContent} from './mail.ts';
+import type {HeaderField, PlacedField} from './mail.ts';
 
 const defaultMaxHeaderBytes = 256 * 1024;
 
@@ -12,17 +12,9 @@ export interface HeaderReader {
   /** The block is longer than `maxBytes`; `fields` returns only the complete fields within that limit. */
   readonly isTooLong: boolean;
   /** The fields read so far, in order. Lines that are not part of a field (RFC 5322 section 2.2) are skipped. */
-  fields(): HeaderField[];
-  /** The same with their places. */
-  placedFields(): PlacedField[];
+  fields(): PlacedField[];
   /** The lines that are part of no field. */
   strayLines(): string[];
-}
-
-/** A field with the offsets of its first byte and of the byte after its line end. */
-export interface PlacedField extends HeaderField {
-  from: number;
-  to: number;
 }
 
 const blankLine = Buffer.from('\r\n\r\n');
@@ -72,8 +64,7 @@ export const createHeaderReader = ({maxBytes = defaultMaxHeaderBytes} = {}): Hea
     get isTooLong() {
       return state === 'too long';
     },
-    fields: () => parsed().fields.map(({name, value}) => ({name, value})),
-    placedFields: () => parsed().fields,
+    fields: () => parsed().fields,
     strayLines: () => parsed().strayLines,
   };
 };
@@ -150,15 +141,3 @@ export const subjectOf = (fields: readonly HeaderField[]): string => {
   const [first] = headerValues(fields, 'subject');
   return first === undefined ? '' : decodeHeader(first, maxSubjectChars);
 };
-
-/** A mail that ends within its header block is read as a header with an empty body. */
-export async function* withHeaderEnd(content: MailContent): AsyncGenerator<Buffer> {
-  const header = createHeaderReader();
-  let isLineEnded = true;
-  for await (const chunk of content.open() as AsyncIterable<Buffer>) {
-    header.push(chunk);
-    if (chunk.length > 0) isLineEnded = chunk.at(-1) === 10;
-    yield chunk;
-  }
-  if (!header.isDone) yield Buffer.from(isLineEnded ? '\r\n' : '\r\n\r\n');
-}

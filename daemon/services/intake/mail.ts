@@ -48,12 +48,21 @@ export interface HeaderField {
   value: string;
 }
 
+/** A field with the offsets of its first byte and of the byte after its line end. */
+export interface PlacedField extends HeaderField {
+  from: number;
+  to: number;
+}
+
 export interface ReceivedMail {
   queueId: string;
   receivedAt: Date;
   client: Client;
   envelope: Envelope;
-  headers: HeaderField[];
+  /** With their places in the content. */
+  headers: PlacedField[];
+  /** Lines of the header block that are part of no field. */
+  strayLines: string[];
   /** Exactly the bytes received after DATA, dot-unstuffed, without the trace header of this node. */
   content: MailContent;
   /** The mail contains the test string of the built-in scorer (GTUBE). */

@@ -55,7 +55,7 @@ test('fifty Received fields are a long way, fifty-one are a loop', t => {
 });
 
 test('an empty mail is no violation', t => {
-  t.deepEqual(check(''), {hasTestString: false, headers: [], isHeaderTooLong: false});
+  t.deepEqual(check(''), {hasTestString: false, headers: [], strayLines: [], isHeaderTooLong: false});
 });
 
 test('the test string is found wherever the chunks end', t => {

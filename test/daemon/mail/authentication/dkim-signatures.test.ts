@@ -1,10 +1,10 @@
 import {generateKeyPairSync, type KeyObject} from 'node:crypto';
 import test from 'ava';
 import {verifySignatures} from '../../../../daemon/mail/authentication/dkim-signatures.ts';
-import {checkSignatures} from '../../../../daemon/mail/readers/check-signatures.ts';
 import type {DkimResult} from '../../../../shared/mail-authentication.ts';
 import {dkimSigned, publishedKey, type Signed} from '../../../helpers/dkim-signer.ts';
-import {contentOf, headersOf} from '../../../helpers/received-mail.ts';
+import {checkContent} from '../../../helpers/readers.ts';
+import {contentOf, readHeader} from '../../../helpers/received-mail.ts';
 import {type SpfZone, zoneLookup} from '../../../helpers/spf-cases.ts';
 
 const rsa = generateKeyPairSync('rsa', {modulusLength: 2048}).privateKey;
@@ -28,11 +28,11 @@ interface Case {
 const verify = async (bytes: Buffer, zone: SpfZone, asked: string[] = []) => {
   let checks = 0;
   const result = await verifySignatures(
-    {headers: headersOf(bytes), content: contentOf(bytes)},
+    {...readHeader(bytes), content: contentOf(bytes)},
     zoneLookup(zone, asked),
     async (...given) => {
       checks += 1;
-      return checkSignatures(...given);
+      return checkContent(...given);
     },
   );
   return {...result, checks};

@@ -3,11 +3,11 @@ import {generateKeyPairSync} from 'node:crypto';
 import test from 'ava';
 import {verifySignatures} from '../../../../daemon/mail/authentication/dkim-signatures.ts';
 import {verifyMail} from '../../../../daemon/mail/authentication/verify-mail.ts';
-import {checkSignatures, type SignatureCheck} from '../../../../daemon/mail/readers/check-signatures.ts';
+import type {SignatureCheck} from '../../../../daemon/mail/readers/check-signatures.ts';
 import {ReaderLost} from '../../../../daemon/mail/readers/reader-pool.ts';
 import {arcSealed, dkimSigned, publishedKey, type Sealed} from '../../../helpers/dkim-signer.ts';
-import {readersInProcess} from '../../../helpers/readers.ts';
-import {contentOf, headersOf, receivedMail} from '../../../helpers/received-mail.ts';
+import {checkContent, readersInProcess} from '../../../helpers/readers.ts';
+import {contentOf, readHeader, receivedMail} from '../../../helpers/received-mail.ts';
 import {type SpfZone, zoneLookup} from '../../../helpers/spf-cases.ts';
 
 const key = generateKeyPairSync('rsa', {modulusLength: 2048}).privateKey;
@@ -24,14 +24,10 @@ const signed = (more: string, template = tags): Buffer =>
 /** `seen`: whether anything was given to the reader. */
 const verify = async (bytes: Buffer): Promise<SignatureCheck & {seen: boolean}> => {
   let seen = false;
-  const result = await verifySignatures(
-    {headers: headersOf(bytes), content: contentOf(bytes)},
-    zoneLookup(zone),
-    async (...given) => {
-      seen = true;
-      return checkSignatures(...given);
-    },
-  );
+  const result = await verifySignatures({...readHeader(bytes), content: contentOf(bytes)}, zoneLookup(zone), async (...given) => {
+    seen = true;
+    return checkContent(...given);
+  });
   return {...result, seen};
 };
 
@@ -133,7 +129,7 @@ const chain: Sealed = {
 test('signatures that no reader could verify are permerror, and any other error is one', async t => {
   const bytes = signed('');
   const verifyWith = async (error: Error) =>
-    verifySignatures({headers: headersOf(bytes), content: contentOf(bytes)}, zoneLookup(zone), async () => {
+    verifySignatures({...readHeader(bytes), content: contentOf(bytes)}, zoneLookup(zone), async () => {
       throw error;
     });
 
@@ -144,7 +140,7 @@ test('signatures that no reader could verify are permerror, and any other error 
 test('a result is believed for the signatures that were to be verified only', async t => {
   const bytes = signed('');
   const verifyWith = async (dkim: SignatureCheck['dkim']) =>
-    verifySignatures({headers: headersOf(bytes), content: contentOf(bytes)}, zoneLookup(zone), async () => ({
+    verifySignatures({...readHeader(bytes), content: contentOf(bytes)}, zoneLookup(zone), async () => ({
       dkim,
       arc: {result: 'none'},
     }));

@@ -5,7 +5,7 @@ import {type SigningKey, signMail} from '../../../../daemon/mail/readers/sign-ma
 import {dkimRecord, generateDkimKey} from '../../../../daemon/services/domains/domain-parts.ts';
 import {startDnsZone, type Zone} from '../../../helpers/dns-zone.ts';
 import {readersInProcess} from '../../../helpers/readers.ts';
-import {contentOf, type MailParts, receivedMail} from '../../../helpers/received-mail.ts';
+import {type MailParts, receivedMail} from '../../../helpers/received-mail.ts';
 
 const keyOf = new Map<string, SigningKey>();
 const zone: Zone = {
@@ -54,7 +54,7 @@ const mail = (from: string, body = 'Hello\r\n', more = ''): Buffer =>
 const signedBy = async (domain: string, bytes: Buffer): Promise<Buffer> => {
   const key = keyOf.get(domain);
   if (!key) throw new Error(domain);
-  return Buffer.concat([await signMail(contentOf(bytes), [key]), bytes]);
+  return Buffer.concat([await signMail(bytes, [key]), bytes]);
 };
 
 const from = (sender: string, ip = '192.0.2.5'): MailParts => ({envelope: {sender}, client: {ip}});

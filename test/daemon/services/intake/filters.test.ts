@@ -7,7 +7,7 @@ import {allDomains} from '../../../../daemon/services/records.ts';
 import {filterActions, filterMatches} from '../../../../shared/filter-rules.ts';
 import {createMailFilterSchema, type MailFilter} from '../../../../shared/mail-filter.ts';
 import {whileInherited} from '../../../helpers/inherited.ts';
-import {headersOf} from '../../../helpers/received-mail.ts';
+import {readHeader} from '../../../helpers/received-mail.ts';
 
 const fieldsOf = ({domain_id: _, ...fields}: Partial<MailFilter>) => fields;
 
@@ -21,7 +21,7 @@ const filter = (given: Partial<MailFilter> & Pick<MailFilter, 'action' | 'match'
 
 const mail = (sender: string, ...lines: string[]): FilteredMail => ({
   envelope: {sender, recipients: ['ben@example.com'], isUtf8: false, isEightBit: false},
-  headers: headersOf(`${lines.join('\r\n')}\r\n\r\n`),
+  ...readHeader(`${lines.join('\r\n')}\r\n\r\n`),
   isAuthentic: true,
 });
 
