@@ -61,8 +61,11 @@ export const chooseReader = ({readers, maxReaders, start}: Running, job: Job): R
   const free = usable.find(({jobs}) => jobs.size === 0);
   // What was lost once gets a process that nothing else was read in: another one may be about to end for that.
   if (free && !job.isRepeated) return free;
-  const most = {mail: maxReaders, report: maxReportReaders, sign: maxSigners};
-  if (mayStart(readers, most[purpose], purpose)) return start({share, purpose});
+  const alike = [...readers].filter(reader => reader.purpose === purpose);
+  const most = {mail: maxReaders, report: maxReportReaders, sign: maxSigners}[purpose];
+  // One more for mail that is read again, which may take long: it keeps no other mail waiting.
+  const counted = job.isRepeated ? alike : alike.filter(({jobs}) => ![...jobs.values()].some(({isRepeated}) => isRepeated));
+  if (counted.length < (job.isRepeated ? most + 1 : most) || hasEndedIdle(readers, alike)) return start({share, purpose});
   const [least] = usable.toSorted((one, other) => working(one).length - working(other).length || one.jobs.size - other.jobs.size);
   return least && mayJoin(least, job) ? least : undefined;
 };
@@ -72,10 +75,8 @@ const maxReportReaders = 4;
 /** Each signs for one domain. A further domain ends the one that has been idle for longest, and starting another one takes 0.1 s. */
 const maxSigners = 8;
 
-const mayStart = (readers: Set<Reader>, most: number, purpose: Purpose): boolean => {
-  const alike = [...readers].filter(reader => reader.purpose === purpose);
-  if (alike.length < most) return true;
-  // The one that has been idle for longest comes first.
+/** Ends the one that has been idle for longest, which comes first. */
+const hasEndedIdle = (readers: Set<Reader>, alike: readonly Reader[]): boolean => {
   const idle = alike.find(({jobs}) => jobs.size === 0);
   idle?.process.kill();
   return idle !== undefined && readers.delete(idle);

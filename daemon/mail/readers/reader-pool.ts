@@ -46,7 +46,14 @@ const ticksInTime = 8;
 
 /** Starts the processes when there is something to read. */
 export const createReaderPool = (needs: PoolNeeds): ReaderPool => {
-  const defaults = {maxReaders: availableParallelism(), maxMs: 2000, heapMb: 64, idleMs: 60_000, maxQueued: 2000};
+  // The node itself needs a processor: a reader on the same one makes it wait for each mail.
+  const defaults = {
+    maxReaders: Math.max(1, availableParallelism() - 1),
+    maxMs: 2000,
+    heapMb: 64,
+    idleMs: 60_000,
+    maxQueued: 2000,
+  };
   const state = {queue: [], readers: new Set<Reader>(), jobs: 0, ticker: undefined, isClosed: false};
   const pool: Pool = {...defaults, ...needs, ...state};
   return {
@@ -80,17 +87,17 @@ const attempt = (pool: Pool) => {
   return {no: pool.jobs, ticks: 0, asking: 0, messages: 0, sources: []};
 };
 
-/** In the order in which they came, among those that share readers. */
+/** In the order in which they came, among those that share readers. What is read again waits by itself. */
 const dispatch = (pool: Pool): void => {
   const full = new Set<string>();
   const running = {...pool, start: (what: Pick<Reader, 'share' | 'purpose'>) => start(pool, what)};
   const given: [Reader, Job][] = [];
   pool.queue = pool.queue.filter(job => {
-    const share = shareOf(job.task);
-    const reader = full.has(share) ? undefined : chooseReader(running, job);
+    const line = `${shareOf(job.task)} ${job.isRepeated}`;
+    const reader = full.has(line) ? undefined : chooseReader(running, job);
     reader?.jobs.set(job.no, job);
     if (reader) given.push([reader, job]);
-    else full.add(share);
+    else full.add(line);
     return reader === undefined;
   });
   for (const [reader, job] of given) void give(pool, reader, job);

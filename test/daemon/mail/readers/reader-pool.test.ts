@@ -84,6 +84,20 @@ test('a report has no more sources than are read of one', async t => {
   );
 });
 
+test('mails that are read again keep no other mail waiting', async t => {
+  const {spf} = start(t, {maxReaders: 1, maxMs: 1500});
+  const bad = ['hang', 'hang', 'hang'].map(async what => t.throwsAsync(spf(what), {instanceOf: ReaderLost}));
+  let isRead = false;
+  const others = Promise.all(bad).then(() => t.true(isRead));
+  // Long enough for all three to be lost once.
+  await delay(2200);
+
+  t.is(await spf('honest'), 'pass');
+  isRead = true;
+
+  await others;
+});
+
 test('mails that wait for DNS keep no other mail waiting', async t => {
   const {spf} = start(t, {maxReaders: 1});
   const slow = Array.from({length: 50}, async () => spf('ask', async () => new Promise(() => {})));
