@@ -41,6 +41,8 @@ const settings = {
     .nullable(),
 };
 
+export const domainSettingsSchema = z.object(settings);
+
 export const domainSchema = z
   .strictObject({id, name: z.string(), ...settings, created_at: timestamp, updated_at: timestamp})
   .meta({id: 'Domain', description: 'A protected mail domain'});

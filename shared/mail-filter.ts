@@ -51,7 +51,7 @@ export const globalFilterSchema = mailFilterSchema
   .meta({id: 'GlobalFilter', description: 'A rule for mail of all domains'});
 export type GlobalFilter = z.infer<typeof globalFilterSchema>;
 
-export const createMailFilterSchema = z
+const rules = z
   .strictObject({
     ...fields,
     header: fields.header.default(null),
@@ -91,7 +91,12 @@ export const createMailFilterSchema = z
     path: ['pattern'],
     error: ({input}) => patternFault(input as Partial<MailFilter>),
     when: isObject,
-  })
+  });
+
+/** A filter that may be there already: its pattern may cost more than that of a new one, and `authenticated` may be left to it. */
+export const filterRuleSchema = rules.transform(filter => ({...filter, pattern: canonicalPattern(filter.match, filter.pattern)}));
+
+export const createMailFilterSchema = rules
   .refine(filter => patternCostFault(filter) === undefined, {
     path: ['pattern'],
     error: ({input}) => patternCostFault(input as Partial<MailFilter>),

@@ -6,6 +6,7 @@ import type {Listed} from '../output/table.ts';
 import {isColour, type Session} from '../session.ts';
 import {changeRecord, renderDomainDiff} from './domain-diff.ts';
 import {warnOfUnsigned} from './domain-dkim.ts';
+import type {Settings} from './domain-fields.ts';
 import {readDomainFile} from './domain-file.ts';
 import {applyDomainChanges, type ChangeOutcome, type DomainChange, planDomainChanges} from './domain-plan.ts';
 import {unsentReports} from './unsent-reports.ts';
@@ -166,13 +167,13 @@ const failureOf = (
 const named = ({change, error = notTried}: ChangeOutcome): CliError => error.with({detail: `${change.name}: ${error.detail}`});
 
 const warnOfAllUnfinished = async (session: Session, client: Client, outcomes: readonly ChangeOutcome[]): Promise<void> => {
-  let isReporting = false;
+  const made: Partial<Settings>[] = [];
   for (const {change, id, error} of outcomes) {
     if (error || id === undefined || (change.kind !== 'created' && change.kind !== 'updated')) continue;
-    const turnsOn = (setting: string) => change.settings.some(({name, to}) => name === setting && to === true);
-    isReporting ||= turnsOn('dmarc_reporting');
-    if (turnsOn('dkim_active')) await warnOfUnsigned(session, client, (await client.domains.get(id)).data);
+    const settings: Partial<Settings> = Object.fromEntries(change.settings.map(({name, to}) => [name, to]));
+    made.push(settings);
+    if (settings.dkim_active) await warnOfUnsigned(session, client, (await client.domains.get(id)).data);
   }
-  const problem = isReporting ? await unsentReports(client) : undefined;
+  const problem = await unsentReports(client, made);
   if (problem !== undefined) session.printer().warn(problem);
 };

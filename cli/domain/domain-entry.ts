@@ -1,34 +1,11 @@
 // Domain as `domain export` writes it and `domain apply` reads it: its settings and filters, without ids and times.
 import {ascending} from '../../shared/collections.ts';
-import type {Domain} from '../../shared/domain.ts';
-import {
-  canonicalPattern,
-  filterActions,
-  filterMatches,
-  headerName,
-  letsIn,
-  maxCommentChars,
-  maxFilters,
-  maxPatternChars,
-  maxPoints,
-  patternFault,
-} from '../../shared/filter-rules.ts';
+import type {FieldFault} from '../../shared/fault.ts';
+import {letsIn, maxFilters} from '../../shared/filter-rules.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
-import {isMapping, labelFault, type Path, type ReportFault, reportUnknownMembers} from '../files/text-file.ts';
-
-/** In the order of the file. */
-export const settingNames = [
-  'direction',
-  'active',
-  'backend_servers',
-  'quarantine_threshold',
-  'reject_threshold',
-  'dkim_active',
-  'dmarc_reporting',
-  'tenant_id',
-] as const satisfies readonly (keyof Domain)[];
-export type SettingName = (typeof settingNames)[number];
-export type Settings = Pick<Domain, SettingName>;
+import {isMapping, type Path, type ReportFault, reportUnknownMembers} from '../files/text-file.ts';
+import type {Settings} from './domain-fields.ts';
+import type {Rules} from './domain-rules.ts';
 
 const ruleNames = [
   'action',
@@ -55,9 +32,6 @@ export interface DomainEntry {
   filters: FilterRule[] | undefined;
 }
 
-export const settingsOf = (domain: Domain): Settings =>
-  Object.fromEntries(settingNames.map(name => [name, domain[name]])) as unknown as Settings;
-
 /** Filters that keep mail out need no authentication. */
 const ruleOf = (filter: FilterRule): FilterRule => {
   const shown = ruleNames.filter(name => name !== 'authenticated' || (letsIn(filter) && filter.authenticated !== undefined));
@@ -78,7 +52,7 @@ export const kindKey = ({match, header, pattern, action, score, comment}: Filter
 export const sortedRules = (filters: readonly FilterRule[]): FilterRule[] =>
   filters.map(ruleOf).sort((a, b) => ascending(ruleKey(a), ruleKey(b)));
 
-export const readRules = (value: unknown, path: Path, reportFault: ReportFault): FilterRule[] => {
+export const readRules = (value: unknown, path: Path, {rules, reportFault}: Reading): FilterRule[] => {
   if (!Array.isArray(value)) {
     reportFault(path, 'must be a list, [] for none');
     return [];
@@ -87,58 +61,31 @@ export const readRules = (value: unknown, path: Path, reportFault: ReportFault):
     reportFault(path, `must have at most ${maxFilters} entries`);
     return [];
   }
-  return value.flatMap((rule: unknown, at) => readRule(rule, [...path, at], reportFault) ?? []);
+  return value.flatMap((rule: unknown, at) => readRule(rule, [...path, at], {rules, reportFault}) ?? []);
 };
 
-const readRule = (value: unknown, path: Path, reportFault: ReportFault): FilterRule | undefined => {
+export interface Reading {
+  rules: Rules;
+  reportFault: ReportFault;
+}
+
+const readRule = (value: unknown, path: Path, {rules, reportFault}: Reading): FilterRule | undefined => {
   if (!isMapping(value)) {
     reportFault(path, 'must be a mapping with action, match and pattern');
     return undefined;
   }
   reportUnknownMembers(value, ruleNames, path, reportFault);
-  const {header = null, score = null, comment = null} = value;
-  const rule = {...value, header, score, comment} as Record<(typeof ruleNames)[number], unknown>;
-  const faults = ruleNames.flatMap(name => {
-    const fault = checks[name](rule);
-    return fault === undefined ? [] : [[name, fault] as const];
-  });
-  for (const [name, fault] of faults) reportFault([...path, name], fault);
-  return faults.length > 0 ? undefined : canonical(rule as FilterRule);
+  const {data, faults} = rules.filter(onlyMembers(value, ruleNames));
+  reportFaults(faults, path, reportFault);
+  return data && {...data, score: positive(data.score)};
 };
 
-type Unchecked = Record<(typeof ruleNames)[number], unknown>;
+export const onlyMembers = (value: Record<string, unknown>, names: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(names.filter(name => Object.hasOwn(value, name)).map(name => [name, value[name]]));
 
-const oneOf = (values: readonly unknown[], value: unknown) =>
-  values.includes(value) ? undefined : `must be one of ${values.join(', ')}`;
-
-const checks: Record<(typeof ruleNames)[number], (rule: Unchecked) => string | undefined> = {
-  action: ({action}) => oneOf(filterActions, action),
-  match: ({match}) => oneOf(filterMatches, match),
-  header: ({match, header}) => {
-    if (match !== 'header') return header === null ? undefined : 'belongs to match header only; remove it';
-    return typeof header === 'string' && headerName.test(header) ? undefined : 'must be a header name such as List-Id';
-  },
-  pattern: ({match, pattern}) =>
-    labelFault(pattern, maxPatternChars) ?? patternFault({match, pattern: String(pattern).trim()} as FilterRule),
-  score: ({action, score}) => {
-    if (action !== 'score') return score === null ? undefined : 'belongs to action score only; remove it';
-    const isRight = typeof score === 'number' && Math.abs(score) <= maxPoints;
-    return isRight ? undefined : `must be a number from ${-maxPoints} to ${maxPoints} with action score`;
-  },
-  comment: ({comment}) => (comment === null ? undefined : labelFault(comment, maxCommentChars)),
-  authenticated({authenticated, ...rule}) {
-    if (authenticated !== undefined && typeof authenticated !== 'boolean') return 'must be true or false';
-    if (authenticated !== true || letsIn(rule as FilterRule)) return undefined;
-    return 'belongs to filters that let mail in only (action allow, or a negative score); remove it';
-  },
+export const reportFaults = (faults: readonly FieldFault[], path: Path, reportFault: ReportFault): void => {
+  for (const fault of faults) reportFault([...path, ...fault.path.split('.')], fault.detail);
 };
 
-const canonical = ({action, match, header, pattern, score, comment, authenticated}: FilterRule): FilterRule => ({
-  action,
-  match,
-  header,
-  pattern: canonicalPattern(match, pattern.trim()),
-  score: score === 0 ? 0 : score,
-  comment: comment?.trim() ?? null,
-  ...(authenticated !== undefined && {authenticated}),
-});
+/** -0 is 0 on the way to the node. */
+export const positive = <T>(value: T): T | 0 => (value === 0 ? 0 : value);

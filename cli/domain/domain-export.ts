@@ -6,7 +6,8 @@ import type {Client} from '../client/client.ts';
 import {inParallel} from '../client/in-parallel.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import type {Session} from '../session.ts';
-import {allDomains, type FilterRule, settingsOf, sortedRules} from './domain-entry.ts';
+import {allDomains, type FilterRule, sortedRules} from './domain-entry.ts';
+import {settingsOf} from './domain-fields.ts';
 import {parallelRequests} from './domain-plan.ts';
 
 export const addExportCommand = (domain: Command, session: Session): void => {

@@ -1,20 +1,21 @@
 // File of `domain apply`, checked as the node would check it: nothing is changed before all of it is valid.
 import {canonicalDomain} from '../../shared/domain-name.ts';
-import {directions, maxBackends, maxTenantChars, scoreRange} from '../../shared/field-rules.ts';
-import {parseHostPort} from '../../shared/host-port.ts';
 import type {Terminal} from '../command-line/terminal.ts';
 import type {LineFault} from '../files/bounded-yaml.ts';
-import {isMapping, labelFault, type Path, type ReportFault, reportUnknownMembers} from '../files/text-file.ts';
+import {isMapping, type Path, type ReportFault, reportUnknownMembers} from '../files/text-file.ts';
 import {readYamlFile, wrongFile} from '../files/yaml-file.ts';
 import {
   allDomains,
   type DomainEntry,
   type FilterRule,
+  onlyMembers,
+  positive,
+  type Reading,
   readRules,
-  type SettingName,
-  type Settings,
-  settingNames,
+  reportFaults,
 } from './domain-entry.ts';
+import {type Settings, settingNames} from './domain-fields.ts';
+import {loadRules} from './domain-rules.ts';
 
 export interface DomainFile {
   entries: DomainEntry[];
@@ -33,8 +34,9 @@ export const readDomainFile = async (file: string, terminal: Terminal): Promise<
     faults.push({line: lineOf(path), detail: `${path.length > 0 ? `${nameOfPath(value, path)} ` : ''}${detail}`});
   };
 
-  const entries = entriesIn(value, reportFault, at => lineOf(['domains', at]));
-  const globalRules = isMapping(value) ? globalRulesIn(value, reportFault) : undefined;
+  const reading = {rules: await loadRules(), reportFault};
+  const entries = entriesIn(value, reading, at => lineOf(['domains', at]));
+  const globalRules = isMapping(value) ? globalRulesIn(value, reading) : undefined;
   if (faults.length > 0) throw wrongFile(name, faults);
   return {
     entries,
@@ -47,7 +49,8 @@ export const readDomainFile = async (file: string, terminal: Terminal): Promise<
   };
 };
 
-const entriesIn = (value: unknown, reportFault: ReportFault, lineOfEntry: (at: number) => number): DomainEntry[] => {
+const entriesIn = (value: unknown, reading: Reading, lineOfEntry: (at: number) => number): DomainEntry[] => {
+  const {reportFault} = reading;
   if (!isMapping(value)) {
     reportFault([], 'the file must be a mapping with domains: a list');
     return [];
@@ -65,7 +68,7 @@ const entriesIn = (value: unknown, reportFault: ReportFault, lineOfEntry: (at: n
 
   const firstOf = new Map<string, number>();
   return domains.flatMap((domain: unknown, at) => {
-    const entry = entryIn(domain, ['domains', at], reportFault);
+    const entry = entryIn(domain, ['domains', at], reading);
     if (!entry) return [];
     const first = firstOf.get(entry.name);
     if (first === undefined) firstOf.set(entry.name, at);
@@ -74,18 +77,20 @@ const entriesIn = (value: unknown, reportFault: ReportFault, lineOfEntry: (at: n
   });
 };
 
-const globalRulesIn = (file: Record<string, unknown>, reportFault: ReportFault): FilterRule[] | undefined => {
+const globalRulesIn = (file: Record<string, unknown>, reading: Reading): FilterRule[] | undefined => {
+  const {reportFault} = reading;
   if (!Object.hasOwn(file, allDomains)) return undefined;
   const value = file[allDomains];
   if (isMapping(value)) {
     reportUnknownMembers(value, ['filters'], [allDomains], reportFault);
-    if (Object.hasOwn(value, 'filters')) return readRules(value.filters, [allDomains, 'filters'], reportFault);
+    if (Object.hasOwn(value, 'filters')) return readRules(value.filters, [allDomains, 'filters'], reading);
   }
   reportFault([allDomains], 'must be a mapping with filters: a list, [] for none');
   return undefined;
 };
 
-const entryIn = (value: unknown, path: Path, reportFault: ReportFault): DomainEntry | undefined => {
+const entryIn = (value: unknown, path: Path, reading: Reading): DomainEntry | undefined => {
+  const {reportFault} = reading;
   if (!isMapping(value)) {
     reportFault(path, 'must be a mapping with name');
     return undefined;
@@ -98,49 +103,14 @@ const entryIn = (value: unknown, path: Path, reportFault: ReportFault): DomainEn
       value.name === undefined ? 'is missing' : 'must be a host name with a dot, such as example.com',
     );
 
-  const settings: Partial<Record<SettingName, unknown>> = {};
-  for (const setting of settingNames) {
-    if (!Object.hasOwn(value, setting)) continue;
-    const fault = settingFaults[setting](value[setting]);
-    if (fault !== undefined) reportFault([...path, setting], fault);
-    else settings[setting] = canonicalSetting(value[setting]);
-  }
-  const filters = Object.hasOwn(value, 'filters') ? readRules(value.filters, [...path, 'filters'], reportFault) : undefined;
-  return name === undefined ? undefined : {name, settings: settings as Partial<Settings>, filters};
+  const {data: settings = {}, faults} = reading.rules.settings(onlyMembers(value, settingNames));
+  reportFaults(faults, path, reportFault);
+  const filters = Object.hasOwn(value, 'filters') ? readRules(value.filters, [...path, 'filters'], reading) : undefined;
+  return name === undefined ? undefined : {name, settings: canonical(settings), filters};
 };
 
-const isBoolean = (value: unknown) => (typeof value === 'boolean' ? undefined : 'must be true or false');
-
-const isScore = (value: unknown) => {
-  const {min, max} = scoreRange;
-  return typeof value === 'number' && value >= min && value <= max ? undefined : `must be a number from ${min} to ${max}`;
-};
-
-const settingFaults: Record<SettingName, (value: unknown) => string | undefined> = {
-  direction: value =>
-    (directions as readonly unknown[]).includes(value) ? undefined : `must be one of ${directions.join(', ')}`,
-  active: isBoolean,
-  backend_servers: value => {
-    if (!Array.isArray(value)) return 'must be a list of host:port';
-    if (value.length > maxBackends) return `must have at most ${maxBackends} entries`;
-    const wrong: unknown = value.find(server => typeof server !== 'string' || !parseHostPort(server));
-    return wrong === undefined ? undefined : `has ${JSON.stringify(wrong)}: it must be host:port, IPv6 in brackets`;
-  },
-  quarantine_threshold: isScore,
-  reject_threshold: isScore,
-  dkim_active: isBoolean,
-  dmarc_reporting: isBoolean,
-  tenant_id: value => {
-    if (value === null || Number.isSafeInteger(value)) return undefined;
-    return labelFault(value, maxTenantChars) && `must be a whole number, a text of at most ${maxTenantChars} characters, or null`;
-  },
-};
-
-/** The node trims labels; -0 becomes 0 on the way. */
-const canonicalSetting = (value: unknown): unknown => {
-  if (typeof value === 'string') return value.trim();
-  return value === 0 ? 0 : value;
-};
+const canonical = (settings: object): Partial<Settings> =>
+  Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, positive(value)]));
 
 /** `example.com: filters.0.pattern`, or `domains.3: name` when the name itself is wrong; `all_domains: filters.0.pattern`. */
 const nameOfPath = (value: unknown, path: Path): string => {

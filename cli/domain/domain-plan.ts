@@ -6,16 +6,8 @@ import type {Client} from '../client/client.ts';
 import {inParallel} from '../client/in-parallel.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import type {LineFault} from '../files/bounded-yaml.ts';
-import {
-  allDomains,
-  type DomainEntry,
-  type FilterRule,
-  type SettingName,
-  type Settings,
-  settingNames,
-  settingsOf,
-  sortedRules,
-} from './domain-entry.ts';
+import {allDomains, type DomainEntry, type FilterRule, sortedRules} from './domain-entry.ts';
+import {type SettingName, type Settings, settingNames, settingsOf} from './domain-fields.ts';
 import type {DomainFile} from './domain-file.ts';
 import {changeFilters, type FilterChanges, filterList, planFilters} from './filter-plan.ts';
 

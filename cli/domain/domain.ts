@@ -1,7 +1,6 @@
-// Commands of domains, and the flags of their settings.
+// Commands of domains.
 import {type Command, Option} from 'commander';
 import type {Domain} from '../../shared/domain.ts';
-import {directions} from '../../shared/field-rules.ts';
 import type {Client} from '../client/client.ts';
 import {addWholeOption, collected, decimal} from '../command-line/option-values.ts';
 import {usageError} from '../errors.ts';
@@ -12,6 +11,7 @@ import {domains} from './domain-columns.ts';
 import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';
 import {addDnsCommand} from './domain-dns.ts';
 import {addExportCommand} from './domain-export.ts';
+import {domainFields, type FlagValues, type Settings, settingNames} from './domain-fields.ts';
 import {addFilterCommands} from './domain-filters.ts';
 import {findDomain} from './find-domain.ts';
 import {unsentReports} from './unsent-reports.ts';
@@ -51,24 +51,21 @@ const addReadCommands = (domain: Command, session: Session): void => {
 const addChangeCommands = (domain: Command, session: Session): void => {
   const create = session.prints(domain.command('create'), domains);
   create.description('protect a domain').argument('<name>', 'such as example.com');
-  addSettingOptions(create)
-    .option('--inactive', 'take no mail for it yet')
+  addSettingOptions(create, 'create')
     .addHelpText('after', createHelp)
-    .action(async (name: string, flags: SettingFlags) => {
+    .action(async (name: string, flags: FlagValues) => {
       const client = await session.client();
-      const {data} = await client.domains.create({name, ...settingsOf(flags)});
+      const settings = givenSettings(flags);
+      const {data} = await client.domains.create({name, ...settings});
       session.printer().record(data, domains);
-      await warnOfUnfinished(session, client, {flags, domain: data});
+      await warnOfUnfinished(session, client, {settings, domain: data});
     });
 
   const update = session.prints(domain.command('update'), domains);
   update.description('change settings of a domain').argument('<domain>', 'name or id');
-  addSettingOptions(update)
-    .option('--no-tenant-id', 'belongs to no tenant')
-    .option('--active', 'take mail for it')
-    .option('--inactive', 'take no mail for it')
+  addSettingOptions(update, 'update')
     .addHelpText('after', updateHelp)
-    .action((nameOrId: string, flags: SettingFlags) => updateDomain(session, nameOrId, flags));
+    .action((nameOrId: string, flags: FlagValues) => updateDomain(session, nameOrId, flags));
 
   domain
     .command('delete')
@@ -100,76 +97,45 @@ Examples:
   mfctl domain update example.com --inactive`;
 
 /** Sends the given settings with the ETag of the domain, so that a concurrent change is not lost. */
-const updateDomain = async (session: Session, nameOrId: string, flags: SettingFlags): Promise<void> => {
-  const patch = settingsOf(flags);
-  if (Object.keys(patch).length === 0) throw usageError('there is nothing to change', 'mfctl domain update --help');
+const updateDomain = async (session: Session, nameOrId: string, flags: FlagValues): Promise<void> => {
+  const settings = givenSettings(flags);
+  if (Object.keys(settings).length === 0) throw usageError('there is nothing to change', 'mfctl domain update --help');
 
   const client = await session.client();
   const found = await findDomain(client, nameOrId);
-  const {data} = await client.domains.update(found.data.id, patch, found.etag);
+  const {data} = await client.domains.update(found.data.id, settings, found.etag);
   session.printer().record(data, domains);
-  await warnOfUnfinished(session, client, {flags, domain: data});
+  await warnOfUnfinished(session, client, {settings, domain: data});
 };
 
 /** Warns where a setting that was made has no effect yet. */
 const warnOfUnfinished = async (
   session: Session,
   client: Client,
-  {flags, domain}: {flags: SettingFlags; domain: Domain},
+  {settings, domain}: {settings: Partial<Settings>; domain: Domain},
 ): Promise<void> => {
-  if (flags.dkim) await warnOfUnsigned(session, client, domain);
-  if (!flags.dmarcReporting) return;
-  const problem = await unsentReports(client);
+  if (settings.dkim_active) await warnOfUnsigned(session, client, domain);
+  const problem = await unsentReports(client, [settings]);
   if (problem !== undefined) session.printer().warn(problem);
 };
 
-/** As commander parses them; options that were not given are undefined. */
-interface SettingFlags {
-  backend?: string[];
-  direction?: Domain['direction'];
-  quarantineThreshold?: number;
-  rejectThreshold?: number;
-  dkim?: boolean;
-  dmarcReporting?: boolean;
-  /** False for `--no-tenant-id`. */
-  tenantId?: string | false;
-  active?: boolean;
-  inactive?: boolean;
-}
-
-const addSettingOptions = (command: Command): Command =>
-  command
-    .option(
-      '--backend <host:port>',
-      'server that takes its mail, IPv6 in brackets; repeat it for more, tried in order',
-      collected,
-    )
-    .addOption(new Option('--direction <direction>', 'which mail is filtered').choices(directions))
-    .option('--quarantine-threshold <score>', 'hold mail from this score on', decimal)
-    .option('--reject-threshold <score>', 'refuse mail from this score on', decimal)
-    .option('--dkim', 'sign outbound mail')
-    .option('--no-dkim', 'do not sign outbound mail')
-    .option('--dmarc-reporting', 'send DMARC reports')
-    .option('--no-dmarc-reporting', 'send no DMARC reports')
-    .option('--tenant-id <id>', 'tenant it belongs to');
-
-/** The members of a domain that were given. */
-const settingsOf = (flags: SettingFlags): Record<string, unknown> => {
-  const settings = {
-    backend_servers: flags.backend,
-    direction: flags.direction,
-    quarantine_threshold: flags.quarantineThreshold,
-    reject_threshold: flags.rejectThreshold,
-    dkim_active: flags.dkim,
-    dmarc_reporting: flags.dmarcReporting,
-    tenant_id: tenantId(flags.tenantId),
-    active: flags.inactive ? false : flags.active,
-  };
-  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
+const addSettingOptions = (command: Command, of: 'create' | 'update'): Command => {
+  for (const {flags, description, kind, choices, only = of} of settingNames.flatMap(name => domainFields[name].flags)) {
+    if (only !== of) continue;
+    const option = new Option(flags, description);
+    if (choices) option.choices(choices);
+    if (kind === 'list') option.argParser(collected);
+    else if (kind === 'number') option.argParser(decimal);
+    command.addOption(option);
+  }
+  return command;
 };
 
-/** The API distinguishes numbers and names of tenants. */
-const tenantId = (flag: SettingFlags['tenantId']): number | string | null | undefined => {
-  if (flag === false) return null;
-  return flag !== undefined && /^\d{1,15}$/.test(flag) ? Number(flag) : flag;
-};
+/** The settings that were given. */
+const givenSettings = (flags: FlagValues): Partial<Settings> =>
+  Object.fromEntries(
+    settingNames.flatMap(name => {
+      const value = domainFields[name].given(flags);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );

@@ -1,12 +1,17 @@
 // Warning of nodes that send none of the DMARC reports that a domain wants.
 import type {Client} from '../client/client.ts';
 import {CliError} from '../errors.ts';
+import type {Settings} from './domain-fields.ts';
 
 /**
- * Undefined when all nodes that were heard can send them. The setting is made, so a status that this key may not read, or that does not
+ * Undefined when none of the settings that were made asks for reports, and when all nodes that were heard can send them. The setting is made, so a status that this key may not read, or that does not
  * come, is no failure: `cluster check` says the same.
  */
-export const unsentReports = async ({cluster}: Pick<Client, 'cluster'>): Promise<string | undefined> => {
+export const unsentReports = async (
+  {cluster}: Pick<Client, 'cluster'>,
+  made: readonly Partial<Settings>[],
+): Promise<string | undefined> => {
+  if (!made.some(({dmarc_reporting}) => dmarc_reporting)) return undefined;
   const peers = await cluster.status().then(
     ({data}) => data.peers,
     error => {

@@ -4,7 +4,6 @@ import {randomUUID} from 'node:crypto';
 import {type FileHandle, open, realpath, rename, rm} from 'node:fs/promises';
 import {dirname} from 'node:path';
 import type {CreatedApiKey} from '../../shared/api-key.ts';
-import {isWellFormed, labelPattern} from '../../shared/field-rules.ts';
 import {ownValue} from '../../shared/has-own.ts';
 import {syncFolder} from '../../shared/sync-folder.ts';
 import {CliError} from '../errors.ts';
@@ -54,15 +53,6 @@ const reasons: Record<string, string> = {
 export type Path = readonly (string | number)[];
 /** Records a fault of the value at a path. */
 export type ReportFault = (path: Path, detail: string) => void;
-
-/** The fault of a label that a person typed. */
-export const labelFault = (value: unknown, maxChars: number): string | undefined => {
-  if (typeof value !== 'string') return 'must be a text';
-  const text = value.trim();
-  if (text === '') return 'must not be empty';
-  if (text.length > maxChars) return `must be at most ${maxChars} characters`;
-  return labelPattern.test(text) && isWellFormed(text) ? undefined : 'must not contain control characters';
-};
 
 export const isMapping = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -122,7 +122,7 @@ const headerMatch = (text: string): Match => {
 };
 
 /** Whose mail a filter lets in. */
-const fromText = (filter: GlobalFilter): string | null => {
+export const fromText = (filter: Pick<CreateMailFilter, 'action' | 'score' | 'authenticated'>): string | null => {
   if (!letsIn(filter)) return null;
   return filter.authenticated ? 'authenticated' : 'anybody';
 };

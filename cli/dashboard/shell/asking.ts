@@ -1,4 +1,5 @@
 // Confirmation of changes: forms, questions and words to type, and the way back when the node refuses.
+import type {FieldFault} from '../../../shared/fault.ts';
 import {asCliError, CliError} from '../../errors.ts';
 import type {DeferredAction} from './deferred-actions.ts';
 import type {Form, FormField, FormValues, Prompt} from './modal.ts';
@@ -59,9 +60,11 @@ export const withFields = (failure: CliError): CliError => {
   return new CliError(failure.code, named, {hint: failure.hint, exitCode: failure.exitCode});
 };
 
-/** `backend_servers.0` belongs to the field `backend_servers`. */
-export const errorsOf = ({fields}: CliError): Record<string, string> =>
-  Object.fromEntries(fields.map(({path, detail}) => [path.replace(/\W.*/s, ''), detail]));
+export const errorsOf = ({fields}: CliError): Record<string, string> => byField(fields);
+
+/** The first fault of each field; `backend_servers.0` belongs to `backend_servers`. */
+export const byField = (faults: readonly FieldFault[]): Record<string, string> =>
+  Object.fromEntries(faults.toReversed().map(({path, detail}) => [path.replace(/\W.*/s, ''), detail]));
 
 /** Whether other values could not help. */
 export const isFinal = ({code}: CliError): boolean =>

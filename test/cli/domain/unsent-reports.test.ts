@@ -11,6 +11,9 @@ test('nodes without an address for reports are named, and a key that may not rea
     'GET /cluster/status': {status: 403, error: {code: 'insufficient_scope', detail: 'not for this key'}},
   });
 
-  t.regex((await unsentReports(await clientOf(open))) ?? '', /^no DMARC reports leave mx2, mx3, /);
-  t.is(await unsentReports(await clientOf(closed)), undefined);
+  const made = [{}, {dmarc_reporting: true}];
+
+  t.regex((await unsentReports(await clientOf(open), made)) ?? '', /^no DMARC reports leave mx2, mx3, /);
+  t.is(await unsentReports(await clientOf(closed), made), undefined);
+  t.is(await unsentReports(await clientOf(open), [{dmarc_reporting: false}, {}]), undefined);
 });

@@ -2,13 +2,14 @@
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Client} from '../../../client/client.ts';
+import {loadRules} from '../../../domain/domain-rules.ts';
 import {unsentReports} from '../../../domain/unsent-reports.ts';
 import {asCliError, CliError} from '../../../errors.ts';
 import {countText, plural} from '../../../output/cell-text.ts';
 import type {AppContext} from '../../shell/app-context.ts';
-import {type AskingShell, askByForm, askToDefer} from '../../shell/asking.ts';
+import {type AskingShell, askByForm, askToDefer, byField} from '../../shell/asking.ts';
 import {guarded} from '../../shell/shell.ts';
-import {changesOf, nameFault, newSettings, settingFaults, settingFields, settingLines, valuesOf} from './domain-settings.ts';
+import {changesOf, newSettings, settingFields, settingLines, typedSettings, valuesOf} from './domain-settings.ts';
 
 export interface DomainServices {
   app: {client: Pick<Client, 'domains' | 'quarantine' | 'cluster'>} & Pick<AppContext, 'me' | 'may'>;
@@ -23,36 +24,36 @@ interface NewDomainNeeds extends DomainServices {
   onCreated(domain: Domain): void;
 }
 
-export const openNewDomain = ({app, shell, onChange, onCreated}: NewDomainNeeds): void =>
-  askByForm(shell, {
-    title: 'New domain',
-    fields: [{name: 'name', label: 'Name', value: '', hint: 'such as example.com'}, ...settingFields(valuesOf(newSettings))],
-    check: typed => {
-      const fault = nameFault(typed.name ?? '');
-      return {...settingFaults(typed), ...(fault !== undefined && {name: fault})};
-    },
-    question: typed => {
-      const {name = ''} = typed;
-      const settings = {...newSettings, ...changesOf(newSettings, typed)};
-      return [
-        `Create the domain ${name.trim()}?`,
-        ...settingLines(settings).map(line => `  ${line}`),
-        ...(settings.active ? [] : [`Mail for ${name.trim()} is answered 450: senders keep it and try again.`]),
-      ];
-    },
-    yes: 'create',
-    send: async typed => {
-      const json = {name: (typed.name ?? '').trim(), ...changesOf(newSettings, typed)};
-      const {data: domain} = await app.client.domains.create(json);
-      return {domain, unsent: domain.dmarc_reporting ? await unsentReports(app.client) : undefined};
-    },
-    onDone: ({domain, unsent}) => {
-      const unsigned = domain.dkim_active ? ['it has no DKIM key yet, so its mail leaves unsigned'] : [];
-      const problems = [...unsigned, ...(unsent === undefined ? [] : [unsent])];
-      shell.say([`Created ${domain.name}`, ...problems].join('; '), problems.length === 0 ? 'good' : 'warn');
-      onChange();
-      onCreated(domain);
-    },
+export const openNewDomain = ({app, shell, onChange, onCreated}: NewDomainNeeds): Promise<void> =>
+  guarded(shell, async () => {
+    const {newDomain} = await loadRules();
+    askByForm(shell, {
+      title: 'New domain',
+      fields: [{name: 'name', label: 'Name', value: '', hint: 'such as example.com'}, ...settingFields(valuesOf(newSettings))],
+      check: typed => byField(newDomain({name: (typed.name ?? '').trim(), ...typedSettings(typed)}).faults),
+      question: typed => {
+        const {name = ''} = typed;
+        const settings = {...newSettings, ...changesOf(newSettings, typed)};
+        return [
+          `Create the domain ${name.trim()}?`,
+          ...settingLines(settings).map(line => `  ${line}`),
+          ...(settings.active ? [] : [`Mail for ${name.trim()} is answered 450: senders keep it and try again.`]),
+        ];
+      },
+      yes: 'create',
+      send: async typed => {
+        const json = {name: (typed.name ?? '').trim(), ...changesOf(newSettings, typed)};
+        const {data: domain} = await app.client.domains.create(json);
+        return {domain, unsent: await unsentReports(app.client, [domain])};
+      },
+      onDone: ({domain, unsent}) => {
+        const unsigned = domain.dkim_active ? ['it has no DKIM key yet, so its mail leaves unsigned'] : [];
+        const problems = [...unsigned, ...(unsent === undefined ? [] : [unsent])];
+        shell.say([`Created ${domain.name}`, ...problems].join('; '), problems.length === 0 ? 'good' : 'warn');
+        onChange();
+        onCreated(domain);
+      },
+    });
   });
 
 export const askToDelete = (needs: DomainServices, id: number): Promise<void> =>

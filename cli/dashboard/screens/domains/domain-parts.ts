@@ -2,6 +2,7 @@
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {MailFilter} from '../../../../shared/mail-filter.ts';
+import {fromText} from '../../../filter/mail-filters.ts';
 import {briefTimeText, timeText} from '../../../output/cell-text.ts';
 import type {Banner, List, TuiColumn} from '../../list/list.ts';
 import {sideBySide} from '../../list/list-lines.ts';
@@ -106,6 +107,7 @@ const columns: TuiColumn<Part>[] = [
     width: 24,
     grow: 3,
   },
+  {title: 'FROM', cell: part => (part.kind === 'filter' ? fromText(part.filter) : null), width: 13, dropRank: 2},
   {title: 'COMMENT', cell: part => (part.kind === 'filter' ? part.filter.comment : ''), width: 10, grow: 2},
   {
     title: 'CREATED',
@@ -125,6 +127,7 @@ export const filterPage = (filter: MailFilter, theme: Theme): Page =>
       ['Action', actionText(filter)],
       ['Match', matchText(filter)],
       ['Pattern', filter.pattern],
+      ['From', fromText(filter)],
       ['Comment', filter.comment],
       ['Created', timeText(filter.created_at)],
     ],

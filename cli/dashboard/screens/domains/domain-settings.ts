@@ -1,19 +1,7 @@
 // Settings of a domain as texts of a form, and the changes that were made in it.
-import {canonicalDomain} from '../../../../shared/domain-name.ts';
-import {
-  areThresholdsInOrder,
-  directions,
-  domainDefaults,
-  hasBackend,
-  maxBackends,
-  maxTenantChars,
-  scoreRange,
-} from '../../../../shared/field-rules.ts';
-import {parseHostPort} from '../../../../shared/host-port.ts';
-import {type SettingName, type Settings, settingNames} from '../../../domain/domain-entry.ts';
+import {domainDefaults} from '../../../../shared/field-rules.ts';
+import {domainFields, isSame, type SettingName, type Settings, settingNames} from '../../../domain/domain-fields.ts';
 import type {FormField, FormValues} from '../../shell/modal.ts';
-
-const yesNo = ['yes', 'no'] as const;
 
 /** The default settings of a new domain. */
 export const newSettings: Settings = domainDefaults;
@@ -28,68 +16,23 @@ const settingText = (settings: Partial<Settings>, name: SettingName): string => 
   return Array.isArray(value) ? value.join(', ') : String(value);
 };
 
-export const settingFields = (values: FormValues): FormField[] => {
-  const field = (name: SettingName, label: string, rest: Pick<FormField, 'choices' | 'hint' | 'separator'>): FormField => ({
-    name,
-    label,
-    value: values[name] ?? '',
-    ...rest,
+export const settingFields = (values: FormValues): FormField[] =>
+  settingNames.map(name => {
+    const {label, hint, choices, separator} = domainFields[name];
+    return {name, label, value: values[name] ?? '', hint, ...(choices && {choices}), ...(separator && {separator})};
   });
-  return [
-    field('direction', 'Direction', {choices: directions, hint: 'which mail is filtered: to the domain, from it, or both'}),
-    field('active', 'Active', {choices: yesNo, hint: 'no: mail for it is answered 450, so that senders try again later'}),
-    field('backend_servers', 'Backends', {
-      hint: 'host:port of its mail servers, tried in order, with commas between',
-      separator: ', ',
-    }),
-    field('quarantine_threshold', 'Quarantine at', {hint: 'mail is held from this score on'}),
-    field('reject_threshold', 'Reject at', {hint: 'mail is refused from this score on; not below the one above'}),
-    field('dkim_active', 'DKIM', {choices: yesNo, hint: 'sign outbound mail with every DKIM key of the domain'}),
-    field('dmarc_reporting', 'DMARC reporting', {choices: yesNo, hint: 'send DMARC reports'}),
-    field('tenant_id', 'Tenant', {hint: 'whose it is: a number or a name; empty for nobody'}),
-  ];
-};
 
-const number = /^[+-]?\d{1,9}(\.\d{1,20})?$/;
+/** What the texts of a form stand for, right or wrong. */
+export const typedSettings = (values: FormValues): Settings =>
+  Object.fromEntries(settingNames.map(name => [name, domainFields[name].parse(values[name] ?? '')])) as unknown as Settings;
 
-/** Errors by field, as the node would report them, as far as they can be checked here. */
-export const settingFaults = (values: FormValues): Record<string, string> => {
-  const faults: Record<string, string> = {};
-  const {direction, backend_servers: servers, tenant_id: tenant} = typedSettings(values);
-  const wrong = servers.find(server => !parseHostPort(server));
-  if (wrong !== undefined) faults.backend_servers = `${wrong} is no host:port such as mail.example.com:25; IPv6 in brackets`;
-  else if (!hasBackend({direction, backend_servers: servers}))
-    faults.backend_servers = 'needs at least one host:port, unless the direction is outbound';
-  else if (servers.length > maxBackends) faults.backend_servers = `must be at most ${maxBackends}`;
-
-  const {min, max} = scoreRange;
-  for (const name of ['quarantine_threshold', 'reject_threshold'] as const) {
-    const score = scoreOf(values[name]);
-    if (score === undefined || score < min || score > max) faults[name] = `must be a number from ${min} to ${max}`;
-  }
-  const [hold = min, reject = max] = [scoreOf(values.quarantine_threshold), scoreOf(values.reject_threshold)];
-  if (!areThresholdsInOrder({quarantine_threshold: hold, reject_threshold: reject})) {
-    faults.quarantine_threshold ??= `must not be above the score mail is rejected at (${reject})`;
-    faults.reject_threshold ??= `must not be below the score mail is held at (${hold})`;
-  }
-  if (String(tenant ?? '').length > maxTenantChars) faults.tenant_id = `must be at most ${maxTenantChars} characters`;
-  return faults;
-};
-
-export const nameFault = (name: string): string | undefined =>
-  canonicalDomain(name.trim()) === undefined ? 'must be a host name with at least one dot, such as example.com' : undefined;
-
-/** Only changed settings, so that saving does not undo changes of other fields. Values have passed `settingFaults`. */
+/** Only changed settings, so that saving does not undo changes of other fields. */
 export const changesOf = (base: Settings, values: FormValues): Partial<Settings> => {
   const before = valuesOf(base);
   const typed = typedSettings(values);
   const changed = settingNames.filter(name => values[name] !== before[name] && !isSame(typed[name], base[name]));
   return Object.fromEntries(changed.map(name => [name, typed[name]]));
 };
-
-/** The settings that differ, with the values of the second. */
-export const differences = (base: Settings, other: Settings): Partial<Settings> =>
-  Object.fromEntries(settingNames.filter(name => !isSame(base[name], other[name])).map(name => [name, other[name]]));
 
 /** One line for each setting: `quarantine_threshold  6`. */
 export const settingLines = (settings: Settings): string[] => {
@@ -105,27 +48,3 @@ export const diffLines = (base: Settings, changes: Partial<Settings>): string[] 
 };
 
 const shown = (settings: Partial<Settings>, name: SettingName): string => settingText(settings, name) || 'none';
-
-const typedSettings = (values: FormValues): Settings => ({
-  direction: directions.find(direction => direction === values.direction) ?? 'inbound',
-  active: values.active === 'yes',
-  backend_servers: serversOf(values.backend_servers),
-  quarantine_threshold: scoreOf(values.quarantine_threshold) ?? newSettings.quarantine_threshold,
-  reject_threshold: scoreOf(values.reject_threshold) ?? newSettings.reject_threshold,
-  dkim_active: values.dkim_active === 'yes',
-  dmarc_reporting: values.dmarc_reporting === 'yes',
-  tenant_id: tenantOf(values.tenant_id),
-});
-
-const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
-
-const serversOf = (text = ''): string[] => text.split(/[\s,]+/).filter(Boolean);
-
-const scoreOf = (text = ''): number | undefined => (number.test(text.trim()) ? Number(text) : undefined);
-
-/** The API distinguishes numbers and names of tenants. */
-const tenantOf = (text = ''): Settings['tenant_id'] => {
-  const tenant = text.trim();
-  if (tenant === '') return null;
-  return /^\d{1,15}$/.test(tenant) ? Number(tenant) : tenant;
-};

@@ -103,7 +103,7 @@ const domainBindings = ({shell, id, name, whole, dns, part, refresh, dispatch}: 
       help: 'activate, or deactivate',
       run: () => whole && void setActive(edits, id, !whole.domain.active),
     },
-    {...writing, keys: ['f'], label: 'new filter', help: 'a new mail filter', run: () => openNewFilter(needs, {id, name})},
+    {...writing, keys: ['f'], label: 'new filter', help: 'a new mail filter', run: () => void openNewFilter(needs, {id, name})},
     {
       ...writing,
       keys: ['d'],

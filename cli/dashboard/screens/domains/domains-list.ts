@@ -1,7 +1,9 @@
 // List of domains; on a wide screen, with the settings of the one under the cursor beside it.
 import {ascending} from '../../../../shared/collections.ts';
 import type {Domain} from '../../../../shared/domain.ts';
-import {briefTimeText, countText, firstOf, timeText} from '../../../output/cell-text.ts';
+import {domainFields, settingNames} from '../../../domain/domain-fields.ts';
+import {briefTimeText, countText, timeText} from '../../../output/cell-text.ts';
+import type {Cell} from '../../../output/column.ts';
 import type {Banner, List, Order, TuiColumn} from '../../list/list.ts';
 import {hasWords} from '../../list/list-query.ts';
 import {type DetailPair, detailLines, fitText} from '../../shell/fit-text.ts';
@@ -82,17 +84,12 @@ const orders = [
   order('threshold', (a, b) => a.quarantine_threshold - b.quarantine_threshold),
 ];
 
-const activeText = (active: boolean): string => (active ? '● active' : '○ inactive');
-
 export const settingPairs = (domain: DomainRow): DetailPair[] => [
-  ['Active', activeText(domain.active), domain.active ? 'good' : 'warn'],
-  ['Direction', domain.direction],
-  ['Backends', domain.backend_servers.join(', ')],
-  ['Quarantine at', domain.quarantine_threshold],
-  ['Reject at', domain.reject_threshold],
-  ['DKIM', domain.dkim_active ? 'signs' : 'off'],
-  ['DMARC reporting', domain.dmarc_reporting],
-  ['Tenant', domain.tenant_id],
+  ...settingNames.map((name): DetailPair => {
+    const {label, screen} = domainFields[name];
+    const value = screen?.cell?.(domain) ?? domain[name];
+    return [label, Array.isArray(value) ? value.join(', ') : value, screen?.style?.(domain)];
+  }),
   ['Held mail', domain.held === undefined ? null : countText(domain.held)],
   ['Created', timeText(domain.created_at)],
   ['Updated', timeText(domain.updated_at)],
@@ -101,13 +98,11 @@ export const settingPairs = (domain: DomainRow): DetailPair[] => [
 
 const domainColumns: TuiColumn<DomainRow>[] = [
   {title: 'NAME', cell: row => row.name, width: 16, grow: 3},
-  {title: 'STATE', cell: row => activeText(row.active), width: 10, style: row => (row.active ? 'good' : 'warn')},
-  {title: 'DIRECTION', cell: row => row.direction, width: 9, dropRank: 3},
-  {title: 'BACKENDS', cell: row => firstOf(row.backend_servers), width: 15, grow: 2},
-  {title: 'HOLD', cell: row => row.quarantine_threshold, width: 5, align: 'right'},
-  {title: 'REJECT', cell: row => row.reject_threshold, width: 6, align: 'right'},
-  {title: 'DKIM', cell: row => row.dkim_active, width: 4},
-  {title: 'DMARC', cell: row => row.dmarc_reporting, width: 5, dropRank: 2},
+  ...settingNames.flatMap((name): TuiColumn<DomainRow>[] => {
+    const {column, screen} = domainFields[name];
+    const {title, align, cell = (row: DomainRow) => row[name] as Cell} = column;
+    return screen ? [{title, cell, ...(align && {align}), ...screen}] : [];
+  }),
   {title: 'HELD', cell: row => (row.held === undefined ? null : countText(row.held)), width: 7, align: 'right'},
   {title: 'UPDATED', cell: row => briefTimeText(row.updated_at), width: 12, dropRank: 1},
 ];

@@ -87,7 +87,7 @@ const domainBindings = (needs: ListNeeds, row: Domain | undefined): Binding[] =>
       label: 'new',
       needs: 'domains:create',
       help: 'a new domain',
-      run: () => openNewDomain(needs),
+      run: () => void openNewDomain(needs),
     },
     {
       keys: ['a'],

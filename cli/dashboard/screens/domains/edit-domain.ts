@@ -2,18 +2,25 @@
 // form was opened with protects concurrent changes.
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Client} from '../../../client/client.ts';
-import {type Settings, settingNames} from '../../../domain/domain-entry.ts';
+import {differences, type Settings, settingNames} from '../../../domain/domain-fields.ts';
+import {loadRules, type Rules} from '../../../domain/domain-rules.ts';
 import {unsentReports} from '../../../domain/unsent-reports.ts';
 import {asCliError, type CliError} from '../../../errors.ts';
-import {errorsOf, isFinal, withFields} from '../../shell/asking.ts';
+import {byField, errorsOf, isFinal, withFields} from '../../shell/asking.ts';
 import {guarded, type Shell} from '../../shell/shell.ts';
-import {changesOf, differences, diffLines, settingFaults, settingFields, valuesOf} from './domain-settings.ts';
+import {changesOf, diffLines, settingFields, typedSettings, valuesOf} from './domain-settings.ts';
 
 interface EditNeeds {
   client: Pick<Client, 'domains' | 'cluster'>;
   shell: Pick<Shell, 'openLater' | 'say' | 'fail'>;
   onSaved(): void;
 }
+
+interface Editing extends EditNeeds {
+  rules: Rules;
+}
+
+const withRules = async (needs: EditNeeds): Promise<Editing> => ({...needs, rules: await loadRules()});
 
 interface Version {
   domain: Domain;
@@ -23,29 +30,29 @@ interface Version {
 type Changes = Partial<Settings>;
 
 export const editDomain = async (needs: EditNeeds, id: number): Promise<void> =>
-  guarded(needs.shell, async () => openForm(needs, await read(needs, id), {}));
+  guarded(needs.shell, async () => openForm(await withRules(needs), await read(needs, id), {}));
 
 export const setActive = async (needs: EditNeeds, id: number, active: boolean): Promise<void> =>
   guarded(needs.shell, async () => {
     const version = await read(needs, id);
     if (version.domain.active === active) needs.shell.say(`${version.domain.name} is ${active ? '' : 'in'}active already`);
-    else await propose(needs, version, {active});
+    else await propose(await withRules(needs), version, {active});
   });
 
 /** Shows the version with the user's changes on top. */
-const openForm = (needs: EditNeeds, version: Version, changes: Changes, failure?: CliError): void => {
+const openForm = (needs: Editing, version: Version, changes: Changes, failure?: CliError): void => {
   const {domain} = version;
   needs.shell.openLater({
     kind: 'form',
     title: `Settings of ${domain.name}`,
     fields: settingFields({...valuesOf(domain), ...valuesOf(changes)}),
-    check: settingFaults,
+    check: values => byField(needs.rules.newDomain({name: domain.name, ...typedSettings(values)}).faults),
     ...(failure && {errors: errorsOf(failure)}),
     onSubmit: values => void guarded(needs.shell, () => propose(needs, version, changesOf(domain, values))),
   });
 };
 
-const propose = async (needs: EditNeeds, version: Version, changes: Changes): Promise<void> => {
+const propose = async (needs: Editing, version: Version, changes: Changes): Promise<void> => {
   const {domain} = version;
   if (Object.keys(changes).length === 0) {
     needs.shell.say(`${domain.name} is as it was: nothing was changed in the form`);
@@ -72,7 +79,7 @@ const warningsOf = async ({client}: EditNeeds, {id, name}: Domain, changes: Chan
   return warnings;
 };
 
-const save = async (needs: EditNeeds, version: Version, changes: Changes): Promise<void> => {
+const save = async (needs: Editing, version: Version, changes: Changes): Promise<void> => {
   const {client, shell} = needs;
   const {domain, etag} = version;
   try {
@@ -85,14 +92,14 @@ const save = async (needs: EditNeeds, version: Version, changes: Changes): Promi
     return;
   }
   const saved = `Saved ${domain.name}: ${diffLines(domain, changes).join('; ').replace(/ {2,}/g, ' ')}`;
-  const problem = changes.dmarc_reporting ? await unsentReports(client) : undefined;
+  const problem = await unsentReports(client, [changes]);
   if (problem === undefined) shell.say(saved, 'good');
   else shell.say(`${saved}; ${problem}`, 'warn');
   needs.onSaved();
 };
 
 /** Shows the concurrent changes, and the user's changes that remain. */
-const resolveConflict = async (needs: EditNeeds, version: Version, changes: Changes): Promise<void> => {
+const resolveConflict = async (needs: Editing, version: Version, changes: Changes): Promise<void> => {
   const {shell} = needs;
   const before = version.domain;
   const present = await read(needs, before.id);

@@ -3,33 +3,32 @@
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import {dkimAlgorithms, maxSelectorChars, selectorShape} from '../../../../shared/field-rules.ts';
-import {
-  filterActions,
-  filterMatches,
-  headerName,
-  maxCommentChars,
-  maxPoints,
-  patternFault,
-} from '../../../../shared/filter-rules.ts';
-import type {MailFilter} from '../../../../shared/mail-filter.ts';
-import {askByForm, askToDefer} from '../../shell/asking.ts';
+import {filterActions, filterMatches, letsIn} from '../../../../shared/filter-rules.ts';
+import type {CreateMailFilter, MailFilter} from '../../../../shared/mail-filter.ts';
+import {loadRules} from '../../../domain/domain-rules.ts';
+import {fromText} from '../../../filter/mail-filters.ts';
+import {askByForm, askToDefer, byField} from '../../shell/asking.ts';
 import type {FormField, FormValues} from '../../shell/modal.ts';
+import {guarded} from '../../shell/shell.ts';
 import type {DomainServices} from './domain-actions.ts';
 
 type Name = Pick<Domain, 'id' | 'name'>;
 
-export const openNewFilter = ({app, shell, onChange}: DomainServices, domain: Name): void =>
-  askByForm(shell, {
-    title: `New mail filter of ${domain.name}`,
-    fields: filterFields,
-    check: filterFaults,
-    question: typed => [`Add this mail filter to ${domain.name}?`, ...filterLines(newFilterOf(typed))],
-    yes: 'add',
-    send: async typed => (await app.client.domains.addFilter(domain.id, newFilterOf(typed))).data,
-    onDone: filter => {
-      shell.say(`Added to ${domain.name}: ${filterText(filter)}`, 'good');
-      onChange();
-    },
+export const openNewFilter = ({app, shell, onChange}: DomainServices, domain: Name): Promise<void> =>
+  guarded(shell, async () => {
+    const {newFilter} = await loadRules();
+    askByForm(shell, {
+      title: `New mail filter of ${domain.name}`,
+      fields: filterFields,
+      check: typed => byField(newFilter(typedFilter(typed)).faults),
+      question: typed => [`Add this mail filter to ${domain.name}?`, ...filterLines(typedFilter(typed))],
+      yes: 'add',
+      send: async typed => (await app.client.domains.addFilter(domain.id, typedFilter(typed))).data,
+      onDone: filter => {
+        shell.say(`Added to ${domain.name}: ${filterText(filter)}`, 'good');
+        onChange();
+      },
+    });
   });
 
 const filterFields: readonly FormField[] = [
@@ -49,42 +48,30 @@ const filterFields: readonly FormField[] = [
     value: '',
     hint: 'an address, a domain (with all below it), or text in which * is any text and ? one character',
   },
+  {
+    name: 'authenticated',
+    label: 'Authenticated',
+    value: 'yes',
+    choices: ['yes', 'no'],
+    hint: 'with allow or a negative score: only mail whose sender is verified by SPF or DKIM',
+  },
   {name: 'comment', label: 'Comment', value: '', hint: 'why the filter exists'},
 ];
 
-/** Errors by field, as the node would report them. */
-export const filterFaults = (values: FormValues): Record<string, string> => {
-  const {action} = values;
-  const match = filterMatches.find(one => one === values.match);
-  const [score, header, pattern] = [trimmed(values.score), trimmed(values.header), trimmed(values.pattern)];
-  const faults: Record<string, string> = {};
-  if (action === 'score' && !isScore(score)) faults.score = `must be a number from -${maxPoints} to ${maxPoints}`;
-  if (action !== 'score' && score !== '') faults.score = 'belongs to action score only; remove it';
-  if (match === 'header' && !headerName.test(header)) faults.header = 'must be a header name such as List-Id';
-  if (match !== 'header' && header !== '') faults.header = 'belongs to match header only; remove it';
-  const wrong = pattern === '' ? 'is required' : patternFault({match, pattern});
-  if (wrong !== undefined) faults.pattern = wrong;
-  if (trimmed(values.comment).length > maxCommentChars) faults.comment = `must be at most ${maxCommentChars} characters`;
-  return faults;
-};
-
 const trimmed = (text: string | undefined): string => (text ?? '').trim();
 
-const isScore = (text: string): boolean => /^[+-]?\d+(\.\d+)?$/.test(text) && Math.abs(Number(text)) <= maxPoints;
-
-type NewFilter = Pick<MailFilter, 'action' | 'match' | 'pattern' | 'score' | 'header' | 'comment'>;
-
-const newFilterOf = (values: FormValues): NewFilter => {
-  const action = filterActions.find(one => one === values.action) ?? 'block';
-  const match = filterMatches.find(one => one === values.match) ?? 'sender';
-  return {
-    action,
-    match,
+/** What the texts of the form stand for, right or wrong. A filter that keeps mail out has no `authenticated`. */
+export const typedFilter = (values: FormValues): CreateMailFilter => {
+  const score = trimmed(values.score);
+  const filter = {
+    action: values.action,
+    match: values.match,
     pattern: trimmed(values.pattern),
-    score: action === 'score' ? Number(values.score) : null,
-    header: match === 'header' ? trimmed(values.header) : null,
+    score: score === '' ? null : /^[+-]?\d+(\.\d+)?$/.test(score) ? Number(score) : score,
+    header: trimmed(values.header) || null,
     comment: trimmed(values.comment) || null,
-  };
+  } as CreateMailFilter;
+  return letsIn(filter) ? {...filter, authenticated: values.authenticated !== 'no'} : filter;
 };
 
 export const actionText = ({action, score}: Pick<MailFilter, 'action' | 'score'>): string => {
@@ -95,13 +82,19 @@ export const actionText = ({action, score}: Pick<MailFilter, 'action' | 'score'>
 export const matchText = ({match, header}: Pick<MailFilter, 'match' | 'header'>): string =>
   match === 'header' ? `header ${header ?? ''}` : match;
 
-const filterText = (filter: Pick<MailFilter, 'action' | 'score' | 'match' | 'header' | 'pattern'>): string =>
-  `${actionText(filter)}, ${matchText(filter)}: ${filter.pattern}`;
+type FilterFacts = Pick<CreateMailFilter, 'action' | 'match' | 'pattern' | 'score' | 'header' | 'comment' | 'authenticated'>;
 
-const filterLines = (filter: NewFilter): string[] => [
-  `  ${filterText(filter)}`,
-  ...(filter.comment === null ? [] : [`  ${filter.comment}`]),
-];
+const filterText = ({header = null, score = null, ...filter}: FilterFacts): string =>
+  `${actionText({...filter, score})}, ${matchText({...filter, header})}: ${filter.pattern}`;
+
+const filterLines = (filter: FilterFacts): string[] => {
+  const from = fromText(filter);
+  return [
+    `  ${filterText(filter)}`,
+    ...(from === null ? [] : [`  from ${from}`]),
+    ...(filter.comment ? [`  ${filter.comment}`] : []),
+  ];
+};
 
 export const askToRemoveFilter = ({app, shell, onChange}: DomainServices, domain: Name, filter: MailFilter): void =>
   askToDefer(shell, {

@@ -224,7 +224,7 @@ test('a name that is taken leaves the form with all that was typed', async t => 
   const {shell, needs} = await startDomain(t, {
     'POST /domains': {status: 409, error: {code: 'conflict', detail: 'taken', fields: [{path: 'name', detail: 'is taken'}]}},
   });
-  openNewDomain(needs);
+  await openNewDomain(needs);
   shell.fill(await shell.form(), {name: 'example.com', backend_servers: 'mx.example.com:25'});
   (await shell.question()).onYes();
 
@@ -243,7 +243,7 @@ test('a domain is made after a question that names all of its settings; a no goe
     'POST /domains': ({body}) => ({status: 201, data: {...domain, ...JSON.parse(body)}}),
   });
   const posted = () => api.requests.filter(({method}) => method === 'POST').map(({body}) => JSON.parse(body));
-  openNewDomain(needs);
+  await openNewDomain(needs);
   shell.fill(await shell.form(), {name: 'new.example', backend_servers: 'a.example:25, b.example:25', reject_threshold: '20'});
 
   const question = await shell.question();
@@ -271,11 +271,11 @@ test('a filter is sent with what belongs to it and null for the rest', async t =
   const {shell, needs, api} = await startDomain(t, {
     [`POST ${path}/filters`]: ({body}) => ({status: 201, data: JSON.parse(body)}),
   });
-  openNewFilter(needs, domain);
+  await openNewFilter(needs, domain);
   const form = await shell.form();
 
-  t.throws(() => shell.fill(form, {action: 'score', pattern: 'x'}), {message: /must be a number from -1000 to 1000/});
-  t.throws(() => shell.fill(form, {match: 'header', pattern: 'x'}), {message: /must be a header name/});
+  t.throws(() => shell.fill(form, {action: 'score', pattern: 'x'}), {message: /is required with action score/});
+  t.throws(() => shell.fill(form, {match: 'header', pattern: 'x'}), {message: /is required with match header/});
   shell.fill(form, {action: 'score', score: '-3', match: 'subject', pattern: ' *news* '});
   (await shell.question()).onYes();
 
@@ -287,6 +287,7 @@ test('a filter is sent with what belongs to it and null for the rest', async t =
     score: -3,
     header: null,
     comment: null,
+    authenticated: true,
   });
 });
 
