@@ -4,8 +4,8 @@ import {parseDuration} from '../command-line/moment.ts';
 import {wholeNumber} from '../command-line/option-values.ts';
 import {CliError, checkStatuses, ExitStatus, exitCodes} from '../errors.ts';
 import type {Session} from '../session.ts';
-import {defaultDriftSeconds} from './cluster-drift.ts';
-import {type CheckLimits, checkLine, judgeCluster, type Verdict} from './cluster-verdict.ts';
+import {type CheckLimits, defaultLimits} from './cluster-findings.ts';
+import {checkLine, judgeCluster, type Verdict} from './cluster-verdict.ts';
 
 interface CheckFlags {
   backlog: number;
@@ -17,8 +17,18 @@ export const addCheckCommand = (cluster: Command, session: Session): void => {
   cluster
     .command('check')
     .description('tell a monitoring system whether the cluster is well, as its plugins do')
-    .option('--backlog <number>', 'warn when more changes of a node than this are not applied yet', wholeNumber, 100)
-    .option('--drift-age <seconds>', 'critical when configurations differ for longer than this', seconds, defaultDriftSeconds)
+    .option(
+      '--backlog <number>',
+      'warn when more changes of a node than this are not applied yet',
+      wholeNumber,
+      defaultLimits.backlog,
+    )
+    .option(
+      '--drift-age <seconds>',
+      'critical when configurations differ for longer than this',
+      seconds,
+      defaultLimits.driftAgeSeconds,
+    )
     .option('--timeout <seconds>', 'critical when the node has not answered after this', timeoutSeconds, 10)
     .addHelpText('after', help)
     .action((flags: CheckFlags) => check(session, flags));

@@ -13,9 +13,10 @@ import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts
 import type {Fields, Listed, Shown} from '../output/table.ts';
 import type {Session} from '../session.ts';
 import {addCheckCommand} from './cluster-check.ts';
-import {addDriftCommand, driftOf, shortHash} from './cluster-drift.ts';
+import {addDriftCommand, shortHash} from './cluster-drift.ts';
+import {findingsOf} from './cluster-findings.ts';
 import {addWatchCommand} from './cluster-watch.ts';
-import {conditionText, conditionTone, cutOffText, isCutOff} from './node-condition.ts';
+import {conditionText, conditionTone} from './node-condition.ts';
 
 const peerFields: Fields<Peer> = {
   fields: [
@@ -49,13 +50,7 @@ export const addClusterCommands = (program: Command, session: Session): void => 
       const printer = session.printer();
       const peers = [...createSorter(peersOf(data), flags)(data.peers)];
       printer.list(peers, peersOf(data), {value: {...data, peers}});
-      for (const peer of data.peers.filter(isCutOff)) printer.warn(cutOffText(peer));
-      if (driftOf(data)?.isAlarm)
-        printer.warn('configuration drift: the nodes are not configured alike; mfctl cluster drift shows what differs');
-      for (const {node_id} of data.peers.filter(({outbox_refused}) => outbox_refused))
-        printer.warn(
-          `changes made on ${node_id} are refused by another node and are not everywhere; the log of ${node_id} says why`,
-        );
+      for (const {text, hint} of findingsOf(data)) printer.warn(hint === undefined ? text : `${text}; ${hint}`);
     });
 
   addCheckCommand(cluster, session);

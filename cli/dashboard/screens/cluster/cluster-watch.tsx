@@ -1,7 +1,6 @@
 // Watch over the cluster on every screen: a node that stops answering is reported at once, and the history has no gaps.
 import {useEffect, useRef} from 'react';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
-import {driftOf} from '../../../cluster/cluster-drift.ts';
 import {heldSource} from '../../shell/held-now.ts';
 import {useValues, useWatched} from '../../shell/hooks.ts';
 import {useShell} from '../../shell/shell.ts';
@@ -23,7 +22,7 @@ export const ClusterWatch = (): null => {
   useEffect(() => {
     if (!status) return;
     const aged = agedStatus(status, nowMs - (loadedAtMs ?? nowMs));
-    app.notices.set('cluster', alarmsOf(aged, driftOf(status)));
+    app.notices.set('cluster', alarmsOf(aged));
   }, [app, status, loadedAtMs, nowMs]);
   useValues(heldSource(app), held => {
     // Without one node the count would seem to drop.

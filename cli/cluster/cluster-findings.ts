@@ -1,0 +1,153 @@
+// What is wrong in the cluster, from its status alone.
+import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
+import {checkStatuses} from '../errors.ts';
+import {countText, durationWords, plural} from '../output/cell-text.ts';
+import {type Drift, defaultDriftSeconds, driftOf} from './cluster-drift.ts';
+import {clockComparison, clockProblem, cutOffText, isCutOff, unansweredSeconds, unreachableFrom} from './node-condition.ts';
+
+export interface CheckLimits {
+  /** A longer backlog of replication events is a warning. */
+  backlog: number;
+  driftAgeSeconds: number;
+}
+
+export const defaultLimits: CheckLimits = {backlog: 100, driftAgeSeconds: defaultDriftSeconds};
+
+const {warning, critical} = checkStatuses;
+
+export interface Finding {
+  status: typeof warning | typeof critical;
+  /** With the name of every affected node. */
+  text: string;
+  /** Where to look. */
+  hint?: string;
+}
+
+/** The worst problem first. */
+export const findingsOf = (status: ClusterStatus, limits: CheckLimits = defaultLimits): Finding[] => {
+  const {peers} = status;
+  return [
+    ...cutOffFindings(peers),
+    ...healthFindings(peers),
+    ...refusalFindings(peers),
+    ...silenceFindings(status),
+    ...reachFindings(status),
+    ...clockFindings(status),
+    ...driftFindings(peers, driftOf(status, limits.driftAgeSeconds)),
+    ...backlogFindings(peers, limits),
+    ...licenseFindings(peers),
+    ...authorityFindings(peers),
+    ...dmarcFindings(peers),
+  ].sort((a, b) => b.status - a.status);
+};
+
+const healthFindings = (peers: readonly Peer[]): Finding[] => {
+  const inState = (state: string) => peers.filter(({healthy}) => healthy === state);
+  const odd = peers.filter(({healthy}) => healthy !== 'online' && healthy !== 'stale' && healthy !== 'offline');
+  return [
+    ...(peers.length === 0 ? [{status: critical, text: 'the node knows of no nodes, not even itself'}] : []),
+    ...finding(critical, inState('offline'), 'offline'),
+    ...finding(warning, inState('stale'), 'stale'),
+    ...finding(warning, odd, 'in a state that this program does not know'),
+  ];
+};
+
+/** First, as it makes all other nodes seem offline. */
+const cutOffFindings = (peers: readonly Peer[]): Finding[] =>
+  peers.filter(isCutOff).map(peer => ({status: critical, text: cutOffText(peer)}));
+
+/** Changes of that node have not reached all others, a revoked key for example. */
+const refusalFindings = (peers: readonly Peer[]): Finding[] =>
+  finding(
+    critical,
+    peers.filter(({outbox_refused}) => outbox_refused),
+    'has changes that another node refuses',
+  ).map(one => ({...one, hint: 'its log says why'}));
+
+/** Nodes that do not answer while their health is still online. */
+const silenceFindings = (status: ClusterStatus): Finding[] =>
+  status.peers.flatMap(peer => {
+    const seconds = unansweredSeconds(peer, status);
+    if (seconds === undefined || peer.healthy !== 'online' || unreachableFrom(peer).length > 0) return [];
+    return [{status: warning, text: `no answer from ${peer.node_id} for ${durationWords(seconds)}`}];
+  });
+
+/** Critical when a node will soon refuse the changes of the one that is ahead. */
+const clockFindings = ({peers, local_node_id}: ClusterStatus): Finding[] =>
+  peers.flatMap(peer => {
+    const problem = clockProblem(peer);
+    if (problem === undefined) return [];
+    return [{status: checkStatuses[problem], text: `the clock of ${peer.node_id} is ${clockComparison(peer, local_node_id)}`}];
+  });
+
+/** Heartbeats of that node arrive, but it does not answer: changes reach it late, and its held mail cannot be listed. */
+const reachFindings = (status: ClusterStatus): Finding[] =>
+  status.peers.flatMap((peer): Finding[] => {
+    const {node_id} = peer;
+    const from = unreachableFrom(peer);
+    if (from.length === 0) return [];
+    const others = status.peers.filter(one => one.node_id !== node_id && one.healthy === 'online');
+    if (others.every(other => from.includes(other.node_id)))
+      return [
+        {status: critical, text: `no node can reach ${node_id} (open its port for nodes, or correct its cluster.advertise)`},
+      ];
+    return [{status: warning, text: `${node_id} cannot be reached from ${from.join(', ')}`}];
+  });
+
+const driftFindings = (peers: readonly Peer[], drift: Drift | undefined): Finding[] => {
+  if (!drift?.isAlarm) return [];
+  const odd = peers.filter(({node_id}) => drift.oddNodes.includes(node_id));
+  return finding(critical, odd, 'configured unlike the rest').map(one => ({
+    ...one,
+    hint: 'mfctl cluster drift shows what differs',
+  }));
+};
+
+const backlogFindings = (peers: readonly Peer[], {backlog}: CheckLimits): Finding[] =>
+  peers
+    .filter(peer => peer.outbox_backlog_to_us > backlog)
+    .map(peer => ({status: warning, text: `${plural(peer.outbox_backlog_to_us, 'change')} of ${peer.node_id} not applied yet`}));
+
+const licenseFindings = (peers: readonly Peer[]): Finding[] =>
+  finding(
+    warning,
+    peers.filter(({license}) => !license.valid),
+    'without a valid licence',
+  );
+
+/** Nothing is said while a node that may have the key has not been heard, or is of a version that does not tell. */
+const authorityFindings = (peers: readonly Peer[]): Finding[] =>
+  peers.length > 0 && peers.every(({has_authority}) => has_authority === false)
+    ? [
+        {
+          status: warning,
+          text: 'no node has tls/ca.key, so certificates end without being renewed (copy it to tls/ of one node and restart that one)',
+        },
+      ]
+    : [];
+
+/** Nodes of an earlier version tell nothing of it. */
+const dmarcFindings = (peers: readonly Peer[]): Finding[] => {
+  const told = peers.filter(({dmarc_config}) => typeof dmarc_config === 'string');
+  const unset = told.filter(({dmarc_unset}) => dmarc_unset);
+  const kinds = new Set(told.map(({dmarc_config}) => dmarc_config));
+  return [
+    ...finding(
+      warning,
+      unset,
+      'cannot send the DMARC reports that domains want (set an fqdn with a dot, or dmarc.report_from, in mfd.yaml)',
+    ),
+    ...(kinds.size > 1 ? [{status: warning, text: `dmarc.* differs between ${namesOf(told)}`}] : []),
+  ];
+};
+
+const finding = (status: Finding['status'], peers: readonly Peer[], what: string): Finding[] =>
+  peers.length === 0 ? [] : [{status, text: `${namesOf(peers)} ${what}`}];
+
+const namedNodes = 5;
+
+const namesOf = (peers: readonly Peer[]): string => {
+  const names = peers.slice(0, namedNodes).map(({node_id}) => node_id);
+  const rest = peers.length - names.length;
+  return `${names.join(', ')}${rest > 0 ? ` and ${countText(rest)} more` : ''}`;
+};
