@@ -195,7 +195,6 @@ const keptIn: Record<string, string[]> = {
   react: ['cli/dashboard'],
 };
 
-/** The limit for a file. Biome limits functions (biome.json), except in tests, where one title may need a long story. */
 /** Another place for each setting is one that somebody forgets. */
 const namingASetting = [
   'cli/dashboard/screens/domains/authentication-panel.ts',
