@@ -1,5 +1,4 @@
 // Counting of received mail and aggregate reports, wired to the store, the other nodes, DNS and the way out.
-import {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
 import {createBackendPool} from '../mail/backend/backend-pool.ts';
 import {createDeliver, type DeliverNeeds} from '../mail/backend/deliver.ts';
@@ -10,17 +9,14 @@ import {clusterKeyword} from '../mail/smtp-reply.ts';
 import type {NodeIdentity} from '../services/access/actor.ts';
 import {domainPart, type Reporter} from '../services/dmarc/aggregate-report.ts';
 import {createDmarcCounter} from '../services/dmarc/dmarc-counter.ts';
-import type {Batch, NodeCount} from '../services/dmarc/dmarc-store.ts';
 import {createDmarcView, createOwnDmarc, type DmarcNode} from '../services/dmarc/dmarc-view.ts';
-import type {Gathering} from '../services/dmarc/hand-over.ts';
-import {fromGiven, type GivenBatch, toGiven} from '../services/dmarc/peer-dmarc-protocol.ts';
+import {fromGiven, type GivenBatch} from '../services/dmarc/peer-dmarc-protocol.ts';
 import type {ReportInbox} from '../services/dmarc/report-inbox.ts';
 import {createOwnReported, createReportedView, type ReportedNode} from '../services/dmarc/reported-view.ts';
 import {createReportSender, dayOf} from '../services/dmarc/reporter.ts';
 import {routeFor} from '../services/intake/intake.ts';
 import type {AskAll} from '../services/quarantine/gather.ts';
 import type {Base} from './base.ts';
-import type {Cluster} from './cluster.ts';
 import {reportFromOf} from './dmarc-state.ts';
 import type {Job} from './jobs.ts';
 
@@ -33,9 +29,7 @@ interface Needs {
   inbox: ReportInbox;
 }
 
-const handOverMs = 10_000;
-
-export const openDmarc = (base: Base, {peers}: Pick<Cluster, 'peers'>, needs: Needs) => {
+export const openDmarc = (base: Base, needs: Needs) => {
   const {config, storage, records, metrics, now} = base;
   const {store, engine, nodeId, nodeNo} = storage;
   const {organisation, contact, keep_days} = config.dmarc;
@@ -50,7 +44,7 @@ export const openDmarc = (base: Base, {peers}: Pick<Cluster, 'peers'>, needs: Ne
     reportAddresses: [...(from === undefined ? [] : [from]), ...config.dmarc.receive_at],
     onUncounted: metrics.dmarcUncounted,
   });
-  const sender = reporter && openSender(base, {...needs, reporter, gathering: createGathering(base, peers)});
+  const sender = reporter && openSender(base, {...needs, reporter});
 
   const jobs: Job[] = [
     {everyMs: 500, what: 'storing DMARC counts', run: counter.flush},
@@ -91,58 +85,30 @@ export const openDmarc = (base: Base, {peers}: Pick<Cluster, 'peers'>, needs: Ne
       await sender?.close();
       await counter.flush();
     },
-    /** Counts of another node that this one reports. */
-    async take(origin: NodeIdentity, given: GivenBatch): Promise<void> {
+    /** Counts of a node of 0.8, which has chosen this one to report them. */
+    async take(from: NodeIdentity, given: GivenBatch): Promise<void> {
+      // It then reports them itself, or asks again.
       if (!sender)
         throw new Fault('conflict', 'this node sends no DMARC reports: it has no fqdn with a dot and no dmarc.report_from');
-      const {batch, day, policy_domain} = given;
-      if (day >= dayOf(now())) throw new Fault('unavailable', 'the day is not over by the clock of this node');
-      const counts = fromGiven(given, origin.nodeNo);
-      await store.transaction(async tx =>
-        tx.dmarc.take({batch, day, policy_domain, holder: nodeNo, held_at: new Date(now()).toISOString()}, counts),
-      );
+      if (given.day >= dayOf(now())) throw new Fault('unavailable', 'the day is not over by the clock of this node');
+      await store.transaction(async tx => tx.dmarc.take(fromGiven(given, from.nodeNo)));
     },
   };
 };
 
-const createGathering = (
-  {storage: {store, engine, nodeNo}, records: {nodeDirectory, peerStates}}: Pick<Base, 'storage' | 'records'>,
-  peers: Cluster['peers'],
-): Gathering => {
-  const online = () => nodeDirectory.list().filter(node => node.id !== nodeNo && peerStates.healthOf(node) === 'online');
-  const candidates = (): number[] => {
-    const silent = peerStates.unreached();
-    const canReport = (no: number) => !silent.includes(no) && peerStates.latest(no)?.dmarc?.is_unset === false;
-    return online().flatMap(({id}) => (canReport(id) ? [id] : []));
-  };
-  const handOver = async (batch: Batch, counts: readonly NodeCount[]): Promise<void> => {
-    const holder = peers.list().find(peer => peer.nodeNo === batch.holder);
-    if (!holder) throw new Fault('not_found', `there is no node number ${batch.holder}`);
-    const body = toGiven(batch, counts);
-    await holder.client.ask(z.null(), {method: 'POST', path: 'dmarc/counts', body, deadlineMs: handOverMs, isAnnounced: true});
-  };
-  return engine.kind === 'own'
-    ? {origin: nodeNo, candidates, handOver}
-    : {
-        origin: undefined,
-        candidates,
-        takeOver: async () => store.transaction(async tx => tx.dmarc.adopt([nodeNo, ...online().map(({id}) => id)], nodeNo)),
-      };
-};
-
 interface SenderNeeds extends Needs {
   reporter: Reporter;
-  gathering: Gathering;
 }
 
 const openSender = (
   {config, settings, storage, records, trust, fqdn, metrics, log, now}: Base,
-  {sign, newLookup, reporter, gathering, inbox}: SenderNeeds,
+  {sign, newLookup, reporter, inbox}: SenderNeeds,
 ) => {
   const {report_delay} = config.dmarc;
   const {from} = reporter;
-  const {store, nodeNo} = storage;
-  const {domainDirectory, membership} = records;
+  const {store, engine, nodeNo} = storage;
+  const {domainDirectory, membership, nodeDirectory, peerStates} = records;
+  const others = () => nodeDirectory.list().filter(node => node.id !== nodeNo && peerStates.healthOf(node) === 'online');
   // Not that of the backends: it remembers the servers that do not answer, and others choose where reports go.
   const pool = createBackendPool({hostname: fqdn, ownKeyword: clusterKeyword(trust.ca)});
   const sender = createReportSender({
@@ -150,7 +116,7 @@ const openSender = (
     nodeNo,
     reporter,
     delayMs: report_delay * 1000,
-    gathering,
+    ...(engine.kind !== 'own' && {living: () => [nodeNo, ...others().map(({id}) => id)]}),
     transport: createReportTransport({
       from,
       newLookup,
@@ -172,12 +138,10 @@ const openSender = (
       if (report.state === 'given up')
         log.warn({report: report.id, addresses: report.addresses}, 'a DMARC report could not be delivered within 24 hours');
     },
-    onLost: ({day, policy_domain, holder}) =>
-      log.warn({day, policy_domain, node_no: holder}, 'the node that reports these DMARC counts was removed'),
   });
   const unlessRemoved = (work: () => Promise<void>) => async () => (membership.isRemoved() ? undefined : work());
   const jobs: Job[] = [
-    {everyMs: 5000, what: 'gathering DMARC counts', run: unlessRemoved(sender.gather)},
+    {everyMs: 5000, what: 'making DMARC reports', run: unlessRemoved(sender.make)},
     {everyMs: 5000, what: 'sending DMARC reports', run: unlessRemoved(sender.send), mayBeCutOff: true},
   ];
   return {jobs, close: pool.close};

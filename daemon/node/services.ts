@@ -53,7 +53,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   const readers = openReaders();
   const inbox = openReportInbox(base, readers);
   const mail = openHold(base, bus, {inbox, readers});
-  const dmarc = openDmarc(base, cluster, {sign: mail.sign, newLookup: mail.verifier.newLookup, version, others, inbox});
+  const dmarc = openDmarc(base, {sign: mail.sign, newLookup: mail.verifier.newLookup, version, others, inbox});
   return {
     ...access,
     limits: createClusterRateLimits({limiter, sendHeartbeats: links.sendHeartbeats}),

@@ -1,5 +1,5 @@
-// Port to the counts and reports in the store. A store of one node has what that node counted, and what others gave to it for a report;
-// the store of all nodes has everything.
+// Port to the counts and reports in the store. A store of one node has what that node counted, and what nodes of 0.8 gave to it for a
+// report; the store of all nodes has everything.
 import type {MailCount} from './counted-mail.ts';
 
 /** What one report is about. */
@@ -9,18 +9,10 @@ export interface ReportSubject {
   policy_domain: string;
 }
 
-/** A count with the number of the node that has counted it, and the batch in which it is reported; empty before. */
+/** A count with the number of the node that has counted it, and its batch; empty while mails are still counted in it. */
 export interface NodeCount extends MailCount {
   origin: number;
   batch: string;
-}
-
-/** Counts of one node and subject that are reported together, and the number of the node that does it. */
-export interface Batch extends ReportSubject {
-  batch: string;
-  holder: number;
-  /** Since when the holder has them, or is to have them; ISO 8601. */
-  held_at: string;
 }
 
 export interface ReportAddress {
@@ -73,18 +65,8 @@ interface Recipient {
 }
 
 export interface DmarcReads {
-  /** Subjects before `day` with counts that belong to no batch yet: of one node, or of all. */
-  openSubjects(day: string, origin: number | undefined): Promise<ReportSubject[]>;
-  /** Batches of the node that another one holds and has not confirmed. */
-  unconfirmed(origin: number): Promise<Batch[]>;
-  /** Counts of a batch that its holder has not confirmed, at most `limit`. */
-  unconfirmedCounts(batch: string, limit: number): Promise<NodeCount[]>;
-  /** Whether the holder may have got counts of the batch that it has not confirmed. */
-  isOffered(batch: string): Promise<boolean>;
-  /** Subjects with counts that the node has held since `before` or longer, in no report yet. */
-  heldSubjects(holder: number, before: string): Promise<ReportSubject[]>;
-  /** Within a transaction nobody else takes them over. */
-  heldCounts(subject: ReportSubject, holder: number): Promise<NodeCount[]>;
+  /** Subjects before `day` with counts that this store reports, in no report yet. */
+  unreported(day: string): Promise<ReportSubject[]>;
   reportedCounts(id: string): Promise<NodeCount[]>;
   /** All counts of the subject, reported or not: of one node, or of all. */
   countsAbout(subject: ReportSubject, origin: number | undefined): Promise<NodeCount[]>;
@@ -101,22 +83,19 @@ export interface DmarcReads {
 export interface DmarcStore extends DmarcReads {
   /** Adds to the counts of the node that belong to no batch. */
   add(counts: readonly MailCount[], origin: number): Promise<void>;
-  /** Puts open counts of the subject, of one node or of all, into a batch. */
-  assign(batch: Batch, origin: number | undefined): Promise<void>;
-  /** From now on the holder may have got counts of the batch. */
-  offer(batch: string): Promise<void>;
-  /** Gives the counts that are not confirmed to another holder. */
-  reassign(batch: string, holder: number): Promise<void>;
-  /** The holder has stored these counts, or all of the batch. */
-  confirm(batch: string, digests?: readonly string[]): Promise<void>;
-  /** Takes counts of another node; those that are there already are left alone. */
-  take(batch: Batch, counts: readonly NodeCount[]): Promise<void>;
-  /** What nodes that are not among the `living` hold and have to send is held by `to`. */
+  /** Takes counts of another node, with their batch; those that are there already are left alone. */
+  take(counts: readonly NodeCount[]): Promise<void>;
+  /**
+   * Takes the unreported counts of the subject for one report, and puts those without a batch into this one. Of several nodes that do so
+   * at once, one gets them. `insertReport` or `leaveOut` follows in the same transaction.
+   */
+  claim(subject: ReportSubject, batch: string): Promise<NodeCount[]>;
+  /** Stores a report of the counts that were claimed. */
+  insertReport(report: StoredReport, batch: string): Promise<void>;
+  /** Nobody wants a report of the counts that were claimed. */
+  leaveOut(batch: string): Promise<void>;
+  /** Reports that nodes which are not among the `living` have to send are sent by `to`. */
   adopt(living: readonly number[], to: number): Promise<void>;
-  /** Stores a report, and puts the counts that its node holds for the subject into it. */
-  insertReport(report: StoredReport): Promise<void>;
-  /** Nobody wants a report of the counts that the node holds for the subject. */
-  leaveOut(subject: ReportSubject, holder: number): Promise<void>;
   /** Changes a report that is waiting. */
   updateReport(report: StoredReport): Promise<void>;
   noteRefusal(from: Recipient, at: string): Promise<void>;

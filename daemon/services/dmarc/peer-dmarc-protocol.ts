@@ -1,11 +1,11 @@
-// Counts that one node gives to another one, which reports them.
+// Questions between nodes about what they counted and reported, and counts that nodes of 0.8 give to others.
 import {z} from 'zod';
 import {dmarcReportSchema, dmarcSourceSchema, maxReports, maxSources} from '../../../shared/dmarc-report.ts';
 import {canonicalMailDomain} from '../../../shared/domain-name.ts';
 import {mailAuthenticationSchema} from '../../../shared/mail-authentication.ts';
 import {domainReporterSchema, maxDomainReporters, reportedSourceSchema} from '../../../shared/reported-source.ts';
 import {relayedActorSchema} from '../quarantine/peer-hold-protocol.ts';
-import type {Batch, NodeCount} from './dmarc-store.ts';
+import type {NodeCount} from './dmarc-store.ts';
 
 const name = z.string().max(255);
 const domain = name.refine(text => canonicalMailDomain(text) === text, 'must be a domain in lower case, with A-labels');
@@ -51,6 +51,7 @@ const countSchema = z.object({
   seen_at: z.iso.datetime(),
 });
 
+/** Nodes of 0.8 give what they counted for a report to one node of the cluster, and report themselves only what no other one can have got. */
 export const givenBatchSchema = z.object({
   batch: z.string().min(1).max(100),
   day,
@@ -58,13 +59,6 @@ export const givenBatchSchema = z.object({
   counts: z.array(countSchema).max(1000),
 });
 export type GivenBatch = z.output<typeof givenBatchSchema>;
-
-export const toGiven = ({batch, day: of, policy_domain}: Batch, counts: readonly NodeCount[]): GivenBatch => ({
-  batch,
-  day: of,
-  policy_domain,
-  counts: counts.map(({origin: _origin, batch: _batch, ...count}) => countSchema.parse(count)),
-});
 
 /** Of the node `origin`, whatever it says of itself; counts of another subject are left out. */
 export const fromGiven = ({day: of, policy_domain, counts, batch}: GivenBatch, origin: number): NodeCount[] =>

@@ -1,10 +1,9 @@
-// Sending of aggregate reports: one for each policy domain and UTC day, by one node of the cluster.
-import {randomBytes} from 'node:crypto';
+// Sending of aggregate reports: one for each policy domain and UTC day of what the nodes of one store have counted.
+import {createHash, randomBytes} from 'node:crypto';
 import {Fault} from '../../../shared/fault.ts';
 import type {Store} from '../ports.ts';
 import {aggregateReport, lastPolicy, type Reporter, reportId} from './aggregate-report.ts';
-import type {Batch, ReportAddress, ReportSubject, StoredReport} from './dmarc-store.ts';
-import {createHandOver, each, type Gathering, holderOf, partOf} from './hand-over.ts';
+import type {ReportAddress, ReportSubject, StoredReport} from './dmarc-store.ts';
 
 /** What became of a report for one address; `waiting`: it is tried again. */
 export interface Delivery extends Pick<ReportAddress, 'state' | 'detail'> {
@@ -26,26 +25,23 @@ interface Needs {
   nodeNo: number;
   reporter: Reporter;
   delayMs: number;
-  gathering: Gathering;
+  /** The numbers of the nodes that are not away, this one included; only where all nodes have one store. */
+  living?(): number[];
   transport: ReportTransport;
   now: () => number;
   /** Called with a report that is not tried again. */
   onEnded(report: StoredReport): void;
-  /** Called with a batch whose holder was removed, so that nobody knows whether it reports it. */
-  onLost(batch: Batch): void;
 }
 
 export interface ReportSender {
-  /** Brings the counts of days that are over to the node that reports them, and makes its reports. */
-  gather(): Promise<void>;
+  /** Makes reports of the counts of days that are over, and takes over the reports of nodes that are away. */
+  make(): Promise<void>;
   /** Sends what is due. May take minutes; a process that ends meanwhile sends the same again. */
   send(): Promise<void>;
 }
 
 /** Receivers refuse servers that send all of their reports at once. */
 const spreadMs = 45 * 60_000;
-/** Time for the other nodes to give their counts to the one that reports them. */
-const gatheringMs = 30_000;
 const givenUpMs = 24 * 3_600_000;
 const refusedMs = 30 * 86_400_000;
 const postponedMs = 60_000;
@@ -54,25 +50,17 @@ const retriesMs = [5, 15, 30, 60].map(minutes => minutes * 60_000);
 const timeAt = (ms: number): string => new Date(ms).toISOString();
 
 export const createReportSender = (needs: Needs): ReportSender => {
-  const {store, nodeNo, gathering, now, delayMs} = needs;
+  const {store, nodeNo, living, now, delayMs} = needs;
   const {dmarc} = store;
-  const handOver = createHandOver(needs);
-
-  const openBatch = async (subject: ReportSubject): Promise<void> => {
-    if (now() < dueAt(subject, delayMs)) return;
-    const holder = holderOf(subject, nodeNo, gathering.candidates());
-    if (gathering.origin === undefined && holder !== nodeNo) return;
-    const batch = {...subject, batch: `${nodeNo}.${randomBytes(9).toString('base64url')}`, holder, held_at: timeAt(now())};
-    await store.transaction(async tx => tx.dmarc.assign(batch, gathering.origin));
-  };
 
   const makeReport = async (subject: ReportSubject): Promise<void> =>
     store.transaction(async tx => {
-      const counts = await tx.dmarc.heldCounts(subject, nodeNo);
+      const batch = `${nodeNo}.${randomBytes(9).toString('base64url')}`;
+      const counts = await tx.dmarc.claim(subject, batch);
       const addresses = lastPolicy(counts)?.record.reportTo ?? [];
-      if (addresses.length === 0) return tx.dmarc.leaveOut(subject, nodeNo);
+      if (addresses.length === 0) return tx.dmarc.leaveOut(batch);
       const at = timeAt(now());
-      await tx.dmarc.insertReport({
+      const report: StoredReport = {
         ...subject,
         id: reportId(subject, counts, needs.reporter),
         holder: nodeNo,
@@ -83,16 +71,17 @@ export const createReportSender = (needs: Needs): ReportSender => {
         attempts: 0,
         next_at: at,
         ended_at: null,
-      });
+      };
+      await tx.dmarc.insertReport(report, batch);
     });
 
   const sendOne = createSending(needs);
   return {
-    async gather() {
-      await gathering.takeOver?.();
-      await each(await dmarc.openSubjects(dayOf(now()), gathering.origin), openBatch);
-      if (gathering.handOver) await handOver();
-      await each(await dmarc.heldSubjects(nodeNo, timeAt(now() - gatheringMs)), makeReport);
+    async make() {
+      if (living) await store.transaction(async tx => tx.dmarc.adopt(living(), nodeNo));
+      const subjects = await dmarc.unreported(dayOf(now()));
+      const due = subjects.filter(subject => now() >= dueAt(subject, delayMs));
+      await each(due, makeReport);
     },
     async send() {
       const due = await dmarc.dueReports(nodeNo, timeAt(now()));
@@ -127,7 +116,7 @@ const createSending = ({store, reporter, transport, now, onEnded}: Needs) => {
   return async (report: StoredReport): Promise<void> => {
     const counts = await dmarc.reportedCounts(report.id);
     const policy = lastPolicy(counts);
-    // Another node has taken the counts over, and reports them under another id.
+    // The database was damaged, and the counts are lost.
     if (!policy) return write({...report, state: 'given up', ended_at: timeAt(now())}, []);
     const xml = aggregateReport(report, {counts, policy}, reporter);
     const failures: unknown[] = [];
@@ -171,3 +160,13 @@ export const dayOf = (ms: number): string => timeAt(ms).slice(0, 10);
 /** When a report is due, in milliseconds: after the end of its day in UTC, and at another time for each policy domain. */
 const dueAt = ({day, policy_domain}: ReportSubject, delayMs: number): number =>
   Date.parse(`${day}T00:00:00Z`) + 86_400_000 + delayMs + Math.floor(partOf(policy_domain) * spreadMs);
+
+/** From 0 to below 1. */
+const partOf = (text: string): number => createHash('sha256').update(text).digest().readUInt32BE() / 2 ** 32;
+
+/** One that fails keeps nobody else waiting; rejects with the first failure at the end. */
+const each = async <T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> => {
+  const errors: unknown[] = [];
+  for (const one of all) await work(one).catch(error => void errors.push(error));
+  if (errors.length > 0) throw errors[0];
+};

@@ -1,6 +1,6 @@
 // Tables of a cluster in PostgreSQL.
 import type pg from 'pg';
-import {dmarcTables, receivedTables} from '../sql/dmarc-tables.ts';
+import {dmarcTables, receivedTables, reportIndexes} from '../sql/dmarc-tables.ts';
 
 interface Migration {
   name: string;
@@ -111,6 +111,8 @@ const all: readonly Migration[] = [
   },
   {name: '0003_dmarc', sql: dmarcTables(text).join(';\n')},
   {name: '0004_received_reports', sql: receivedTables(text).join(';\n')},
+  // The indexes of what is open and held stay: nodes of 0.8 need them.
+  {name: '0005_own_reports', sql: reportIndexes.join(';\n')},
 ];
 
 const table = 'schema_migration';

@@ -2,21 +2,19 @@
 import {maxSources} from '../../../shared/dmarc-report.ts';
 import type {MailCount} from '../../services/dmarc/counted-mail.ts';
 import type {
-  Batch,
   DmarcStore,
   NodeCount,
   ReportAddress,
-  ReportSubject,
   SourceSummary,
   StoredReport,
   Summary,
 } from '../../services/dmarc/dmarc-store.ts';
 import {type Db, insertOf, query} from './db.ts';
 
-/** `batch` is empty, and `holder` null, while mails are still counted in the row. */
+/** The table has more columns: nodes of 0.8, which gave counts to each other, need them on one PostgreSQL. */
 const countColumns = [
   ...['day', 'domain', 'policy_domain', 'source_ip', 'disposition', 'dkim_aligned', 'spf_aligned', 'details'],
-  ...['digest', 'count', 'policy', 'seen_at', 'origin', 'batch', 'holder', 'held_at', 'is_offered', 'is_confirmed'],
+  ...['digest', 'count', 'policy', 'seen_at', 'origin', 'batch', 'is_offered', 'is_confirmed'],
 ];
 const reportColumns = [
   ...['id', 'day', 'policy_domain', 'holder', 'state', 'addresses', 'count', 'created_at', 'attempts', 'next_at', 'ended_at'],
@@ -30,10 +28,8 @@ export const dmarcStore = (db: Db): DmarcStore => ({
   ...countWrites(db),
   ...reportStore(db),
   async adopt(living, to) {
-    const isLeft = `holder IS NOT NULL AND holder NOT IN (${db.dialect.values('bigint')})`;
-    const values = [to, db.dialect.json(living)];
-    await query(db, `UPDATE dmarc_count SET holder = ? WHERE ${isLeft} AND report IS NULL`, values);
-    await query(db, `UPDATE dmarc_report SET holder = ? WHERE ${isLeft} AND state = 'waiting'`, values);
+    const isLeft = `holder NOT IN (${db.dialect.values('bigint')})`;
+    await query(db, `UPDATE dmarc_report SET holder = ? WHERE ${isLeft} AND state = 'waiting'`, [to, db.dialect.json(living)]);
   },
   async forget(day) {
     await query(db, 'DELETE FROM dmarc_count WHERE day < ?', [day]);
@@ -43,53 +39,33 @@ export const dmarcStore = (db: Db): DmarcStore => ({
 });
 
 const ofSubject = 'day = ? AND policy_domain = ?';
-const ofBatch = "batch = ? AND batch <> ''";
-const open = {batch: '', holder: null, held_at: null, is_offered: false, is_confirmed: false};
-const taken = {is_offered: false, is_confirmed: true};
+/** Counts that a node of 0.8 has offered to another one are reported by that one, whether it has got them or not: never twice. */
+const unreported = 'report IS NULL AND NOT is_offered';
+/** No node of 0.8 offers them. */
+const kept = {is_offered: false, is_confirmed: true};
 
 /** Of one node, or of all. */
 const by = (origin: number | undefined) =>
   origin === undefined ? {sql: '', values: []} : {sql: ' AND origin = ?', values: [origin]};
 
-const countReads = (db: Db) => {
-  const subjects = async (condition: string, values: readonly (string | number)[]): Promise<ReportSubject[]> =>
-    query(db, `SELECT DISTINCT day, policy_domain FROM dmarc_count WHERE ${condition} ORDER BY day, policy_domain`, values);
-  const counts = async (condition: string, values: readonly (string | number)[], limit = ''): Promise<NodeCount[]> => {
-    const sql = `SELECT * FROM dmarc_count WHERE ${condition} ORDER BY digest, origin, batch ${limit}`;
-    const rows = await query<CountRow>(db, sql, values);
-    return rows.map(fromCountRow);
-  };
+const countsWhere = async (db: Db, condition: string, values: readonly (string | number)[]): Promise<NodeCount[]> => {
+  const sql = `SELECT * FROM dmarc_count WHERE ${condition} ORDER BY digest, origin, batch`;
+  return (await query<CountRow>(db, sql, values)).map(fromCountRow);
+};
 
-  return {
-    async openSubjects(day, origin) {
-      const {sql, values} = by(origin);
-      return subjects(`batch = '' AND policy_domain <> '' AND day < ?${sql}`, [day, ...values]);
-    },
-    unconfirmed: async origin =>
-      query<Batch>(
-        db,
-        `SELECT DISTINCT day, policy_domain, batch, holder, held_at FROM dmarc_count
-         WHERE origin = ? AND batch <> '' AND NOT is_confirmed ORDER BY batch`,
-        [origin],
-      ),
-    unconfirmedCounts: async (batch, limit) => counts(`${ofBatch} AND NOT is_confirmed`, [batch], `LIMIT ${limit}`),
-    async isOffered(batch) {
-      const sql = `SELECT 1 FROM dmarc_count WHERE ${ofBatch} AND NOT is_confirmed AND is_offered LIMIT 1`;
-      return (await query(db, sql, [batch])).length > 0;
-    },
-    heldSubjects: async (holder, before) =>
+const countReads = (db: Db) =>
+  ({
+    unreported: async day =>
       query(
         db,
-        `SELECT day, policy_domain FROM dmarc_count WHERE holder = ? AND holder IS NOT NULL AND report IS NULL
-         GROUP BY day, policy_domain HAVING max(held_at) <= ? ORDER BY day, policy_domain`,
-        [holder, before],
+        `SELECT DISTINCT day, policy_domain FROM dmarc_count WHERE ${unreported} AND policy_domain <> '' AND day < ?
+         ORDER BY day, policy_domain`,
+        [day],
       ),
-    heldCounts: async ({day, policy_domain}, holder) =>
-      counts(`${ofSubject} AND holder = ? AND report IS NULL`, [day, policy_domain, holder], db.dialect.lease.locking),
-    reportedCounts: async id => counts('report = ?', [id]),
+    reportedCounts: async id => countsWhere(db, 'report = ?', [id]),
     async countsAbout({day, policy_domain}, origin) {
       const {sql, values} = by(origin);
-      return counts(`${ofSubject}${sql}`, [day, policy_domain, ...values]);
+      return countsWhere(db, `${ofSubject}${sql}`, [day, policy_domain, ...values]);
     },
 
     async summary({domain, since, origin}) {
@@ -108,8 +84,7 @@ const countReads = (db: Db) => {
       );
       return {count: total?.count ?? 0, passed: total?.passed ?? 0, source_count: total?.source_count ?? 0, sources};
     },
-  } satisfies Partial<DmarcStore>;
-};
+  }) satisfies Partial<DmarcStore>;
 
 const countWrites = (db: Db) => {
   const {dialect} = db;
@@ -120,34 +95,19 @@ const countWrites = (db: Db) => {
 
   return {
     async add(added, origin) {
-      const rows = added.map(count => ({...toCountRow(count), origin, ...open}));
+      const rows = added.map(count => ({...toCountRow(count), origin, batch: '', ...kept}));
       const adding = 'count = dmarc_count.count + excluded.count, policy = excluded.policy, seen_at = excluded.seen_at';
       await insertCounts(rows, `DO UPDATE SET ${adding}`);
     },
-    async assign({day, policy_domain, batch, holder, held_at}, origin) {
-      const {sql, values} = by(origin);
-      const setting = 'batch = ?, holder = ?, held_at = ?, is_confirmed = ?';
-      await query(db, `UPDATE dmarc_count SET ${setting} WHERE ${ofSubject} AND batch = ''${sql}`, [
-        ...[batch, holder, held_at, origin === undefined || origin === holder, day, policy_domain],
-        ...values,
-      ]);
-    },
-    async offer(batch) {
-      await query(db, `UPDATE dmarc_count SET is_offered = true WHERE ${ofBatch} AND NOT is_confirmed`, [batch]);
-    },
-    async reassign(batch, holder) {
-      const setting = 'holder = ?, is_offered = false, is_confirmed = (origin = ?)';
-      const sql = `UPDATE dmarc_count SET ${setting} WHERE ${ofBatch} AND NOT is_confirmed`;
-      await query(db, sql, [holder, holder, batch]);
-    },
-    async confirm(batch, digests) {
-      const among = digests ? ` AND digest IN (${dialect.values('text')})` : '';
-      const sql = `UPDATE dmarc_count SET is_confirmed = true WHERE ${ofBatch} AND NOT is_confirmed${among}`;
-      await query(db, sql, [batch, ...(digests ? [dialect.json(digests)] : [])]);
-    },
-    async take({batch, holder, held_at}, counts) {
-      const rows = counts.map(count => ({...toCountRow(count), origin: count.origin, batch, holder, held_at, ...taken}));
+    async take(counts) {
+      const rows = counts.map(({origin, batch, ...count}) => ({...toCountRow(count), origin, batch, ...kept}));
       await insertCounts(rows, 'DO NOTHING');
+    },
+    async claim({day, policy_domain}, batch) {
+      const setting = "report = ?, batch = CASE batch WHEN '' THEN ? ELSE batch END";
+      const sql = `UPDATE dmarc_count SET ${setting} WHERE ${ofSubject} AND policy_domain <> '' AND ${unreported}`;
+      await query(db, sql, [batch, batch, day, policy_domain]);
+      return countsWhere(db, 'report = ?', [batch]);
     },
   } satisfies Partial<DmarcStore>;
 };
@@ -156,10 +116,8 @@ const reportStore = (db: Db) => {
   const {dialect} = db;
   const reports = async (condition: string, values: readonly (string | number)[]): Promise<StoredReport[]> =>
     (await query<ReportRow>(db, `SELECT * FROM dmarc_report ${condition}`, values)).map(fromReportRow);
-  const close = async ({day, policy_domain}: ReportSubject, holder: number, report: string): Promise<void> => {
-    const sql = `UPDATE dmarc_count SET report = ? WHERE ${ofSubject} AND holder = ? AND report IS NULL`;
-    await query(db, sql, [report, day, policy_domain, holder]);
-  };
+  const close = async (batch: string, report: string): Promise<unknown> =>
+    query(db, 'UPDATE dmarc_count SET report = ? WHERE report = ?', [report, batch]);
 
   return {
     async listReports({limit, offset}) {
@@ -180,13 +138,13 @@ const reportStore = (db: Db) => {
         ON CONFLICT (address, policy_domain) DO UPDATE SET at = excluded.at`;
       await query(db, sql, [address, policy_domain, at]);
     },
-    async insertReport(report) {
-      // Another node may have begun the same report, before its counts were taken over.
-      const inserting = `${insertOf(dialect, 'dmarc_report', reportColumns)} ON CONFLICT (id) DO NOTHING`;
-      await query(db, inserting, [dialect.json([toReportRow(report)])]);
-      await close(report, report.holder, report.id);
+    async insertReport(report, batch) {
+      await query(db, insertOf(dialect, 'dmarc_report', reportColumns), [dialect.json([toReportRow(report)])]);
+      await close(batch, report.id);
     },
-    leaveOut: async (subject, holder) => close(subject, holder, ''),
+    async leaveOut(batch) {
+      await close(batch, '');
+    },
     async updateReport(report) {
       const {id, state, addresses, attempts, next_at, ended_at} = report;
       const setting = 'state = ?, addresses = ?, attempts = ?, next_at = ?, ended_at = ?';

@@ -25,6 +25,17 @@ export const dmarcTables = (text: string): string[] => [
   "CREATE INDEX dmarc_report_due ON dmarc_report (holder, next_at) WHERE state = 'waiting'",
 ];
 
+/** Indexes for what a store reports itself, in place of those for counts that nodes of 0.8 gave to each other. */
+export const reportIndexes = [
+  'DROP INDEX dmarc_count_by_batch',
+  'DROP INDEX dmarc_count_unconfirmed',
+  // Most counts have no policy, so that they are never in a report.
+  'DROP INDEX dmarc_count_by_report',
+  'CREATE INDEX dmarc_count_reported ON dmarc_count (report) WHERE report IS NOT NULL',
+  `CREATE INDEX dmarc_count_unreported ON dmarc_count (day, policy_domain)
+   WHERE report IS NULL AND NOT is_offered AND policy_domain <> ''`,
+];
+
 /** Tables of the reports that were received. */
 export const receivedTables = (text: string): string[] => [
   `CREATE TABLE dmarc_received (

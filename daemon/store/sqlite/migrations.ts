@@ -1,5 +1,5 @@
 import type {Knex} from 'knex';
-import {dmarcTables, receivedTables} from '../sql/dmarc-tables.ts';
+import {dmarcTables, receivedTables, reportIndexes} from '../sql/dmarc-tables.ts';
 import {addListIndexes, indexTrigrams} from './list-migration.ts';
 
 interface Migration {
@@ -20,6 +20,7 @@ const all: Migration[] = [
   {name: '0009_authentication', up: authentication},
   {name: '0010_dmarc', up: dmarc},
   {name: '0011_received_reports', up: receivedReports},
+  {name: '0012_own_reports', up: ownReports},
 ];
 
 export const migrations: Knex.MigrationSource<Migration> = {
@@ -242,4 +243,8 @@ async function dmarc(db: Knex): Promise<void> {
 
 async function receivedReports(db: Knex): Promise<void> {
   for (const sql of receivedTables('text')) await db.raw(sql);
+}
+
+async function ownReports(db: Knex): Promise<void> {
+  for (const sql of [...reportIndexes, 'DROP INDEX dmarc_count_open', 'DROP INDEX dmarc_count_held']) await db.raw(sql);
 }

@@ -3,7 +3,6 @@ import {mailCount} from '../../helpers/dmarc.ts';
 import {testStores} from '../../helpers/store-makes.ts';
 
 const subject = {day: '2026-03-01', policy_domain: 'bank.test'};
-const held_at = '2026-03-02T01:00:00.000Z';
 
 const report = (fields: Partial<StoredReport> = {}): StoredReport => ({
   ...subject,
@@ -20,76 +19,58 @@ const report = (fields: Partial<StoredReport> = {}): StoredReport => ({
 });
 
 testStores(
-  'equal mails are counted in one row until it belongs to a batch, and in another one afterwards',
+  'equal mails are counted in one row until they are in a report, and in another one afterwards',
   async (t, {store, reopen}) => {
     const add = async (count: number, seen_at: string) =>
       store.transaction(async tx => tx.dmarc.add([mailCount(count, {seen_at})], 1));
+    const {id} = report();
 
     await add(2, '2026-03-01T10:00:00.000Z');
     await add(3, '2026-03-01T11:00:00.000Z');
-    const open = await store.dmarc.openSubjects('2026-03-02', 1);
-    await store.transaction(async tx => tx.dmarc.assign({...subject, batch: 'b1', holder: 1, held_at}, 1));
+    const before = [await store.dmarc.unreported('2026-03-01'), await store.dmarc.unreported('2026-03-02')];
+    const claimed = await store.transaction(async tx => {
+      const counts = await tx.dmarc.claim(subject, 'b1');
+      await tx.dmarc.insertReport(report(), 'b1');
+      return counts;
+    });
+    const between = await store.dmarc.unreported('2026-03-02');
     await add(1, '2026-03-01T12:00:00.000Z');
 
     const {store: again} = await reopen();
-    t.deepEqual(open, [subject]);
-    t.deepEqual(await again.dmarc.openSubjects('2026-03-01', 1), []);
-    const [held] = await again.dmarc.heldCounts(subject, 1);
-    t.like(held, {...mailCount(5, {seen_at: '2026-03-01T11:00:00.000Z'}), origin: 1, batch: 'b1'});
-    t.deepEqual(await again.dmarc.openSubjects('2026-03-02', 1), [subject], 'the late mail');
-    t.deepEqual(await again.dmarc.openSubjects('2026-03-02', 2), [], 'another node has none');
+    t.deepEqual(before, [[], [subject]]);
+    t.is(claimed.length, 1);
+    t.like(claimed[0], {...mailCount(5, {seen_at: '2026-03-01T11:00:00.000Z'}), origin: 1, batch: 'b1'});
+    t.deepEqual(
+      await again.dmarc.reportedCounts(id),
+      claimed.map(count => ({...count, report: id})),
+    );
+    t.deepEqual(between, []);
+    t.deepEqual(await again.dmarc.unreported('2026-03-02'), [subject], 'the late mail');
   },
 );
 
-testStores('a batch is given in parts, and what is confirmed is not given to anybody else', async (t, {store}) => {
-  const counts = [mailCount(1, {digest: 'a'}), mailCount(2, {digest: 'b'}), mailCount(3, {digest: 'c'})];
-  const batch = {...subject, batch: 'b1', holder: 2, held_at};
-  await store.transaction(async tx => {
-    await tx.dmarc.add(counts, 1);
-    await tx.dmarc.assign(batch, 1);
-  });
-
-  const waiting = await store.dmarc.unconfirmed(1);
-  const first = await store.dmarc.unconfirmedCounts('b1', 2);
-  await store.transaction(async tx => tx.dmarc.confirm('b1', ['a', 'b']));
-  await store.transaction(async tx => tx.dmarc.reassign('b1', 1));
-
-  t.deepEqual(waiting, [batch]);
-  t.deepEqual(
-    first.map(({digest}) => digest),
-    ['a', 'b'],
-  );
-  t.deepEqual(
-    (await store.dmarc.heldCounts(subject, 1)).map(({digest}) => digest),
-    ['c'],
-  );
-  t.deepEqual(await store.dmarc.unconfirmed(1), []);
-});
-
 testStores('counts of another node are taken once, and reported with those of this one', async (t, {store}) => {
   const given = [{...mailCount(4), origin: 2, batch: 'b2'}];
-  const take = async () => store.transaction(async tx => tx.dmarc.take({...subject, batch: 'b2', holder: 1, held_at}, given));
-  await store.transaction(async tx => {
-    await tx.dmarc.add([mailCount(3)], 1);
-    await tx.dmarc.assign({...subject, batch: 'b1', holder: 1, held_at}, 1);
-  });
+  const take = async () => store.transaction(async tx => tx.dmarc.take(given));
+  await store.transaction(async tx => tx.dmarc.add([mailCount(3)], 1));
   await take();
   await take();
 
-  const held = await store.dmarc.heldCounts(subject, 1);
-  const subjects = [await store.dmarc.heldSubjects(1, '2026-03-02T00:59:59.000Z'), await store.dmarc.heldSubjects(1, held_at)];
-  await store.transaction(async tx => tx.dmarc.insertReport(report()));
+  const claimed = await store.transaction(async tx => {
+    const counts = await tx.dmarc.claim(subject, 'b1');
+    await tx.dmarc.insertReport(report(), 'b1');
+    return counts;
+  });
   await take();
 
   t.deepEqual(
-    held.map(({origin, count}) => [origin, count]),
+    claimed.map(({origin, count, batch}) => [origin, count, batch]),
     [
-      [1, 3],
-      [2, 4],
+      [1, 3, 'b1'],
+      [2, 4, 'b2'],
     ],
   );
-  t.deepEqual(subjects, [[], [subject]]);
-  t.deepEqual(await store.dmarc.heldSubjects(1, held_at), []);
+  t.deepEqual(await store.dmarc.unreported('2026-03-02'), []);
   t.is((await store.dmarc.reportedCounts(report().id)).length, 2);
   const {sources, ...totals} = await store.dmarc.summary({domain: 'example.com', since: '2026-03-01', origin: 1});
   t.deepEqual(totals, {count: 3, passed: 3, source_count: 1});
@@ -100,10 +81,20 @@ testStores('counts of another node are taken once, and reported with those of th
   t.like(await store.dmarc.summary({domain: 'none.example', since: '2026-03-01', origin: 1}), {count: 0, source_count: 0});
 });
 
+testStores('counts that are left out are claimed for no report again', async (t, {store}) => {
+  await store.transaction(async tx => {
+    await tx.dmarc.add([mailCount(3)], 1);
+    await tx.dmarc.claim(subject, 'b1');
+    await tx.dmarc.leaveOut('b1');
+  });
+
+  t.deepEqual(await store.dmarc.unreported('2026-03-02'), []);
+  t.deepEqual(await store.transaction(async tx => tx.dmarc.claim(subject, 'b2')), []);
+});
+
 testStores('reports are due, end, and say who has refused them', async (t, {store}) => {
   const refused = {address: 'no@bank.test', state: 'refused', detail: '550 no'} as const;
-  await store.transaction(async tx => tx.dmarc.insertReport(report()));
-  await store.transaction(async tx => tx.dmarc.insertReport(report({state: 'sent'})));
+  await store.transaction(async tx => tx.dmarc.insertReport(report(), 'b1'));
 
   const early = await store.dmarc.dueReports(1, '2026-03-02T00:59:59.000Z');
   const due = await store.dmarc.dueReports(1, '2026-03-02T01:00:00.000Z');
@@ -130,16 +121,24 @@ testStores('a refusal is of one address and domain, and for some time', async (t
   t.false(await store.dmarc.hasRefused(from, '2026-03-03T00:00:00.000Z'));
 });
 
-testStores('what nodes hold that are gone is taken over', async (t, {store}) => {
+testStores('reports that nodes which are gone have to send are taken over', async (t, {store}) => {
+  const ended = {state: 'sent', ended_at: '2026-03-02T01:00:00.000Z'} as const;
   await store.transaction(async tx => {
-    await tx.dmarc.add([mailCount(3)], 1);
-    await tx.dmarc.assign({...subject, batch: 'b1', holder: 3, held_at}, 1);
-    await tx.dmarc.insertReport(report({holder: 3}));
+    await tx.dmarc.insertReport(report({id: 'of 2', holder: 2}), 'b2');
+    await tx.dmarc.insertReport(report({id: 'of 3', holder: 3}), 'b3');
+    await tx.dmarc.insertReport(report({id: 'sent by 3', holder: 3, ...ended}), 'b4');
     await tx.dmarc.adopt([1, 2], 1);
   });
 
-  t.deepEqual(await store.dmarc.heldSubjects(3, held_at), []);
-  t.is((await store.dmarc.dueReports(1, '2026-03-03T00:00:00.000Z')).length, 1);
+  const {reports} = await store.dmarc.listReports({limit: 10, offset: 0});
+  t.deepEqual(
+    reports.map(({id, holder}) => [id, holder]),
+    [
+      ['of 2', 2],
+      ['of 3', 1],
+      ['sent by 3', 3],
+    ],
+  );
 });
 
 testStores('a summary has a line for each source of a domain', async (t, {store}) => {

@@ -1,9 +1,10 @@
-import test from 'ava';
-import {Fault} from '../../../../shared/fault.ts';
+import test, {type ExecutionContext} from 'ava';
+import type {Store} from '../../../../daemon/services/ports.ts';
 import {policyOf} from '../../../helpers/dmarc.ts';
-import {startDmarcCluster} from '../../../helpers/dmarc-cluster.ts';
+import {mailsIn, startDmarcCluster} from '../../../helpers/dmarc-cluster.ts';
+import {testStores} from '../../../helpers/store-makes.ts';
 
-test('three nodes send one report of what all of them counted', async t => {
+test('each node sends one report of what it counted itself', async t => {
   const {count, settle, sent, reported} = await startDmarcCluster(t);
   await count(1, 2);
   await count(2, 3);
@@ -13,21 +14,57 @@ test('three nodes send one report of what all of them counted', async t => {
   await settle();
   await settle();
 
-  t.is(sent.length, 1);
+  t.deepEqual(
+    sent.map(({by, xml}) => [by, mailsIn(xml)]),
+    [
+      [1, 2],
+      [2, 3],
+      [3, 6],
+    ],
+  );
+  for (const {id} of sent) t.regex(id, /^2026-03-01\.bank\.test\.[0-9a-f]{8}@example\.com$/);
+  t.is(new Set(sent.map(({id}) => id)).size, 3);
+  t.is([...(sent[2]?.xml ?? '').matchAll(/<record>/g)].length, 1, 'domains that receive are no part of it');
   t.is(reported(), 11);
-  t.regex(sent[0]?.id ?? '', /^2026-03-01\.bank\.test\.[0-9a-f]{8}@example\.com$/);
-  t.is([...(sent[0]?.xml ?? '').matchAll(/<record>/g)].length, 1, 'nodes and domains that receive are no part of it');
 });
 
-test('a policy domain with _ is counted by several nodes and reported by one like any other', async t => {
-  const {count, settle, sent, reported} = await startDmarcCluster(t);
-  for (const node of [1, 2, 3]) await count(node, 1, {policy_domain: 'x_y.bank.test', policy: policyOf('x_y.bank.test')});
+testStores('nodes of one store send one report of what all of them counted, however many make it at once', async (t, {store}) => {
+  const {count, run, sent, clock} = await startDmarcCluster(t, {common: store});
+  await count(1, 2);
+  await count(2, 3);
+  await count(3, 5);
 
-  await settle();
-  await settle();
+  await Promise.all([1, 2, 3].map(run));
+  clock.ms += 60_000;
+  await Promise.all([1, 2, 3].map(run));
 
-  t.is(sent.length, 1);
-  t.is(reported(), 3);
+  t.deepEqual(
+    sent.map(({xml}) => mailsIn(xml)),
+    [10],
+  );
+});
+
+testStores('a node of one store sends the reports of one that is away, with the same id', async (t, {store}) => {
+  const {count, run, sent, away, clock, shared} = await startDmarcCluster(t, {common: store});
+  await count(3, 4);
+  shared.afterDelivery = async () => {
+    throw new Error('killed');
+  };
+  await t.throwsAsync(run(3), {message: 'killed'});
+  shared.afterDelivery = async () => {};
+  clock.ms += 3_600_000;
+
+  await run(1);
+  const before = sent.length;
+  away.add(3);
+  await run(1);
+
+  t.is(before, 1, 'node 3 still sends it itself');
+  t.deepEqual(
+    sent.map(({by}) => by),
+    [3, 1],
+  );
+  t.is(new Set(sent.map(({id, xml}) => id + xml)).size, 1);
 });
 
 test('reports come after the delay, each policy domain within 45 minutes at a time of its own', async t => {
@@ -46,79 +83,41 @@ test('reports come after the delay, each policy domain within 45 minutes at a ti
   t.is(atHour, 0);
   t.true(halfway > 0 && halfway < domains.length, String(halfway));
   t.is(atEnd, domains.length);
-  t.is(new Set(sent.map(({by}) => by)).size > 1, true, 'the work is shared');
 });
 
-test('what a node counted that was away comes in a supplement with another id', async t => {
-  const {count, settle, lines, reported, ids} = await startDmarcCluster(t);
+test('what is counted after the report was made comes in a supplement with another id', async t => {
+  const {count, settle, reported, ids} = await startDmarcCluster(t, {nodeNos: [1]});
   await count(1, 2);
-  await count(2, 2);
-  await count(3, 2);
-  lines.set(3, 'is down');
 
   await settle();
   const [without, first] = [reported(), ids()];
-  lines.set(3, 'works');
+  await count(1, 3);
   await settle();
 
-  t.deepEqual([without, reported()], [4, 6]);
+  t.deepEqual([without, reported()], [2, 5]);
   t.deepEqual([first.length, ids().length], [1, 2]);
 });
 
-test('a node that dies after it has sent a report sends the same one again', async t => {
-  const {count, settle, shared, restart, sent, reported} = await startDmarcCluster(t);
+test('a node that dies after it has sent a report sends the same one again, and what it counted since apart', async t => {
+  const {count, settle, shared, restart, sent, reported} = await startDmarcCluster(t, {nodeNos: [1]});
   await count(1, 2);
-  await count(2, 3);
-  let by = 0;
-  shared.afterDelivery = async no => {
-    by = no;
+  shared.afterDelivery = async () => {
     throw new Error('killed');
   };
 
-  await settle().catch(() => {});
   await t.throwsAsync(settle(), {message: 'killed'});
   shared.afterDelivery = async () => {};
-  restart(by);
+  restart(1);
+  await count(1, 3);
   await settle();
 
-  t.true(sent.length >= 2);
-  t.is(new Set(sent.map(({id, xml}) => id + xml)).size, 1);
+  t.deepEqual(sent.map(({xml}) => mailsIn(xml)).toSorted(), [2, 2, 3]);
+  t.is(new Set(sent.map(({id, xml}) => id + xml)).size, 2);
   t.is(reported(), 5);
 });
 
-test('counts whose holder may have got them are reported by nobody else', async t => {
-  const {count, settle, lines, reported, restart, sent} = await startDmarcCluster(t);
-  for (const no of [1, 2, 3]) await count(no, 1);
-  for (const no of [1, 2, 3]) lines.set(no, 'answers get lost');
-
-  await settle();
-  const holder = sent[0]?.by ?? 0;
-  lines.set(holder, 'is down');
-  for (const no of [1, 2, 3]) if (no !== holder) restart(no);
-  await settle();
-  const meanwhile = reported();
-  for (const no of [1, 2, 3]) lines.set(no, 'works');
-  await settle();
-
-  t.is(meanwhile, 3);
-  t.is(reported(), 3);
-});
-
-test('nodes agree on another one when the holder cannot be reached, and one that sends no reports is passed over', async t => {
-  const {count, settle, lines, sent, reported} = await startDmarcCluster(t);
-  for (const no of [1, 2, 3]) await count(no, 1);
-  lines.set(1, 'refuses');
-  lines.set(2, 'refuses');
-  lines.set(3, 'refuses');
-
-  await settle();
-
-  t.is(reported(), 3);
-  t.is(new Set(sent.map(({by}) => by)).size, sent.length, 'each its own');
-});
-
 test('an address is tried again for 24 hours, and one that refuses for good is left out for 30 days', async t => {
-  const {count, settle, shared, clock, sent, ended, storeOf} = await startDmarcCluster(t, [1]);
+  const {count, settle, shared, clock, sent, ended, storeOf} = await startDmarcCluster(t, {nodeNos: [1]});
   const policy = policyOf('bank.test', {reportTo: ['later@bank.test', 'no@bank.test', 'yes@bank.test']});
   await count(1, 1, {policy});
   shared.answer = async address => {
@@ -151,7 +150,7 @@ test('an address is tried again for 24 hours, and one that refuses for good is l
 });
 
 test('addresses whose server has got enough for now get the report in a later run, as one attempt', async t => {
-  const {count, run, settle, shared, clock, sent, storeOf} = await startDmarcCluster(t, [1]);
+  const {count, run, settle, shared, clock, sent, storeOf} = await startDmarcCluster(t, {nodeNos: [1]});
   const addresses = Array.from({length: 7}, (_, n) => `d${n}@bank.test`);
   await count(1, 1, {policy: policyOf('bank.test', {reportTo: addresses})});
   let left = 3;
@@ -181,7 +180,7 @@ test('addresses whose server has got enough for now get the report in a later ru
 });
 
 test('a report that reaches nobody within 24 hours is given up, and one that nobody wants is not tried', async t => {
-  const {count, settle, shared, clock, ended, sent} = await startDmarcCluster(t, [1]);
+  const {count, settle, shared, clock, ended, sent} = await startDmarcCluster(t, {nodeNos: [1]});
   await count(1, 1);
   shared.answer = async () => ({state: 'waiting', detail: '451 Later'});
   await settle();
@@ -206,7 +205,7 @@ test('a report that reaches nobody within 24 hours is given up, and one that nob
 });
 
 test('a report that fails does not keep the others waiting, and is given up like any other', async t => {
-  const {count, settle, shared, clock, sent, ended} = await startDmarcCluster(t, [1]);
+  const {count, settle, shared, clock, sent, ended} = await startDmarcCluster(t, {nodeNos: [1]});
   for (const domain of ['a.test', 'b.test', 'c.test'])
     await count(1, 1, {policy_domain: domain, policy: policyOf(domain, {reportTo: [`dmarc@${domain}`]})});
   shared.answer = async address => {
@@ -227,75 +226,17 @@ test('a report that fails does not keep the others waiting, and is given up like
   ]);
 });
 
-test('a node that dies before it has offered its counts gives them to another holder', async t => {
-  const {count, settle, run, lines, restart, reported, storeOf} = await startDmarcCluster(t);
-  for (const no of [1, 2, 3]) await count(no, 1);
-  for (const no of [1, 2, 3]) {
-    const subject = {day: '2026-03-01', policy_domain: 'bank.test'};
-    const batch = {...subject, batch: `b${no}`, holder: (no % 3) + 1, held_at: '2026-03-02T01:00:00.000Z'};
-    await storeOf(no).transaction(async tx => tx.dmarc.assign(batch, no));
-    restart(no);
-  }
-  lines.set(2, 'is down');
-  await run(1);
+test('counts of a policy without an address are in no report', async t => {
+  const {count, settle, sent, storeOf} = await startDmarcCluster(t, {nodeNos: [1]});
+  await count(1, 1);
+  await count(1, 1, {policy_domain: 'silent.test', policy: policyOf('silent.test', {reportTo: []})});
+  await count(1, 1, {policy_domain: '', policy: null, digest: 'without a policy'});
 
-  lines.set(2, 'works');
-  await settle(6);
-
-  t.is(reported(), 3);
-});
-
-test('when an answer cannot be written down, the counts stay with the node that has got them', async t => {
-  const {count, settle, shared, restart, reported} = await startDmarcCluster(t);
-  for (const no of [1, 2, 3]) await count(no, 1);
-  shared.onConfirm = async () => {
-    throw new Fault('unavailable', 'the disk does not keep up');
-  };
-
-  await settle().catch(() => {});
-  await settle().catch(() => {});
-  for (const no of [1, 2, 3]) restart(no);
-  shared.onConfirm = async () => {};
-  await settle(6);
-
-  t.is(reported(), 3);
-});
-
-test('counts that a node may have got that was removed are given up, and said so', async t => {
-  const {count, run, lines, lost, settle, reported, storeOf} = await startDmarcCluster(t);
-  await count(1, 4);
-  lines.set(1, 'answers get lost');
-  lines.set(2, 'answers get lost');
-  lines.set(3, 'answers get lost');
-  await run(1);
-  const [batch] = await storeOf(1).dmarc.unconfirmed(1);
-  lines.set(batch?.holder ?? 0, 'is removed');
-
-  await run(1);
-  await run(1);
   await settle();
 
-  t.deepEqual(lost, [batch]);
-  t.is(reported(), 4, 'it had got them');
-});
-
-test('one node reports a policy domain every day, and domains without an address have no report', async t => {
-  const {count, settle, sent, clock, storeOf} = await startDmarcCluster(t);
-  for (const day of ['2026-03-01', '2026-03-02', '2026-03-03']) {
-    for (const no of [1, 2, 3]) await count(no, 1, {day, digest: day});
-    const silent = policyOf('silent.test', {reportTo: []});
-    await count(1, 1, {day, digest: `${day} silent`, policy_domain: 'silent.test', policy: silent});
-    clock.ms = Date.parse(`${day}T00:00:00Z`) + 36 * 3_600_000;
-    await settle();
-  }
-
-  t.is(sent.length, 3);
-  t.is(new Set(sent.map(({by}) => by)).size, 1);
-  const lists = await Promise.all([1, 2, 3].map(async no => storeOf(no).dmarc.listReports({limit: 10, offset: 0})));
-  t.is(
-    lists.reduce((sum, {total}) => sum + total, 0),
-    3,
-  );
+  t.is(sent.length, 1);
+  t.is((await storeOf(1).dmarc.listReports({limit: 10, offset: 0})).total, 1);
+  t.deepEqual(await storeOf(1).dmarc.unreported('2026-03-02'), []);
 });
 
 /** A small generator of random numbers, so that a failure can be repeated. */
@@ -307,31 +248,40 @@ const randomFrom = (seed: number) => {
   };
 };
 
-test('whatever fails and dies in between, in the end every mail is reported once', async t => {
-  for (let seed = 1; seed <= 12; seed += 1) {
-    const random = randomFrom(seed);
-    const {count, run, lines, shared, restart, settle, reported, clock} = await startDmarcCluster(t);
-    const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T;
-    let scanned = 0;
-    for (let step = 0; step < 40; step += 1) {
-      const no = pick([1, 2, 3]);
-      if (random() < 0.2) {
-        scanned += 1;
-        await count(no, 1, {digest: pick(['a', 'b']), source_ip: pick(['192.0.2.1', '192.0.2.2'])});
-      }
-      lines.set(pick([1, 2, 3]), pick(['works', 'works', 'is down', 'answers get lost']));
-      shared.afterDelivery = async () => {
-        if (random() < 0.3) throw new Error('killed');
-      };
-      if (random() < 0.2) restart(no);
-      clock.ms += 31_000;
-      await run(no).catch(() => restart(no));
-      t.true(reported() <= scanned, `seed ${seed}: ${reported()} of ${scanned}`);
+/** Nodes count, send, die and stay away in an order that the seed decides. */
+const runAtRandom = async (t: ExecutionContext, seed: number, common?: Store): Promise<void> => {
+  const random = randomFrom(seed);
+  const day = `2026-02-${String(seed).padStart(2, '0')}`;
+  const {count, run, away, shared, restart, settle, reported, clock} = await startDmarcCluster(t, {...(common && {common})});
+  const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T;
+  let scanned = 0;
+  for (let step = 0; step < 40; step += 1) {
+    const no = pick([1, 2, 3]);
+    if (random() < 0.2) {
+      scanned += 1;
+      await count(no, 1, {day, digest: pick(['a', 'b']), source_ip: pick(['192.0.2.1', '192.0.2.2'])});
     }
-    lines.clear();
-    shared.afterDelivery = async () => {};
-    clock.ms += 600_000;
-    await settle(6);
-    t.is(reported(), scanned, `seed ${seed}`);
+    if (random() < 0.2) away.add(pick([1, 2, 3]));
+    if (random() < 0.4) away.delete(no);
+    shared.afterDelivery = async () => {
+      if (random() < 0.3) throw new Error('killed');
+    };
+    if (random() < 0.2) restart(no);
+    clock.ms += 31_000;
+    if (!away.has(no)) await run(no).catch(() => restart(no));
+    t.true(reported() <= scanned, `seed ${seed}: ${reported()} of ${scanned}`);
   }
+  away.clear();
+  shared.afterDelivery = async () => {};
+  clock.ms += 600_000;
+  await settle(6);
+  t.is(reported(), scanned, `seed ${seed}`);
+};
+
+test('whatever fails and dies in between, in the end every mail is reported once', async t => {
+  for (let seed = 1; seed <= 12; seed += 1) await runAtRandom(t, seed);
+});
+
+testStores('whatever fails and dies in between, nodes of one store report every mail once', async (t, {store}) => {
+  for (let seed = 1; seed <= 3; seed += 1) await runAtRandom(t, seed, store);
 });
