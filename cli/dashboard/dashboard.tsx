@@ -18,7 +18,7 @@ import type {LiveState} from './shell/live.ts';
 import type {Modal} from './shell/modal.ts';
 import {modalBorder, questionText} from './shell/modal-lines.ts';
 import {type ModalKeys, ModalView} from './shell/modal-view.tsx';
-import {pasteIgnored} from './shell/paste-reader.ts';
+import {pasteIgnored} from './shell/pasted-text.ts';
 import {type ScreenGuard, useRedraw, useTerminalSize} from './shell/screen-guard.ts';
 import {type ScreenName, type Shell, ShellContext, type Size} from './shell/shell.ts';
 import {
@@ -32,7 +32,7 @@ import {
   tooSmallLines,
   usableSize,
 } from './shell/shell-lines.ts';
-import type {TerminalInput} from './shell/terminal-input.ts';
+import type {TerminalKeys} from './shell/terminal-keys.ts';
 import {useKeys} from './shell/use-keys.ts';
 
 interface DashboardProps {
@@ -41,7 +41,7 @@ interface DashboardProps {
   undoMs: number;
   startScreen: ScreenName;
   terminal: NodeJS.WriteStream;
-  input: TerminalInput;
+  input: TerminalKeys;
   guard: ScreenGuard;
   onQuit(isInterrupted: boolean): void;
   onSwitch(context: string, screen: ScreenName): void;
@@ -137,7 +137,7 @@ const useExits = ({onQuit, onSwitch, onReconnect}: DashboardProps, screen: Scree
 };
 
 /** Sends keys and pastes to the modal while one is open. Returns the function that registers the modal's handlers. */
-const useDashboardKeys = (input: TerminalInput, modal: Modal | undefined, globals: Globals): ((keys: ModalKeys) => void) => {
+const useDashboardKeys = (input: TerminalKeys, modal: Modal | undefined, globals: Globals): ((keys: ModalKeys) => void) => {
   const modalKeys = useRef<ModalKeys>(undefined);
   useKeys(input, {
     onKey: (key, isFirst) => {

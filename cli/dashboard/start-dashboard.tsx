@@ -6,7 +6,7 @@ import type {AppContext} from './shell/app-context.ts';
 import {type AppOptions, type AppTarget, initialTarget, openApp, reopenApp} from './shell/open-app.ts';
 import {guardScreen, inkOutput, type ScreenGuard} from './shell/screen-guard.ts';
 import type {ScreenName} from './shell/shell.ts';
-import {createTerminalInput, type TerminalInput} from './shell/terminal-input.ts';
+import {createTerminalKeys, type TerminalKeys} from './shell/terminal-keys.ts';
 
 interface DashboardNeeds extends AppOptions {
   startScreen: ScreenName;
@@ -28,7 +28,7 @@ export const startDashboard = async (needs: DashboardNeeds): Promise<boolean> =>
   let app = await openApp(needs, await initialTarget(needs.session));
   let {startScreen} = needs;
   const guard = guardScreen({fd: 1, stdin: process.stdin});
-  const input = createTerminalInput(process.stdin);
+  const input = createTerminalKeys(process.stdin);
   try {
     for (;;) {
       const ending = await show({...needs, startScreen}, app, {guard, input});
@@ -69,7 +69,7 @@ const signals = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
 const show = async (
   {startScreen, undoMs, session}: DashboardNeeds,
   app: AppContext,
-  {guard, input}: {guard: ScreenGuard; input: TerminalInput},
+  {guard, input}: {guard: ScreenGuard; input: TerminalKeys},
 ): Promise<Ending> => {
   let ending: Ending = {kind: 'quit'};
   const ink = render(
@@ -90,7 +90,7 @@ const show = async (
         ending = {kind: 'move', screen, to: async () => ({name: app.name, connection, greeting})};
       }}
     />,
-    {stdin: input.stdin, stdout: inkOutput(process.stdout), exitOnCtrlC: false, patchConsole: false},
+    {stdout: inkOutput(process.stdout), exitOnCtrlC: false, patchConsole: false},
   );
   const endWith = (how: Ending): void => {
     ending = how;

@@ -1,49 +1,24 @@
 // Keys by name: `j`, `G`, `/`, `space`, `enter`, `escape`, `up`, `pagedown`, `ctrl+d`, `shift+tab`…
-import type {Key as InkKey} from 'ink';
+import type {Key} from 'node:readline';
 import type {Permission} from '../../../shared/scopes.ts';
 
 export type KeyName = string;
 
-const named = [
-  ['upArrow', 'up'],
-  ['downArrow', 'down'],
-  ['leftArrow', 'left'],
-  ['rightArrow', 'right'],
-  ['pageUp', 'pageup'],
-  ['pageDown', 'pagedown'],
-  ['home', 'home'],
-  ['end', 'end'],
-  ['return', 'enter'],
-  ['escape', 'escape'],
-  ['backspace', 'backspace'],
-  // What most keyboards call backspace arrives as DEL.
-  ['delete', 'backspace'],
-] as const satisfies readonly (readonly [keyof InkKey, KeyName])[];
+/** With any modifiers. */
+const named = ['up', 'down', 'left', 'right', 'pageup', 'pagedown', 'home', 'end', 'tab', 'enter', 'escape', 'backspace'];
 
-/** A chunk of input may be many keys: typed ahead or repeated. */
-export const keyNames = (input: string, key: InkKey): KeyName[] => {
-  if (key.tab) return [key.shift ? 'shift+tab' : 'tab'];
-  const name = named.find(([flag]) => key[flag])?.[1];
-  if (name !== undefined) return [name];
-  if (key.ctrl) return input === '' ? [] : [`ctrl+${input}`];
-  if (key.meta) return [];
-  return [...input].flatMap(nameOf);
-};
-
-const controls: Record<string, KeyName> = {
-  ' ': 'space',
-  '\r': 'enter',
-  '\n': 'enter',
-  '\t': 'tab',
-  '\x7f': 'backspace',
-  '\b': 'backspace',
-};
-
-const nameOf = (char: string): KeyName[] => {
-  const known = controls[char];
-  if (known !== undefined) return [known];
-  if (char >= '\x01' && char <= '\x1a') return [`ctrl+${String.fromCharCode(char.charCodeAt(0) + 0x60)}`];
-  return isControl(char) ? [] : [char];
+/** Undefined for keys that do nothing: function keys, and letters with alt. */
+export const keyName = ({name = '', sequence = '', shift}: Key): KeyName | undefined => {
+  if (name === 'tab' && shift) return 'shift+tab';
+  if (name === 'return') return 'enter';
+  if (name === 'delete') return 'backspace';
+  if (named.includes(name)) return name;
+  if (name !== '' && sequence.startsWith('\x1b')) return undefined;
+  // Without an escape that came in the same read.
+  const char = sequence.replace(/^\x1b+/, '');
+  if (char === ' ') return 'space';
+  if (/^[\x01-\x1a]$/.test(char)) return `ctrl+${String.fromCharCode(char.charCodeAt(0) + 0x60)}`;
+  return [...char].length === 1 && !isControl(char) ? char : undefined;
 };
 
 /** Neither keys nor text: C0, DEL, C1, and lone surrogates. */
@@ -85,8 +60,8 @@ export const createKeyQueue = <T>(handle: (key: T) => void) => {
     if (key !== undefined) handle(key);
   };
   return {
-    add: (keys: readonly T[]): void => {
-      if (waiting.length < longest) waiting.push(...keys);
+    add: (key: T): void => {
+      if (waiting.length < longest) waiting.push(key);
       if (!isBusy) next();
     },
     /** Called when the key before has taken effect. */

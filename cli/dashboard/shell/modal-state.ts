@@ -4,7 +4,7 @@ import {initialPosition, type ListPosition, moved, movedTo} from '../list/list-w
 import type {KeyName} from './keys.ts';
 import {edited, type Line, lineOf} from './line-editor.ts';
 import type {Choice, Form, FormField, FormValues, Modal, Page, Prompt, Question} from './modal.ts';
-import {type Paste, pastedInto} from './paste-reader.ts';
+import {type Paste, pastedInto} from './pasted-text.ts';
 
 export interface ModalState {
   /** The text of a prompt, or of the form's field under the cursor. */

@@ -4,7 +4,7 @@ import {Lines} from './lines.tsx';
 import type {Modal} from './modal.ts';
 import {type ModalArea, modalBorder, modalLines, questionText} from './modal-lines.ts';
 import {afterKey, afterPaste, startOf} from './modal-state.ts';
-import {type Paste, pasteIgnored} from './paste-reader.ts';
+import {type Paste, pasteIgnored} from './pasted-text.ts';
 import type {Shell} from './shell.ts';
 
 export interface ModalKeys {

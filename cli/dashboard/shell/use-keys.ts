@@ -1,41 +1,29 @@
-import {useInput} from 'ink';
-import {useCallback, useLayoutEffect, useMemo, useRef, useState} from 'react';
-import {createKeyQueue, type KeyName, keyNames} from './keys.ts';
-import type {Paste} from './paste-reader.ts';
-import type {TerminalInput} from './terminal-input.ts';
+import {useLayoutEffect, useMemo, useRef, useState} from 'react';
+import {createKeyQueue, type KeyName} from './keys.ts';
+import type {Paste} from './pasted-text.ts';
+import type {TerminalEvent, TerminalKeys} from './terminal-keys.ts';
 
 /** The number of keys handled in one chain. */
 const longestChain = 10;
 
 interface KeyHandlers {
-  /** `isFirst`: the first key of one read. The others were sent before the user saw the effect of the first one. */
+  /** `isFirst`: see `TerminalEvent`. */
   onKey(key: KeyName, isFirst: boolean): void;
   onPaste(paste: Paste): void;
 }
 
-type Pressed = {kind: 'key'; key: KeyName; isFirst: boolean} | {kind: 'paste'; paste: Paste};
-
 /** Handles each key after the effect of the one before has been drawn. */
-export const useKeys = (input: TerminalInput, handlers: KeyHandlers): void => {
+export const useKeys = (keys: TerminalKeys, handlers: KeyHandlers): void => {
   const latest = useRef(handlers);
   const [handled, setHandled] = useState(0);
   const queue = useMemo(
     () =>
-      createKeyQueue<Pressed>(pressed => {
-        if (pressed.kind === 'paste') latest.current.onPaste(pressed.paste);
-        else latest.current.onKey(pressed.key, pressed.isFirst);
+      createKeyQueue<TerminalEvent>(event => {
+        if (event.kind === 'paste') latest.current.onPaste(event.paste);
+        else latest.current.onKey(event.key, event.isFirst);
         setHandled(count => count + 1);
       }),
     [],
-  );
-  const lastRead = useRef(0);
-  const press = useCallback(
-    (keys: readonly KeyName[]): void => {
-      const read = input.readNumber();
-      queue.add(keys.map((key, at) => ({kind: 'key', key, isFirst: at === 0 && read !== lastRead.current})));
-      lastRead.current = read;
-    },
-    [input, queue],
   );
 
   useLayoutEffect(() => {
@@ -48,13 +36,5 @@ export const useKeys = (input: TerminalInput, handlers: KeyHandlers): void => {
     if (handled % longestChain === 0) setImmediate(queue.next);
     else queue.next();
   }, [handled, queue]);
-  useInput((text, key) => press(keyNames(text, key)));
-  useLayoutEffect(
-    () =>
-      input.listen(event => {
-        if (event.kind === 'escape') press(['escape']);
-        else queue.add([event]);
-      }),
-    [input, press, queue],
-  );
+  useLayoutEffect(() => keys.listen(queue.add), [keys, queue]);
 };

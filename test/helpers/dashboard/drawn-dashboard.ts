@@ -11,7 +11,7 @@ import {Dashboard} from '../../../cli/dashboard/dashboard.tsx';
 import {createAppContext} from '../../../cli/dashboard/shell/app-context.ts';
 import {startLive} from '../../../cli/dashboard/shell/live.ts';
 import type {ScreenName} from '../../../cli/dashboard/shell/shell.ts';
-import {createTerminalInput} from '../../../cli/dashboard/shell/terminal-input.ts';
+import {createTerminalKeys} from '../../../cli/dashboard/shell/terminal-keys.ts';
 import {createTheme} from '../../../cli/dashboard/shell/theme.ts';
 import {CliError} from '../../../cli/errors.ts';
 import {createContextStore} from '../../../cli/files/context-store.ts';
@@ -23,6 +23,7 @@ import {domain, key} from '../cli/sample-records.ts';
 import {eventually} from '../eventually.ts';
 import {clusterOf, peer} from './cluster-records.ts';
 import {withoutStyle} from './drawn.ts';
+import {fakeInput} from './fake-input.ts';
 import {heldMails} from './held-mails.ts';
 
 export interface DrawnDashboard {
@@ -45,28 +46,6 @@ export interface DrawnOptions {
   now?(): number;
   /** Called for each request that changes something; the request fails with what it throws. */
   onChange?(request: Request): unknown;
-}
-
-class FakeTerminal extends EventEmitter {
-  isTTY = true;
-  private readonly waiting: string[] = [];
-  readonly rows = 24;
-  readonly columns: number;
-  constructor(columns: number) {
-    super();
-    this.columns = columns;
-  }
-  setRawMode(): void {}
-  setEncoding(): void {}
-  ref(): void {}
-  unref(): void {}
-  read(): string | null {
-    return this.waiting.shift() ?? null;
-  }
-  give(text: string): void {
-    this.waiting.push(text);
-    this.emit('readable');
-  }
 }
 
 const mailCount = 3;
@@ -113,26 +92,23 @@ export const drawDashboard = async (t: ExecutionContext, options: DrawnOptions =
     ...{contexts: createContextStore(output), live, me, theme: createTheme(true), isReadOnly, now},
   });
 
-  const terminal = new FakeTerminal(columns);
-  const input = createTerminalInput(terminal as unknown as NodeJS.ReadStream);
+  const typed = fakeInput();
+  const input = createTerminalKeys(typed.stream);
+  const terminal = Object.assign(new EventEmitter(), {columns, rows: 24}) as NodeJS.WriteStream;
   const nothing = () => undefined;
-  const {stdin, lastFrame, frames, unmount} = render(
+  const {lastFrame, frames, unmount} = render(
     createElement(Dashboard, {
-      ...{app, undoMs, startScreen: screen, input, terminal: terminal as unknown as NodeJS.WriteStream},
+      ...{app, undoMs, startScreen: screen, input, terminal},
       ...{guard: {onResumed: () => nothing} as never, onQuit: nothing, onSwitch: nothing, onReconnect: nothing},
     }),
   );
-  input.stdin.addListener('readable', () => {
-    const text: unknown = input.stdin.read();
-    if (typeof text === 'string') stdin.write(text);
-  });
   t.teardown(() => {
     unmount();
     live.stop();
   });
 
   const send = (...reads: string[]): void => {
-    for (const read of reads) terminal.give(read);
+    for (const read of reads) typed.give(read);
   };
   const shows = async (what: RegExp | string): Promise<string> => {
     const drawn = () => withoutStyle(lastFrame() ?? '');

@@ -2,7 +2,7 @@ import test from 'ava';
 import {lineOf} from '../../../../cli/dashboard/shell/line-editor.ts';
 import type {Form, Modal, Prompt} from '../../../../cli/dashboard/shell/modal.ts';
 import {afterKey, afterPaste, startOf} from '../../../../cli/dashboard/shell/modal-state.ts';
-import {longestPastedLine, type Paste, pastedInto} from '../../../../cli/dashboard/shell/paste-reader.ts';
+import {longestPastedLine, type Paste, pastedInto} from '../../../../cli/dashboard/shell/pasted-text.ts';
 import {hostileTexts} from '../../../helpers/cli/hostile-text.ts';
 
 const paste = (text: string, more: Partial<Paste> = {}): Paste => ({text, length: text.length, isComplete: true, ...more});
