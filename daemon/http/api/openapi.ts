@@ -4,13 +4,14 @@ import {OpenAPIRegistry, OpenApiGeneratorV31, type ResponseConfig, type RouteCon
 import {z} from 'zod';
 import {clusterEventSchema} from '../../../shared/cluster-event.ts';
 import {errorSchema} from '../../../shared/envelope.ts';
+import {scopesWith} from '../../../shared/scopes.ts';
 import {type Answer, type Endpoint, type FailureStatus, type Headers, header, json} from './endpoint.ts';
 import {endpoints} from './endpoints.ts';
 
 export type Description = ReturnType<OpenApiGeneratorV31['generateDocument']>;
 
 /** Version of each description: major for breaking changes, minor for additions, patch for wording. */
-const versions = {curated: '1.4.1', admin: '1.3.0'};
+const versions = {curated: '1.4.2', admin: '1.3.1'};
 
 const promise =
   'Any node answers for the whole cluster. Breaking changes come only with a new major version; what is to be removed is marked deprecated at least 6 months before.';
@@ -75,9 +76,11 @@ const describe = ({title, version, about, described, answers}: Parts): Descripti
   const registry = new OpenAPIRegistry();
   const key = registry.registerComponent('securitySchemes', 'ApiKey', {type: 'apiKey', in: 'header', name: 'X-API-Key'});
   answers.register(registry);
-  for (const {method, path, operationId, tag, summary, deprecated, ...endpoint} of described)
+  for (const {method, path, permission, operationId, tag, summary, deprecated, ...endpoint} of described)
     registry.registerPath({
       ...{method, path, operationId, tags: [tag], summary},
+      // As text, so that people and the comments of generated clients have it.
+      description: `Scopes: ${scopesWith(permission).join(', ')}`,
       request: requestOf(endpoint),
       ...(deprecated && {deprecated: true, 'x-deprecation': deprecated}),
       responses: responsesOf(endpoint, answers),

@@ -1,7 +1,9 @@
 // Declarations of endpoints against the contract. What a real node answers to each scope is in test/fault/matrix.ts.
 import test from 'ava';
+import {parse} from 'yaml';
 import {z} from 'zod';
-import type {Endpoint} from '../../../../daemon/http/api/endpoint.ts';
+import {type Endpoint, routePath} from '../../../../daemon/http/api/endpoint.ts';
+import {adminText, curatedText} from '../../../../daemon/http/api/openapi-text.ts';
 import {type Scope, scopes} from '../../../../shared/scopes.ts';
 import {rules} from '../../../fault/matrix-rules.ts';
 import {apiLayers} from '../../../helpers/api-routes.ts';
@@ -38,6 +40,20 @@ test('every route begins with a guard that admits the scopes of the contract, an
     t.deepEqual(admitted, [...(rules[route.name]?.permitted ?? [])], route.name);
   }
 });
+
+for (const [kind, text] of Object.entries({curated: curatedText, 'administrators’': adminText}))
+  test(`the ${kind} description names the scopes of the contract for each operation`, t => {
+    const {paths} = parse(text) as {paths: Record<string, Record<string, {description: string}>>};
+    const described = Object.entries(paths).flatMap(([path, operations]) =>
+      Object.entries(operations).map(([method, {description}]) => ({
+        name: `${method.toUpperCase()} ${routePath(path)}`,
+        description,
+      })),
+    );
+
+    t.true(described.length > 5);
+    for (const {name, description} of described) t.is(description, `Scopes: ${rules[name]?.permitted.join(', ')}`, name);
+  });
 
 test('a key that reaches nothing passes no guard but that of /auth/me', async t => {
   for (const route of routes) t.is(await passes(route, 'full-admin', 'none'), route.name === 'GET /auth/me', route.name);
