@@ -29,7 +29,9 @@ export type AccessScope = {kind: 'all'} | {kind: 'domain'; domainId: number} | {
 export const permissionsOf = (scope: Scope, access: AccessScope): readonly Permission[] =>
   access.kind === 'none' ? ['me:read'] : granted[scope];
 
-export const scopesWith = (permission: Permission): Scope[] => scopes.filter(scope => granted[scope].includes(permission));
+/** The scopes that grant `permission`, or at least one of several. */
+export const scopesWith = (permission: Permission | readonly Permission[]): Scope[] =>
+  scopes.filter(scope => [permission].flat().some(each => granted[scope].includes(each)));
 
 export const isWithinAccess = (access: AccessScope, domainId: number): boolean =>
   access.kind === 'all' || (access.kind === 'domain' && access.domainId === domainId);

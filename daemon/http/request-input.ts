@@ -6,9 +6,9 @@ import type {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
 import {nodeIdPattern, queueIdPattern} from '../../shared/fields.ts';
 import type {MailReference} from '../../shared/held-mail.ts';
-import {noQuerySchema} from '../../shared/hold-filter.ts';
 import {validateParameters} from '../services/validate.ts';
-import type {Ctx, RequestState} from './observe.ts';
+import type {RequestBody} from './api/endpoint.ts';
+import type {Ctx} from './observe.ts';
 import type {PeerState} from './peer/peer-app.ts';
 
 /** Parses the query string by `schema`. Throws a Fault that names a repeated, unknown or invalid parameter. */
@@ -19,12 +19,6 @@ export const queryOf = <S extends z.ZodType>(ctx: Ctx, schema: S): z.output<S> =
     parameters.set(name, value);
   }
   return validateParameters(schema, Object.fromEntries(parameters));
-};
-
-/** For routes without parameters. */
-export const noQuery: RouterMiddleware<RequestState> = async (ctx, next) => {
-  if (ctx.querystring !== '') queryOf(ctx, noQuerySchema);
-  await next();
 };
 
 /** Parses an id in the path, such as `{id}`: an integer from 1 to 2^53 - 1. */
@@ -60,28 +54,24 @@ const maxPeerBytes = 8 * 1024 * 1024;
 const maxDepth = 32;
 const mediaTypes = ['application/json', 'application/merge-patch+json'];
 
-const bodyOf =
-  <S extends {body: unknown} = RequestState>(limit: number): RouterMiddleware<S> =>
-  async (ctx, next) => {
-    requireMediaType(ctx.req);
-    ctx.state.body = parse(await read(ctx.req, limit));
-    await next();
-  };
+/** Reads and parses the JSON body. An optional one is `{}` when it is left out, and is read, so that no part of the request is ignored. */
+export const jsonBodyOf = async (request: IncomingMessage, {isOptional, isBulk}: Partial<RequestBody>): Promise<unknown> => {
+  const limit = isBulk ? maxBulkBytes : maxBytes;
+  if (!isOptional) return requiredBodyOf(request, limit);
+  const bytes = await read(request, limit);
+  if (bytes.length === 0) return {};
+  requireMediaType(request);
+  return parse(bytes);
+};
 
-/** Reads and parses the JSON body into `ctx.state.body`. */
-export const jsonBody = bodyOf(maxBytes);
-
-/** For the two bulk actions, which name up to 1000 mails. */
-export const bulkJsonBody = bodyOf(maxBulkBytes);
+const requiredBodyOf = async (request: IncomingMessage, limit: number): Promise<unknown> => {
+  requireMediaType(request);
+  return parse(await read(request, limit));
+};
 
 /** For requests between nodes. */
-export const peerJsonBody = bodyOf<PeerState>(maxPeerBytes);
-
-/** For requests with an optional body: reads a body if there is one, so that no part of the request is ignored. */
-export const optionalJsonBody: RouterMiddleware<RequestState> = async (ctx, next) => {
-  const bytes = await read(ctx.req, maxBytes);
-  if (bytes.length > 0) requireMediaType(ctx.req);
-  ctx.state.body = bytes.length > 0 ? parse(bytes) : {};
+export const peerJsonBody: RouterMiddleware<PeerState> = async (ctx, next) => {
+  ctx.state.body = await requiredBodyOf(ctx.req, maxPeerBytes);
   await next();
 };
 

@@ -1,7 +1,6 @@
 // Listeners of one node, opened in order: metrics, peers, API, mail. The node announces each address once it is open.
 import {setTimeout as delay} from 'node:timers/promises';
 import {createApi} from '../http/api/app.ts';
-import {deprecations} from '../http/api/openapi-text.ts';
 import type {Base} from './base.ts';
 import type {Closers} from './closers.ts';
 import type {Cluster} from './cluster.ts';
@@ -44,7 +43,6 @@ export const openListeners = async (base: Base, {services, phase, closers, ...ne
     membership,
     explainDrift: links.explainDrift,
     noteKeyShown: ({socket}) => connections.trust(socket),
-    deprecations,
     metrics: base.metrics,
     log,
   });

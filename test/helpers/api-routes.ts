@@ -19,7 +19,7 @@ export const apiRoutes = (): ApiRoute[] =>
 /** Its services must never be called. */
 export const apiLayers = (): Router['stack'] => {
   const nobody: unknown = new Proxy({}, {get: () => () => Promise.reject(new Error('a service was asked'))});
-  const needs = new Proxy({deprecations: []}, {get: (known, name) => Reflect.get(known, name) ?? nobody});
+  const needs = new Proxy({}, {get: () => nobody});
   return createApi(needs as unknown as Parameters<typeof createApi>[0]).middleware.flatMap(part =>
     'router' in part ? (part.router as Router).stack : [],
   );

@@ -1,78 +1,56 @@
-// A test's own API with deprecated operations, since no operation of mfd may be deprecated for a test's sake. The middleware and
-// the descriptions are the real ones.
-import {createServer} from 'node:http';
-import type {AddressInfo} from 'node:net';
-import Router from '@koa/router';
-import Koa from 'koa';
-import pino from 'pino';
+// A test's own endpoints, some of them deprecated, since no endpoint of mfd may be deprecated for a test's sake. The API and the
+// description are the real ones.
 import {z} from 'zod';
-import {answerErrors, reply} from '../../daemon/http/answer.ts';
-import {announceDeprecations} from '../../daemon/http/api/announce-deprecations.ts';
+import {reply} from '../../daemon/http/answer.ts';
+import {endpoint, idParameter, ok} from '../../daemon/http/api/endpoint.ts';
 import {setPaging} from '../../daemon/http/api/gathered-answer.ts';
-import {adminDescription, deprecatedOperations} from '../../daemon/http/api/openapi.ts';
-import {idParameter, type Operation, ok} from '../../daemon/http/api/operation.ts';
-import {createMetrics, type MetricsSource} from '../../daemon/http/metrics.ts';
-import type {RequestState} from '../../daemon/http/observe.ts';
-import {idOf, queryOf} from '../../daemon/http/request-input.ts';
+import {adminDescription} from '../../daemon/http/api/openapi.ts';
+import type {MetricsSource} from '../../daemon/http/metrics.ts';
+import {idOf} from '../../daemon/http/request-input.ts';
+import {startBareApi} from './bare-api.ts';
 import type {Owner} from './daemon.ts';
 
-const mark = {since: '2027-01-01', sunset: '2027-07-01', page: 'https://mfd.test/old'};
+export const mark = {since: '2027-01-01', sunset: '2027-07-01', page: 'https://mfd.test/old'};
 const marked = {deprecated: true, 'x-deprecation': mark};
 
-const querySchema = z.strictObject({colour: z.string().optional().meta({param: marked})});
 const thingSchema = z.strictObject({weight: z.int().meta(marked)}).meta({id: 'Thing'});
 
-const operations: Operation[] = [
-  {
+const endpoints = [
+  endpoint({
     method: 'get',
     path: '/old/{id}',
+    permission: 'me:read',
     operationId: 'getOld',
     tag: 'Cluster',
     summary: 'Deprecated',
-    request: {params: idParameter},
-    success: ok(z.null()),
+    params: idParameter,
+    answer: () => ok(z.null()),
     failures: [404],
     deprecated: mark,
-  },
-  {
+    async run(ctx) {
+      idOf(ctx);
+      setPaging(ctx, {limit: 1, offset: 0}, 2);
+      reply(ctx, null);
+    },
+  }),
+  endpoint({
     method: 'get',
     path: '/things',
+    permission: 'me:read',
     operationId: 'listThings',
     tag: 'Cluster',
     summary: 'Not deprecated itself, but a parameter and a field are',
-    request: {query: querySchema},
-    success: ok(thingSchema),
-  },
+    query: z.strictObject({colour: z.string().optional().meta({param: marked})}),
+    answer: () => ok(thingSchema),
+    run: async ctx => reply(ctx, {weight: 1}),
+  }),
 ];
 
-export const description = () => adminDescription(operations);
-export const deprecations = () => deprecatedOperations(operations);
+export const description = () => adminDescription(endpoints);
 
-/** Serves the operations over HTTP. */
+/** Serves the endpoints over HTTP. */
 export const startDeprecatedApi = async (owner: Owner) => {
-  const metrics = createMetrics('1.0.0');
-  const router = new Router<RequestState>({prefix: '/v1'});
-  router.get('/old/:id', async ctx => {
-    idOf(ctx);
-    setPaging(ctx, {limit: 1, offset: 0}, 2);
-    reply(ctx, null);
-  });
-  router.get('/things', async ctx => {
-    queryOf(ctx, querySchema);
-    reply(ctx, {weight: 1});
-  });
-  const app = new Koa<RequestState>();
-  app.use(answerErrors(pino({level: 'silent'})));
-  app.use(announceDeprecations({deprecations: deprecations(), prefix: '/v1', metrics}));
-  app.use(router.routes());
-
-  const server = createServer(app.callback());
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  owner.teardown(async () => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const {url, metrics} = await startBareApi(owner, {}, endpoints);
   const send = async (method: string, path: string) => {
     const answer = await fetch(`${url}${path}`, {method});
     await answer.arrayBuffer();

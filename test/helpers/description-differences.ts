@@ -1,6 +1,6 @@
 // Comparison of two versions of an interface description: what breaks clients, and which version the newer one must have.
 import {isDeepStrictEqual} from 'node:util';
-import type {Deprecation} from '../../daemon/http/api/operation.ts';
+import type {Deprecation} from '../../daemon/http/api/endpoint.ts';
 import {breakingIn, type Difference, type Located, type Schema} from './schema-differences.ts';
 
 interface Parameter {

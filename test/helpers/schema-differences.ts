@@ -1,5 +1,5 @@
 // Differences between two versions of a JSON schema: what has become narrower or wider, as the interface descriptions use it.
-import type {Deprecation} from '../../daemon/http/api/operation.ts';
+import type {Deprecation} from '../../daemon/http/api/endpoint.ts';
 
 export interface Schema {
   $ref?: string;

@@ -1,24 +1,8 @@
-// Access scopes of keys. The full matrix of permissions is in test/fault/matrix.ts.
+// Access scopes of keys. Their permissions are in test/daemon/http/api/endpoints.test.ts, and the full matrix in test/fault/matrix.ts.
 import test from 'ava';
 import {useApiNode} from '../helpers/api-node.ts';
-import {apiLayers} from '../helpers/api-routes.ts';
 
 const node = useApiNode();
-
-test('every route begins with a guard: a key that reaches nothing passes none but that of /auth/me', async t => {
-  for (const {path, stack} of apiLayers()) {
-    if (path === '/api/v1/openapi.yaml') continue;
-    const state = {actor: {keyId: 1, scope: 'full-admin', reach: {kind: 'none'}, remoteAddress: null}};
-    const reached = Symbol('reached');
-    const guard = stack[0] as unknown as (ctx: unknown, next: () => Promise<void>) => Promise<void>;
-    const outcome = await guard({state, params: {}, querystring: '', get: () => ''}, () => Promise.reject(reached)).catch(
-      (error: unknown) => error,
-    );
-
-    if (path === '/api/v1/auth/me') t.is(outcome, reached);
-    else t.like(outcome, {code: 'insufficient_scope'}, String(path));
-  }
-});
 
 test('a domain-admin key sees and changes its own domain only; another one might as well not exist', async t => {
   const own = await node().createDomain();

@@ -4,38 +4,36 @@ import type {Middleware} from 'koa';
 import {matchedRoute} from '../matched-route.ts';
 import type {Metrics} from '../metrics.ts';
 import type {RequestState} from '../observe.ts';
-import type {Deprecation} from './operation.ts';
-
-export interface DeprecatedOperation {
-  operationId: string;
-  /** In capital letters. */
-  method: string;
-  /** Path of the operation below the API's prefix: `/domains/{id}`. */
-  path: string;
-  deprecation: Deprecation;
-}
+import {type Deprecation, type Endpoint, routePath} from './endpoint.ts';
 
 interface Needs {
-  deprecations: readonly DeprecatedOperation[];
-  /** The router's prefix before the paths of the description. */
+  endpoints: readonly Endpoint[];
+  /** The router's prefix before their paths. */
   prefix: string;
   metrics: Pick<Metrics, 'deprecatedRequest'>;
 }
 
 /** Middleware before the router: when the router is done, the route is known. */
-export const announceDeprecations = ({deprecations, prefix, metrics}: Needs): Middleware<RequestState> => {
-  const byRoute = new Map(deprecations.map(each => [`${each.method} ${prefix}${each.path.replace(/\{(\w+)\}/g, ':$1')}`, each]));
-  // An unused operation counts 0 instead of being absent.
-  for (const {operationId} of deprecations) metrics.deprecatedRequest(operationId, 0);
+export const announceDeprecations = ({endpoints, prefix, metrics}: Needs): Middleware<RequestState> => {
+  const byRoute = new Map<string, {operationId: string; headers: Record<string, string>}>();
+  for (const {operationId, method, path, deprecated} of endpoints)
+    if (deprecated) {
+      byRoute.set(`${method} ${prefix}${routePath(path)}`, {
+        operationId,
+        headers: deprecationHeaders(`${method.toUpperCase()} ${path}`, deprecated),
+      });
+      // An unused operation counts 0 instead of being absent.
+      metrics.deprecatedRequest(operationId, 0);
+    }
 
   return async (ctx, next) => {
     try {
       await next();
     } finally {
-      const method = ctx.method === 'HEAD' ? 'GET' : ctx.method;
+      const method = ctx.method === 'HEAD' ? 'get' : ctx.method.toLowerCase();
       const used = byRoute.get(`${method} ${matchedRoute(ctx)}`);
       if (used) {
-        const {Link, ...headers} = deprecationHeaders(used);
+        const {Link, ...headers} = used.headers;
         ctx.set(headers);
         if (Link !== undefined) ctx.append('Link', Link);
         metrics.deprecatedRequest(used.operationId);
@@ -44,12 +42,10 @@ export const announceDeprecations = ({deprecations, prefix, metrics}: Needs): Mi
   };
 };
 
-export const deprecationHeaders = ({method, path, deprecation}: DeprecatedOperation): Record<string, string> => {
-  const {since, sunset, page} = deprecation;
-  return {
-    Deprecation: `@${Date.parse(since) / 1000}`,
-    Sunset: new Date(sunset).toUTCString(),
-    'X-Deprecated': `${method} ${path}`,
-    ...(page !== undefined && {Link: `<${page}>; rel="deprecation"; type="text/html"`}),
-  };
-};
+/** `operation` is its method and path: `GET /domains/{id}`. */
+export const deprecationHeaders = (operation: string, {since, sunset, page}: Deprecation): Record<string, string> => ({
+  Deprecation: `@${Date.parse(since) / 1000}`,
+  Sunset: new Date(sunset).toUTCString(),
+  'X-Deprecated': operation,
+  ...(page !== undefined && {Link: `<${page}>; rel="deprecation"; type="text/html"`}),
+});

@@ -1,9 +1,26 @@
-// Answers gathered from many nodes, some of which may be missing.
+// Searches, and answers gathered from many nodes, some of which may be missing.
 import {Fault} from '../../../shared/fault.ts';
-import type {Page} from '../../../shared/hold-filter.ts';
+import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
 import type {Gathered} from '../../services/quarantine/gather.ts';
+import type {KeySearches} from '../../services/quarantine/search-limits.ts';
 import {nameUnreachable, reply} from '../answer.ts';
-import type {Ctx} from '../observe.ts';
+import type {Ctx, RequestState} from '../observe.ts';
+
+type Caller = RequestState['actor'];
+
+/** Counts among the searches of the key; one that still waits when its client has gone is never made. */
+export const search = async <T>(ctx: Ctx, searches: KeySearches, filter: HoldFilter, find: (caller: Caller) => Promise<T>) => {
+  const {actor} = ctx.state;
+  return searches.run({keyId: actor.keyId, filter, gone: goneOf(ctx)}, async () => find(actor));
+};
+
+/** Aborts when the connection of a request closes. */
+const goneOf = ({res}: Pick<Ctx, 'res'>): AbortSignal => {
+  const gone = new AbortController();
+  if (res.closed) gone.abort();
+  res.once('close', () => gone.abort());
+  return gone.signal;
+};
 
 /** Returns the gathered data; throws if it has to be complete and is not. */
 export const complete = <T>(gathered: Gathered<T>, isStrict: boolean): Gathered<T> => {

@@ -3,11 +3,12 @@ import type {IncomingMessage} from 'node:http';
 import type {RouterMiddleware} from '@koa/router';
 import type {Middleware as KoaMiddleware} from 'koa';
 import {Fault} from '../../../shared/fault.ts';
-import {type Permission, permissionsOf, scopesWith} from '../../../shared/scopes.ts';
+import {permissionsOf, scopesWith} from '../../../shared/scopes.ts';
 import {guessLimit, type KeyFailures} from '../../services/access/key-failures.ts';
 import type {Keys} from '../../services/access/keys.ts';
 import type {ClusterRateLimits, RateLimitState} from '../../services/access/rate-limit.ts';
 import {type RequestState, remoteAddressOf} from '../observe.ts';
+import type {Endpoint} from './endpoint.ts';
 
 /** Counts requests whose key is refused. A client that has sent too many unknown keys gets 429 instead. */
 export const countKeyFailures =
@@ -62,16 +63,13 @@ const rateLimitHeaders = (policy: string, {limit, remaining, resetSeconds}: Limi
 const tooMany = (why: string, {resetSeconds}: Pick<LimitState, 'resetSeconds'>): Fault =>
   new Fault('rate_limited', `${why}; wait ${resetSeconds} s`, {retryAfterSeconds: resetSeconds});
 
-/** Admits only keys whose scope grants `permission`. Every route names one. */
-export const needs = (permission: Permission): RouterMiddleware<RequestState> => needsOneOf([permission]);
-
-/** Admits keys whose scope grants at least one of these permissions. */
-export const needsOneOf =
-  (permissions: Permission[]): RouterMiddleware<RequestState> =>
+/** Admits only keys whose scope grants `permission`, or at least one of several. */
+export const needs =
+  (permission: Endpoint['permission']): RouterMiddleware<RequestState> =>
   async (ctx, next) => {
     const {scope, reach} = ctx.state.actor;
-    if (!permissionsOf(scope, reach).some(permission => permissions.includes(permission))) {
-      const requiredScopes = [...new Set(permissions.flatMap(scopesWith))];
+    if (!permissionsOf(scope, reach).some(granted => [permission].flat().includes(granted))) {
+      const requiredScopes = scopesWith(permission);
       const why = reach.kind === 'none' ? 'the domain this key is bound to is gone' : `the scope ${scope} does not permit this`;
       throw new Fault('insufficient_scope', `${why}; it takes a key of scope ${requiredScopes.join(' or ')}`, {requiredScopes});
     }

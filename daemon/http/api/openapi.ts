@@ -1,18 +1,17 @@
 // Generator of the interface descriptions from the schemas that validate requests: the curated one, and the administrators', which has
 // every operation. The build runs it; a node has the results as text.
 import {OpenAPIRegistry, OpenApiGeneratorV31, type ResponseConfig, type RouteConfig} from '@asteasolutions/zod-to-openapi';
-import type {z} from 'zod';
+import {z} from 'zod';
 import {clusterEventSchema} from '../../../shared/cluster-event.ts';
 import {errorSchema} from '../../../shared/envelope.ts';
-import type {DeprecatedOperation} from './announce-deprecations.ts';
-import {type FailureStatus, type Headers, header, json, type Operation} from './operation.ts';
-import {adminOperations, adminTags} from './operations-admin.ts';
-import {curatedOperations, curatedTags} from './operations-curated.ts';
+import {scopesWith} from '../../../shared/scopes.ts';
+import {type Answer, type Endpoint, type FailureStatus, type Headers, header, json} from './endpoint.ts';
+import {endpoints} from './endpoints.ts';
 
 export type Description = ReturnType<OpenApiGeneratorV31['generateDocument']>;
 
 /** Version of each description: major for breaking changes, minor for additions, patch for wording. */
-const versions = {curated: '1.4.1', admin: '1.3.0'};
+const versions = {curated: '1.4.2', admin: '1.3.1'};
 
 const promise =
   'Any node answers for the whole cluster. Breaking changes come only with a new major version; what is to be removed is marked deprecated at least 6 months before.';
@@ -20,39 +19,47 @@ const promise =
 const rateLimits =
   'A key has its limit over all nodes: in any 60 seconds at most 1.5 times the limit passes (or the limit and one request for each other node, where that is more) while nodes hear one another. Nodes that are cut off from each other each let the limit pass.';
 
+const tags = [
+  {name: 'Auth', description: 'The key a request is made with'},
+  {name: 'API keys', description: 'Creating, revoking and deleting keys'},
+  {name: 'Mail domains', description: 'Protected domains; changes reach every node'},
+  {name: 'Quarantine', description: 'Held mail of all nodes'},
+  {name: 'Cluster', description: 'Health of all nodes'},
+  {name: 'Mail filters', description: 'Rules for the mail of one domain'},
+  {name: 'DKIM keys', description: 'Keys that sign the mail of one domain'},
+  {name: 'DMARC', description: 'Counts of received mail, and aggregate reports'},
+  {name: 'Audit', description: 'Log of all actions, with the key of each'},
+  {name: 'Events', description: 'What happens in the cluster, as it happens'},
+];
+
+const curated = endpoints.filter(({isCurated}) => isCurated);
+
 export const curatedDescription = (): Description =>
   describe({
     title: 'Mail Filtering Service',
     version: versions.curated,
     about: `External interface of the mail-filtering and quarantine service. ${promise} ${rateLimits}`,
-    tags: curatedTags,
-    operations: curatedOperations,
+    described: curated,
     answers: inline,
   });
 
-const everyOperation: readonly Operation[] = [...curatedOperations, ...adminOperations];
+/** The curated operations come first. */
+const everyEndpoint: readonly Endpoint[] = [...curated, ...endpoints.filter(({isCurated}) => !isCurated)];
 
-export const adminDescription = (operations = everyOperation): Description =>
+export const adminDescription = (described = everyEndpoint): Description =>
   describe({
     title: 'Mail Filtering Service, all operations',
     version: versions.admin,
     about: `Every operation of the mail-filtering and quarantine service, for clients that administer it, such as mfctl. ${promise} ${rateLimits}`,
-    tags: [...curatedTags, ...adminTags],
-    operations,
+    described,
     answers: byReference,
   });
-
-export const deprecatedOperations = (operations = everyOperation): DeprecatedOperation[] =>
-  operations.flatMap(({operationId, method, path, deprecated}) =>
-    deprecated ? [{operationId, method: method.toUpperCase(), path, deprecation: deprecated}] : [],
-  );
 
 interface Parts {
   title: string;
   version: string;
   about: string;
-  tags: {name: string; description: string}[];
-  operations: readonly Operation[];
+  described: readonly Endpoint[];
   answers: Answers;
 }
 
@@ -61,36 +68,62 @@ interface Answers {
   /** Schemas that become named components. */
   schemas: z.ZodType[];
   register(registry: OpenAPIRegistry): void;
-  success(success: Operation['success']): ResponseConfig;
+  success(success: Answer): ResponseConfig;
   failure(status: FailureStatus): RouteConfig['responses'][string];
 }
 
-const describe = ({title, version, about, tags, operations, answers}: Parts): Description => {
+const describe = ({title, version, about, described, answers}: Parts): Description => {
   const registry = new OpenAPIRegistry();
   const key = registry.registerComponent('securitySchemes', 'ApiKey', {type: 'apiKey', in: 'header', name: 'X-API-Key'});
   answers.register(registry);
-  for (const {method, path, operationId, tag, success, failures = [], deprecated, ...operation} of operations)
+  for (const {method, path, permission, operationId, tag, summary, deprecated, ...endpoint} of described)
     registry.registerPath({
-      ...{method, path, operationId, tags: [tag]},
-      ...operation,
+      ...{method, path, operationId, tags: [tag], summary},
+      // As text, so that people and the comments of generated clients have it.
+      description: `Scopes: ${scopesWith(permission).join(', ')}`,
+      request: requestOf(endpoint),
       ...(deprecated && {deprecated: true, 'x-deprecation': deprecated}),
-      responses: {
-        [success.status]: answers.success(success),
-        ...Object.fromEntries(
-          ([400, 401, 403, ...failures, 429, 500, 503] as const).map(status => [status, answers.failure(status)]),
-        ),
-      },
+      responses: responsesOf(endpoint, answers),
       security: [{[key.name]: []}],
     });
 
   const schemas = answers.schemas.map(schema => ({type: 'schema' as const, schema}));
-  const {webhooks, ...described} = new OpenApiGeneratorV31([...schemas, ...registry.definitions]).generateDocument({
+  const {webhooks, ...document} = new OpenApiGeneratorV31([...schemas, ...registry.definitions]).generateDocument({
     openapi: '3.1.0',
     info: {title, version, description: about, license: {name: 'MIT', identifier: 'MIT'}},
     servers: [{url: '/api/v1', description: 'The node that served this document'}],
-    tags,
+    tags: tags.filter(({name}) => described.some(({tag}) => tag === name)),
   });
-  return described;
+  return document;
+};
+
+const requestOf = ({
+  params,
+  headers,
+  query,
+  body,
+}: Pick<Endpoint, 'params' | 'headers' | 'query' | 'body'>): NonNullable<RouteConfig['request']> => ({
+  ...(params && {params: z.object(params())}),
+  ...(headers && {headers: z.object(headers())}),
+  ...(query && {query}),
+  ...(body && {
+    body: {
+      required: !body.isOptional,
+      content: {...json(body.schema), ...(body.isPatch && {'application/merge-patch+json': {schema: body.schema}})},
+    },
+  }),
+});
+
+const responsesOf = (
+  {answer, failures = [], body}: Pick<Endpoint, 'answer' | 'failures' | 'body'>,
+  answers: Answers,
+): RouteConfig['responses'] => {
+  const success = answer();
+  const statuses = [400, 401, 403, ...failures, ...(body ? ([413, 415, 422] as const) : []), 429, 500, 503] as const;
+  return {
+    [success.status]: answers.success(success),
+    ...Object.fromEntries(statuses.map(status => [status, answers.failure(status)])),
+  };
 };
 
 const failures: Record<FailureStatus, {name: string; description: string}> = {

@@ -2,10 +2,10 @@ import test from 'ava';
 import {deprecationHeaders} from '../../../daemon/http/api/announce-deprecations.ts';
 import {healthEvent} from '../../helpers/cli/sample-records.ts';
 import {startApi} from '../../helpers/cli/scripted-api.ts';
-import {deprecations} from '../../helpers/deprecated-api.ts';
+import {mark} from '../../helpers/deprecated-api.ts';
 
-/** The headers of the real middleware, for an operation of the tests' own. */
-const headers = Object.assign({}, ...deprecations().map(deprecationHeaders)) as Record<string, string>;
+/** The headers of the real middleware. */
+const headers = deprecationHeaders('GET /old/{id}', mark);
 
 const domain = {id: 1, name: 'a.test', direction: 'inbound', active: true, backend_servers: ['mx.test:25']};
 

@@ -314,7 +314,7 @@ test('the fields of a record are those that the API sends, in its order', async 
     [['quarantine', 'list'], heldMailSchema],
     [['quarantine', 'summary'], summaryGroupSchema, summarySchema],
     [['cluster', 'status'], peerSchema, clusterStatusSchema],
-    [['cluster', 'drift'], driftRecordSchema, clusterDriftSchema],
+    [['cluster', 'drift'], driftRecordSchema(), clusterDriftSchema()],
     [['audit'], auditEntrySchema],
     [['dmarc', 'summary'], dmarcSourceSchema],
     [['dmarc', 'sources'], reportedSourceSchema],

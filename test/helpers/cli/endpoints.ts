@@ -1,8 +1,7 @@
-// Operations of the administrators' API description, by method and path.
-import {adminOperations} from '../../../daemon/http/api/operations-admin.ts';
-import {curatedOperations} from '../../../daemon/http/api/operations-curated.ts';
+// Endpoints of the API, by method and path.
+import {endpoints} from '../../../daemon/http/api/endpoints.ts';
 
-export const operations = [...curatedOperations, ...adminOperations].map(({method, path}) => ({
+export const operations = endpoints.map(({method, path}) => ({
   method: method.toUpperCase(),
   segments: path.split('/'),
 }));

@@ -1,11 +1,5 @@
-import {createServer} from 'node:http';
-import type {AddressInfo} from 'node:net';
 import test from 'ava';
-import pino from 'pino';
-import type {DeprecatedOperation} from '../../../../daemon/http/api/announce-deprecations.ts';
-import {createApi} from '../../../../daemon/http/api/app.ts';
-import {createMetrics} from '../../../../daemon/http/metrics.ts';
-import {deprecations, description, startDeprecatedApi} from '../../../helpers/deprecated-api.ts';
+import {description, startDeprecatedApi} from '../../../helpers/deprecated-api.ts';
 import {hasPromtool, promtool} from '../../../helpers/promtool.ts';
 
 test('the mark of an operation, a parameter or a field stands in the description', t => {
@@ -17,8 +11,6 @@ test('the mark of an operation, a parameter or a field stands in the description
   t.is(paths?.['/things']?.get?.deprecated, undefined);
   t.like(paths?.['/things']?.get?.parameters?.[0], {name: 'colour', ...marked});
   t.like(components?.schemas?.Thing, {properties: {weight: marked}});
-  t.like(deprecations(), [{operationId: 'getOld', method: 'GET', path: '/old/{id}', deprecation: mark}]);
-  t.is(deprecations().length, 1);
 });
 
 test('a deprecated operation says so on every answer, success or failure', async t => {
@@ -64,38 +56,4 @@ test('requests for a deprecated operation are counted', async t => {
   await send('GET', '/old/1');
 
   t.is(await promtool(await metricsText()), '');
-});
-
-test('the API tells of what its description calls deprecated', async t => {
-  const operation: DeprecatedOperation = {
-    operationId: 'listDomains',
-    method: 'GET',
-    path: '/domains',
-    deprecation: {since: '2027-01-01', sunset: '2027-07-01'},
-  };
-  const known: Record<string, unknown> = {
-    deprecations: [operation],
-    metrics: createMetrics('1.0.0'),
-    log: pino({level: 'silent'}),
-    membership: {requireMember: () => undefined},
-    keys: {
-      identify: async () => ({id: 1, scope: 'full-admin', rate_limit_per_minute: 1}),
-      admit: () => ({kind: 'all'}),
-    },
-    noteKeyShown: () => undefined,
-    limits: {take: async () => ({isAllowed: true, limit: 1, remaining: 1, resetSeconds: 1})},
-    domains: {list: () => []},
-  };
-  const needs = new Proxy(known, {get: (there, name) => Reflect.get(there, name) ?? {}});
-  const server = createServer(createApi(needs as unknown as Parameters<typeof createApi>[0]).callback());
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => server.close());
-  const ask = async (path: string) =>
-    fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1/${path}`, {headers: {connection: 'close'}});
-
-  const {status, headers} = await ask('domains');
-
-  t.is(status, 200);
-  t.is(headers.get('x-deprecated'), 'GET /domains');
-  t.is((await ask('domains/1/nothing')).headers.get('deprecation'), null);
 });

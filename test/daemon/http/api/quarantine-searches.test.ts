@@ -1,11 +1,7 @@
 // Searches through the API, with a quarantine that answers when the test says so.
-import {createServer} from 'node:http';
-import type {AddressInfo} from 'node:net';
 import test, {type ExecutionContext} from 'ava';
-import {pino} from 'pino';
-import {createApi} from '../../../../daemon/http/api/app.ts';
-import {createMetrics} from '../../../../daemon/http/metrics.ts';
 import {createKeySearches, SearchOverdue} from '../../../../daemon/services/quarantine/search-limits.ts';
+import {startBareApi} from '../../../helpers/bare-api.ts';
 import {eventually} from '../../../helpers/eventually.ts';
 
 const startApi = async (t: ExecutionContext, waitMs: number) => {
@@ -17,17 +13,7 @@ const startApi = async (t: ExecutionContext, waitMs: number) => {
     if (filter.subject !== undefined) await new Promise<void>(resolve => waiting.push(resolve));
     return {result, unreachable: []};
   };
-  const known: Record<string, unknown> = {
-    deprecations: [],
-    metrics: createMetrics('1.0.0'),
-    log: pino({level: 'silent'}),
-    membership: {requireMember: () => undefined},
-    noteKeyShown: () => undefined,
-    keys: {
-      identify: async () => ({id: 1, scope: 'full-admin', rate_limit_per_minute: 100}),
-      admit: () => ({kind: 'all'}),
-    },
-    limits: {take: async () => ({isAllowed: true, limit: 100, remaining: 99, resetSeconds: 1})},
+  const {url, server} = await startBareApi(t, {
     quarantine: {
       list: async (_actor: unknown, filter: object) => answer({mails: [], total: 0}, filter),
       summary: async (_actor: unknown, filter: object) => answer({count: 0}, filter),
@@ -39,9 +25,7 @@ const startApi = async (t: ExecutionContext, waitMs: number) => {
       },
     },
     keySearches: createKeySearches({atOnce: 4, waitMs}),
-  };
-  const needs = new Proxy(known, {get: (there, name) => Reflect.get(there, name) ?? {}});
-  const server = createServer(createApi(needs as unknown as Parameters<typeof createApi>[0]).callback());
+  });
   const connections = {begun: 0, closed: 0};
   server.on('request', (_request, response) => {
     connections.begun += 1;
@@ -49,12 +33,9 @@ const startApi = async (t: ExecutionContext, waitMs: number) => {
       connections.closed += 1;
     });
   });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => server.close());
   const ask = async (path: string, signal?: AbortSignal) => {
     const place = path.startsWith('/dmarc') ? path : `/mail/quarantine${path}`;
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1${place}`;
-    const response = await fetch(url, {headers: {connection: 'close'}, ...(signal && {signal})});
+    const response = await fetch(`${url}${place}`, {headers: {connection: 'close'}, ...(signal && {signal})});
     return {
       status: response.status,
       headers: response.headers,

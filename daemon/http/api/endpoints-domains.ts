@@ -1,0 +1,155 @@
+// Endpoints of domains and what belongs to one: DNS records and DKIM keys. Their filters are in endpoints-filters.ts.
+import {z} from 'zod';
+import {createDkimKeySchema, dkimKeySchema} from '../../../shared/dkim-key.ts';
+import {createDomainSchema, domainPatchSchema, domainSchema} from '../../../shared/domain.ts';
+import {domainDnsSchema} from '../../../shared/domain-dns.ts';
+import {dnsQuerySchema} from '../../../shared/hold-filter.ts';
+import {etagOf} from '../../services/domains/domains.ts';
+import {reply} from '../answer.ts';
+import type {Ctx} from '../observe.ts';
+import {idOf} from '../request-input.ts';
+import {created, endpoint, type Headers, header, idParameter, ok} from './endpoint.ts';
+
+const ifMatch = () => ({'If-Match': z.string().optional().meta({description: 'Only if the domain still has this ETag'})});
+const etag: Headers = {ETag: header('Validator for If-Match')};
+
+export const domainEndpoints = [
+  endpoint({
+    method: 'get',
+    path: '/domains',
+    permission: 'domains:read',
+    operationId: 'listDomains',
+    tag: 'Mail domains',
+    summary: 'All domains, by name',
+    isCurated: true,
+    answer: () => ok(z.array(domainSchema)),
+    run: async (ctx, {domains}) => reply(ctx, domains.list(ctx.state.actor)),
+  }),
+  endpoint({
+    method: 'post',
+    path: '/domains',
+    permission: 'domains:create',
+    operationId: 'createDomain',
+    tag: 'Mail domains',
+    summary: 'Protect a domain',
+    isCurated: true,
+    body: {schema: createDomainSchema},
+    answer: () => created(domainSchema, {headers: etag, moreHeaders: {Location: header('Path of the domain')}}),
+    failures: [409],
+    async run(ctx, {domains}) {
+      const domain = await domains.create(ctx.state.actor, ctx.state.body);
+      ctx.set({ETag: etagOf(domain), Location: `/api/v1/domains/${domain.id}`});
+      reply(ctx, domain, 'Created');
+    },
+  }),
+  endpoint({
+    method: 'get',
+    path: '/domains/{id}',
+    permission: 'domains:read',
+    operationId: 'getDomain',
+    tag: 'Mail domains',
+    summary: 'One domain',
+    isCurated: true,
+    params: idParameter,
+    answer: () => ok(domainSchema, {headers: etag}),
+    failures: [404],
+    async run(ctx, {domains}) {
+      const domain = domains.get(ctx.state.actor, idOf(ctx));
+      ctx.set('ETag', etagOf(domain));
+      reply(ctx, domain);
+    },
+  }),
+  endpoint({
+    method: 'put',
+    path: '/domains/{id}',
+    permission: 'domains:write',
+    operationId: 'updateDomain',
+    tag: 'Mail domains',
+    summary: 'Change a domain: a complete object, or the members to change',
+    isCurated: true,
+    params: idParameter,
+    headers: ifMatch,
+    body: {schema: domainPatchSchema, isPatch: true},
+    answer: () => ok(domainSchema, {headers: etag}),
+    failures: [404, 412],
+    async run(ctx, {domains}) {
+      const domain = await domains.update(ctx.state.actor, idOf(ctx), ctx.state.body, ifMatchOf(ctx));
+      ctx.set('ETag', etagOf(domain));
+      reply(ctx, domain);
+    },
+  }),
+  endpoint({
+    method: 'delete',
+    path: '/domains/{id}',
+    permission: 'domains:write',
+    operationId: 'deleteDomain',
+    tag: 'Mail domains',
+    summary: 'Delete a domain with its DKIM keys and filters; its held mail stays',
+    isCurated: true,
+    params: idParameter,
+    headers: ifMatch,
+    answer: () => ok(z.null()),
+    failures: [404, 412],
+    async run(ctx, {domains}) {
+      await domains.remove(ctx.state.actor, idOf(ctx), ifMatchOf(ctx));
+      reply(ctx, null);
+    },
+  }),
+  endpoint({
+    method: 'get',
+    path: '/domains/{id}/dkim-keys',
+    permission: 'domains:read',
+    operationId: 'listDkimKeys',
+    tag: 'DKIM keys',
+    summary: 'The DKIM keys of a domain, without their private keys',
+    params: idParameter,
+    answer: () => ok(z.array(dkimKeySchema)),
+    failures: [404],
+    run: async (ctx, {domainParts}) => reply(ctx, await domainParts.dkimKeys(ctx.state.actor, idOf(ctx))),
+  }),
+  endpoint({
+    method: 'post',
+    path: '/domains/{id}/dkim-keys',
+    permission: 'domains:write',
+    operationId: 'createDkimKey',
+    tag: 'DKIM keys',
+    summary: 'Create a DKIM key; the answer has the DNS record to publish',
+    params: idParameter,
+    body: {schema: createDkimKeySchema},
+    answer: () => created(dkimKeySchema),
+    failures: [404, 409],
+    run: async (ctx, {domainParts}) =>
+      reply(ctx, await domainParts.addDkimKey(ctx.state.actor, idOf(ctx), ctx.state.body), 'Created'),
+  }),
+  endpoint({
+    method: 'delete',
+    path: '/domains/{id}/dkim-keys/{selector}',
+    permission: 'domains:write',
+    operationId: 'deleteDkimKey',
+    tag: 'DKIM keys',
+    summary: 'Remove a DKIM key',
+    params: () => ({...idParameter(), selector: z.string().meta({description: 'Selector of the key'})}),
+    answer: () => ok(z.null()),
+    failures: [404],
+    async run(ctx, {domainParts}) {
+      await domainParts.removeDkimKey(ctx.state.actor, idOf(ctx), ctx.params.selector ?? '');
+      reply(ctx, null);
+    },
+  }),
+  endpoint({
+    method: 'get',
+    path: '/domains/{id}/dns',
+    permission: 'domains:read',
+    operationId: 'getDomainDns',
+    tag: 'Mail domains',
+    summary: 'The DNS records of a domain as they should be, and whether DNS has them',
+    params: idParameter,
+    query: dnsQuerySchema,
+    answer: () => ok(domainDnsSchema),
+    failures: [404],
+    run: async (ctx, {dns}, {check}) => reply(ctx, await dns.of(ctx.state.actor, idOf(ctx), {isChecked: check})),
+  }),
+];
+
+/** Read from the raw headers: an empty header is a condition that always fails, and differs from no header. */
+const ifMatchOf = (ctx: Ctx): string | undefined => ctx.req.headers['if-match'];

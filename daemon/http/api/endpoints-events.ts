@@ -1,0 +1,82 @@
+// Endpoints of what was done, the audit log, and of what happens now: server-sent events (WHATWG HTML, section 9.2).
+import {auditEntrySchema} from '../../../shared/audit-entry.ts';
+import {eventsQuerySchema} from '../../../shared/cluster-event.ts';
+import {permissionFor} from '../../../shared/event-type.ts';
+import {auditQuerySchema} from '../../../shared/hold-filter.ts';
+import type {BusEvent} from '../../services/events/event-bus.ts';
+import {pingSeconds} from '../../services/events/events.ts';
+import {createTextStream} from '../answer.ts';
+import {endpoint, gatheredPage, header} from './endpoint.ts';
+import {replyGathered, setPaging} from './gathered-answer.ts';
+
+/** OpenAPI 3.1 cannot describe single events of a stream; `contentSchema` of JSON Schema comes closest. */
+const eventStream = {
+  type: 'string' as const,
+  contentMediaType: 'text/event-stream',
+  contentSchema: {$ref: '#/components/schemas/ClusterEvent'},
+};
+
+export const eventEndpoints = [
+  endpoint({
+    method: 'get',
+    path: '/audit',
+    permission: 'audit:read',
+    operationId: 'listAudit',
+    tag: 'Audit',
+    summary: 'Audit entries of all nodes, newest first',
+    query: auditQuerySchema,
+    answer: () => gatheredPage(auditEntrySchema, {total: 'All matches', missing: 'Nodes whose entries are missing here'}),
+    async run(ctx, {audit}, query) {
+      const {result, unreachable} = await audit.list(ctx.state.actor, query);
+      setPaging(ctx, query, result.total);
+      replyGathered(ctx, result.entries, unreachable);
+    },
+  }),
+  endpoint({
+    method: 'get',
+    path: '/events',
+    permission: Object.values(permissionFor),
+    operationId: 'watchEvents',
+    tag: 'Events',
+    summary: 'Server-sent events, from now on; nothing is replayed',
+    query: eventsQuerySchema,
+    answer: () => ({
+      status: 200,
+      content: {'text/event-stream': {schema: eventStream}},
+      headers: {
+        'X-Ping-Interval': header(
+          'Seconds after which a comment comes at the latest: a line that is silent for longer is cut',
+          'integer',
+        ),
+      },
+    }),
+    async run(ctx, {events}, {type}) {
+      const stream = createTextStream();
+      if (ctx.method !== 'HEAD') {
+        const watch = events.watch(ctx.state.actor, type, {
+          event: event => stream.send(framed(event)),
+          ping: () => stream.send(': ping\n\n'),
+          end: stream.end,
+        });
+        stream.onClose(watch.close);
+        stream.send(`retry: ${retryMs}\n: from now on; what was missed is not told again, whatever Last-Event-ID says\n\n`);
+        void watch.silent.then(silent => stream.send(listening(silent)));
+      }
+      ctx.status = 200;
+      ctx.set({
+        'Content-Type': 'text/event-stream; charset=utf-8',
+        'X-Accel-Buffering': 'no',
+        'X-Ping-Interval': String(pingSeconds),
+      });
+      ctx.body = stream.body;
+    },
+  }),
+];
+
+/** How long a client should wait before it reconnects. */
+const retryMs = 2000;
+
+const framed = ({id, event}: BusEvent): string => `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+
+const listening = (silent: string[]): string =>
+  silent.length === 0 ? ': listening to all nodes\n\n' : `: listening, but ${silent.join(', ')} cannot be heard at present\n\n`;
