@@ -89,11 +89,11 @@ const maxBytesTogether = 1024 * 1024;
 
 const working = ({jobs}: Reader): Job[] => [...jobs.values()].filter(({asking}) => asking === 0);
 
-/** A large mail, or one that may have stopped a reader, is read alone. */
+/** One that may have stopped a reader is read alone; a large mail, beside nothing but what waits for DNS. */
 const mayJoin = (reader: Reader, job: Job): boolean => {
   const {purpose, jobs} = reader;
   if (purpose !== 'mail' || jobs.size >= maxJobs || [job, ...jobs.values()].some(({isRepeated}) => isRepeated)) return false;
   const together = [job, ...working(reader)];
   const sizeBytes = together.reduce((sum, {content}) => sum + (content?.sizeBytes ?? 0), 0);
-  return together.length <= maxWorking && sizeBytes <= maxBytesTogether;
+  return together.length === 1 || (together.length <= maxWorking && sizeBytes <= maxBytesTogether);
 };

@@ -106,6 +106,19 @@ test('mails that wait for DNS keep no other mail waiting', async t => {
   t.is(await spf('honest'), 'pass');
 });
 
+test('mails that wait for DNS keep no large mail waiting, and so none behind it', async t => {
+  const {pool, spf} = start(t, {maxReaders: 1});
+  const slow = Array.from({length: 5}, async () => spf('ask', async () => new Promise(() => {})));
+  for (const mail of slow) mail.catch(() => {});
+  await spf('honest');
+  const large = pool.read(
+    {kind: 'spf', question: {ip: '192.0.2.1', helo: 'x', sender: 'honest', mta: 'mx'}},
+    {content: bytesContent(Buffer.alloc(2 * 1024 * 1024))},
+  );
+
+  t.deepEqual(await Promise.all([large, spf('honest')]), ['pass', 'pass']);
+});
+
 test('no more mails wait than there is room for, and those that do are read', async t => {
   const {spf} = start(t, {maxReaders: 1, maxQueued: 10});
   const all = Array.from({length: 30}, async () => spf('honest').catch(error => error.message as string));
