@@ -22,6 +22,8 @@ export const loadMailauth = async (): ReturnType<typeof load> => {
 export const loadSigner = async () => import('mailauth/lib/dkim/sign.js');
 
 const maxKeys = 500;
+/** One of RSA with 8,192 bits has 1,062. A record may hold one of 48,000, and the memory of a reader not five hundred of those. */
+const maxKeyBytes = 2048;
 
 /** Decoding a key takes OpenSSL 3.0 four times as long as checking a signature with it, and few domains send most of the mail. */
 const keepPublicKeys = (): void => {
@@ -29,9 +31,11 @@ const keepPublicKeys = (): void => {
   const {createPublicKey} = crypto;
   crypto.createPublicKey = given => {
     const {key, type} = given as crypto.PublicKeyInput;
-    if (!Buffer.isBuffer(key)) return createPublicKey(given);
+    if (!Buffer.isBuffer(key) || key.length > maxKeyBytes) return createPublicKey(given);
     const id = `${type} ${key.toString('base64')}`;
-    const made = kept.get(id) ?? createPublicKey(given);
+    const known = kept.get(id);
+    if (known) return known;
+    const made = createPublicKey(given);
     if (kept.size === maxKeys) kept.clear();
     kept.set(id, made);
     return made;
