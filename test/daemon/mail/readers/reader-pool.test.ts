@@ -1,4 +1,6 @@
-import {execFile} from 'node:child_process';
+import {execFile, spawn} from 'node:child_process';
+import {once} from 'node:events';
+import {existsSync, readFileSync} from 'node:fs';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -11,13 +13,14 @@ import {bytesContent} from '../../../../daemon/mail/bytes-content.ts';
 import type {Lookup} from '../../../../daemon/mail/lookup.ts';
 import {createReaderPool, type PoolNeeds, ReaderLost} from '../../../../daemon/mail/readers/reader-pool.ts';
 import type {MailContent} from '../../../../daemon/services/intake/mail.ts';
+import {eventually} from '../../../helpers/eventually.ts';
 
 let folder = '';
 test.before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mfd-readers-'));
   const helper = (name: string) => fileURLToPath(new URL(`../../../helpers/${name}.ts`, import.meta.url));
   await build({
-    entryPoints: {reader: helper('bad-reader-main'), full: helper('full-process-main')},
+    entryPoints: {reader: helper('bad-reader-main'), full: helper('full-process-main'), killed: helper('killed-node-main')},
     outdir: folder,
     outExtension: {'.js': '.mjs'},
     bundle: true,
@@ -215,6 +218,32 @@ test('a node that can open no more files goes on without readers', async t => {
 
   t.is(stdout, 'a process that reads mail did not start\n');
 });
+
+(existsSync('/usr/bin/setpriv') ? test : test.skip)(
+  'a reader that is busy ends with a node that is killed (setpriv)',
+  async t => {
+    const node = spawn(process.execPath, [join(folder, 'killed.mjs'), join(folder, 'reader.mjs')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(node.stdout, 'data')) as [Buffer];
+    const reader = Number(line.toString());
+    t.teardown(() => existsSync(`/proc/${reader}`) && process.kill(reader, 'SIGKILL'));
+    t.true(isRunning(reader));
+
+    node.kill('SIGKILL');
+
+    t.true(await eventually(() => !isRunning(reader)));
+  },
+);
+
+/** Not as a zombie, which waits for another process. */
+const isRunning = (pid: number): boolean => {
+  try {
+    return !/^State:\s*Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+};
 
 test('what waits when the pool closes fails at once, and so does what comes later', async t => {
   const {pool, spf} = start(t, {maxReaders: 1});
