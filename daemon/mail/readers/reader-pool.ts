@@ -54,8 +54,7 @@ export const createReaderPool = (needs: PoolNeeds): ReaderPool => {
     idleMs: 60_000,
     maxQueued: 2000,
   };
-  const state = {queue: [], readers: new Set<Reader>(), jobs: 0, ticker: undefined, isClosed: false};
-  const pool: Pool = {...defaults, ...needs, ...state};
+  const pool: Pool = {...defaults, ...needs, queue: [], readers: new Set(), jobs: 0, ticker: undefined, isClosed: false};
   return {
     async read(task, reading) {
       const maxTicks = Math.ceil(((reading.maxMs ?? pool.maxMs) / pool.maxMs) * ticksInTime);
@@ -245,6 +244,7 @@ const end = (pool: Pool, reader: Reader): void => {
     // What waited for DNS was not what kept the reader busy.
     else repeated.push({...job, isRepeated: job.isRepeated || !reader.isOverdue || job.asking === 0, ...attempt(pool)});
   }
-  pool.queue.unshift(...repeated);
+  // Behind those that were lost before, which would wait for as long as more are lost.
+  pool.queue.splice(pool.queue.findLastIndex(({isRepeated}) => isRepeated) + 1, 0, ...repeated);
   dispatch(pool);
 };

@@ -101,6 +101,21 @@ test('mails that are read again keep no other mail waiting', async t => {
   await others;
 });
 
+test('mails that were lost are read again in the order in which they were lost', async t => {
+  const {spf} = start(t, {maxReaders: 1, maxMs: 400});
+  const order: string[] = [];
+  const lose = async (batch: string) =>
+    Promise.all(Array.from({length: 5}, async () => spf('hang').catch(() => void order.push(batch))));
+  const first = lose('first');
+  // All of them are lost once, and some wait to be read again.
+  await eventually(() => order.length > 0);
+
+  await Promise.all([first, lose('second')]);
+
+  // Two may be read at the same time.
+  t.true(order.lastIndexOf('first') < 7, order.join());
+});
+
 test('mails that wait for DNS keep no other mail waiting', async t => {
   const {spf} = start(t, {maxReaders: 1});
   const slow = Array.from({length: 50}, async () => spf('ask', async () => new Promise(() => {})));
