@@ -121,7 +121,7 @@ const lookupOf =
   async (name, type) => {
     const asked = name.toLowerCase().replace(/\.$/, '');
     const known = keys.find(key => key.toLowerCase() === asked);
-    if (known === undefined) throw Object.assign(new Error(`${type} ${name}`), {code: 'ETIMEOUT'});
+    if (known === undefined) throw Object.assign(new Error(`${type} ${name}`), {code: 'ENOTFOUND'});
     return lookup(known, type);
   };
 
