@@ -3,7 +3,7 @@
 import {availableParallelism} from 'node:os';
 import {hasOwn} from '../../../shared/has-own.ts';
 import {type FromReader, maxSources, type Results, results, type Task} from './protocol.ts';
-import {chooseReader, type Job, type Reader, type Reading, shareOf} from './reader-choice.ts';
+import {chooseReader, type Job, lineOf, type Reader, type Reading} from './reader-choice.ts';
 import {startReader} from './reader-process.ts';
 
 /** `time`: it gave no answer in time. `end`: it ended by itself, as when its memory is used up. */
@@ -86,13 +86,13 @@ const attempt = (pool: Pool) => {
   return {no: pool.jobs, ticks: 0, asking: 0, messages: 0, sources: []};
 };
 
-/** In the order in which they came, among those that share readers. What is read again waits by itself. */
+/** In the order in which they came, among those of one line. */
 const dispatch = (pool: Pool): void => {
   const full = new Set<string>();
   const running = {...pool, start: (what: Pick<Reader, 'share' | 'purpose'>) => start(pool, what)};
   const given: [Reader, Job][] = [];
   pool.queue = pool.queue.filter(job => {
-    const line = `${shareOf(job.task)} ${job.isRepeated}`;
+    const line = lineOf(job);
     const reader = full.has(line) ? undefined : chooseReader(running, job);
     reader?.jobs.set(job.no, job);
     if (reader) given.push([reader, job]);
