@@ -91,6 +91,12 @@ const act = (job: number, what: string): void => {
     case 'ask':
       tell({kind: 'question', job, question: job, name: 'example.com', type: 'TXT'});
       break;
+    case 'ask and hang':
+      tell({kind: 'question', job, question: job, name: 'example.com', type: 'TXT'});
+      setTimeout(() => {
+        for (;;);
+      }, 50);
+      break;
     case 'facts':
       tell({kind: 'result', job, result: JSON.stringify(facts())});
       break;

@@ -3,7 +3,7 @@ import {isIP, isIPv4} from 'node:net';
 import {canonicalMailDomain} from '../../../shared/domain-name.ts';
 import {maxAuthorChars, readAuthorField} from '../../services/intake/author-field.ts';
 import {headerValues} from '../../services/intake/header-block.ts';
-import type {HeaderField} from '../../services/intake/mail.ts';
+import type {HeaderField, ReceivedMail} from '../../services/intake/mail.ts';
 
 export interface Authors {
   /** Those that DNS is asked about, canonical, ten at most: of the addresses, then those that the text beside them names. */
@@ -34,6 +34,21 @@ export const authorsOf = (headers: readonly HeaderField[]): Authors => {
       fields.some(({isUnclear}) => isUnclear) ||
       [...hosts.values()].includes(undefined),
   };
+};
+
+/**
+ * Whether a line that is no field stands above From. Many servers and programs end the header there: the mail has no author then, and they
+ * show what Sender says. A line that a mailbox file begins a mail with hides what says so, too.
+ */
+export const isAuthorHidden = ({headers, strayLines}: Pick<ReceivedMail, 'headers' | 'strayLines'>): boolean => {
+  const [first = ''] = strayLines;
+  let end = /^>?From /.test(first) && headers[0]?.from === first.length + 2 ? headers[0].from : 0;
+  for (const {name, from, to} of headers) {
+    if (from !== end) return true;
+    if (name.toLowerCase() === 'from') return false;
+    end = to;
+  }
+  return false;
 };
 
 /** Undefined for what DNS cannot have. Not a name: one label, or the address of a host, for which there is no policy. */

@@ -39,9 +39,13 @@ export const verifySignatures = async (
   }
 
   const wanted = withinNumbers(found);
-  const allowed = await withKeys(wanted.verified, lookup);
-  const refused = [...wanted.refused, ...allowed.refused];
   const hasChain = arcFields.length > 0 && isChainWithinBounds(arcFields);
+  const chainKeys = hasChain ? chainKeyNames(arcFields) : [];
+  const [allowed] = await Promise.all([
+    withKeys(wanted.verified, lookup),
+    Promise.allSettled(chainKeys.map(async name => lookup(name, 'TXT'))),
+  ]);
+  const refused = [...wanted.refused, ...allowed.refused];
   const arcBefore = {result: arcFields.length > 0 ? ('fail' as const) : ('none' as const)};
   if (allowed.verified.length === 0 && !hasChain) return {dkim: resultsOf(refused), arc: arcBefore};
 
@@ -49,7 +53,8 @@ export const verifySignatures = async (
   const leftOut = fields.filter(field => (isSignature(field) || isArc(field)) && !verified.has(field));
   // Most mail has nothing to be left out.
   const rest = leftOut.length === 0 ? content : withoutRanges(content, leftOut);
-  const checked = await check(rest, lookup, allowed.verified.map(keyName)).catch(unlessLost);
+  const keys = [...new Set([...allowed.verified.map(keyName), ...chainKeys])];
+  const checked = await check(rest, lookupOf(keys, lookup), keys).catch(unlessLost);
   const {dkim, arc} =
     checked && answers(allowed.verified, checked) ? checked : {dkim: resultsOf(allowed.verified), arc: {result: 'fail' as const}};
   return {dkim: [...dkim, ...resultsOf(refused)].slice(0, maxSignatures), arc: hasChain ? arc : arcBefore};
@@ -101,6 +106,25 @@ const isChainWithinBounds = (fields: readonly PlacedField[]): boolean => {
   return fields.length <= maxArcFields && names <= maxNames;
 };
 
+/** Of its seals, and of its message signatures. */
+const chainKeyNames = (fields: readonly PlacedField[]): string[] =>
+  fields
+    .filter(({name}) => !/results$/i.test(name))
+    .flatMap(({value}) => {
+      const {domain, selector} = readSignature(value);
+      return domain === '' ? [] : keyName({signature: {domain, selector}});
+    });
+
+/** All that is to be known has been asked for: a mail must not wait for DNS in a reader, where its bytes are in memory. */
+const lookupOf =
+  (keys: readonly string[], lookup: Lookup): Lookup =>
+  async (name, type) => {
+    const asked = name.toLowerCase().replace(/\.$/, '');
+    const known = keys.find(key => key.toLowerCase() === asked);
+    if (known === undefined) throw Object.assign(new Error(`${type} ${name}`), {code: 'ENOTFOUND'});
+    return lookup(known, type);
+  };
+
 interface Found {
   field: PlacedField;
   signature: Signature;
@@ -140,7 +164,8 @@ const withKeys = async (found: readonly Found[], lookup: Lookup): Promise<Sorted
   };
 };
 
-const keyName = ({signature: {selector, domain}}: Found): string => `${selector}._domainkey.${domain}`;
+const keyName = ({signature: {selector, domain}}: {signature: Pick<Signature, 'domain' | 'selector'>}): string =>
+  `${selector}._domainkey.${domain}`;
 
 const resultsOf = (refused: readonly Pick<Found, 'signature'>[]): SignatureCheck['dkim'] =>
   refused.slice(0, maxSignatures).map(({signature: {refused: result = 'permerror', domain, selector}}) => ({

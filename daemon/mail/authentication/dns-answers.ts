@@ -29,6 +29,9 @@ const failedMs = 30_000;
 const maxKept = 5000;
 /** Larger answers are not kept. With the number of answers this limits their memory to 20 MB. */
 const maxKeptBytes = 4096;
+/** A message has room for 4,000 addresses, or 64 KiB of text, and a mail asks a hundred times. What is used is far smaller. */
+const maxRecords = 500;
+const maxTextChars = 4096;
 
 type Answer = {records: unknown[]} | {code: 'ENOTFOUND' | 'ENODATA' | 'ETIMEOUT'};
 
@@ -47,7 +50,7 @@ export const createDnsAnswers = ({servers, timeoutMs, monotonic, onMute, onBack}
   const mute = createMuteness({resolver, monotonic, onMute, onBack});
 
   const keep = (key: string, answer: Answer, ms: number): void => {
-    if (hasOwn(answer, 'records') && JSON.stringify(answer.records).length > maxKeptBytes) return;
+    if (hasOwn(answer, 'records') && sizeOf(answer.records) > maxKeptBytes) return;
     const oldest = kept.keys().next();
     if (kept.size >= maxKept && !oldest.done) kept.delete(oldest.value);
     // Deleted first, because a Map keeps the position of a key, and the newest must be last.
@@ -142,10 +145,25 @@ const createMuteness = ({
 };
 
 const query = async (resolver: Resolver, name: string, type: RecordType): Promise<{records: unknown[]; ttlSeconds?: number}> => {
-  if (type !== 'A' && type !== 'AAAA') return {records: (await resolver.resolve(name, type)) as unknown[]};
+  if (type === 'TXT') return {records: (await resolver.resolveTxt(name)).slice(0, maxRecords).map(boundedText)};
+  if (type !== 'A' && type !== 'AAAA') return {records: ((await resolver.resolve(name, type)) as unknown[]).slice(0, maxRecords)};
   const addresses = await (type === 'A' ? resolver.resolve4(name, {ttl: true}) : resolver.resolve6(name, {ttl: true}));
-  return {records: addresses.map(({address}) => address), ttlSeconds: Math.min(...addresses.map(({ttl}) => ttl))};
+  return {
+    records: addresses.slice(0, maxRecords).map(({address}) => address),
+    ttlSeconds: Math.min(...addresses.map(({ttl}) => ttl)),
+  };
 };
+
+/** A longer text ends in what makes an error of a key, and is longer than a record of SPF may be. */
+const boundedText = (parts: string[]): string[] => {
+  const isLong = parts.reduce((sum, {length}) => sum + length, 0) > maxTextChars;
+  return isLong ? [`${parts.join('').slice(0, maxTextChars)};!`] : parts;
+};
+
+const sizeOf = (records: readonly unknown[]): number =>
+  records.flat().reduce<number>((sum, part) => sum + (typeof part === 'string' ? part.length : maxNameChars), 0);
+
+const maxNameChars = 253;
 
 const codeOf = (error: unknown): 'ENOTFOUND' | 'ENODATA' | 'ETIMEOUT' => {
   const {code} = error as NodeJS.ErrnoException;

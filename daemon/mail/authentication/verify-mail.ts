@@ -7,7 +7,7 @@ import type {DmarcOutcome} from '../../services/dmarc/dmarc-outcome.ts';
 import type {ReceivedMail, Verified} from '../../services/intake/mail.ts';
 import type {Lookup} from '../lookup.ts';
 import type {Readers} from '../readers/readers.ts';
-import {type Authors, authorsOf} from './author-domains.ts';
+import {type Authors, authorsOf, isAuthorHidden} from './author-domains.ts';
 import {verifySignatures} from './dkim-signatures.ts';
 import {type Discovery, type DmarcLookups, discoverPolicy, evaluateDmarc, type Identifier} from './dmarc.ts';
 import {dmarcLookups} from './dmarc-lookups.ts';
@@ -19,7 +19,8 @@ export const verifyMail = async (
 ): Promise<Verified> => {
   // Each has time of its own: what the sender makes it ask for must not use up the time for the policy of the author.
   const policies = dmarcLookups(newLookup());
-  const authors = authorsOf(mail.headers);
+  const read = authorsOf(mail.headers);
+  const authors = {...read, isUnclear: read.isUnclear || isAuthorHidden(mail)};
   const [discoveries, spf, {dkim, arc}] = await Promise.all([
     Promise.all(authors.domains.map(async domain => discoverPolicy(domain, policies).catch(() => undefined))),
     spfOf(mail, {lookup: newLookup(), fqdn, readers}),

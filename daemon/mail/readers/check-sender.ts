@@ -16,7 +16,8 @@ export interface SpfQuestion {
 export type CheckSender = (question: SpfQuestion, lookup: Lookup) => Promise<SpfResult>;
 
 export const checkSender: CheckSender = async (question, lookup) => {
-  const {ip, helo, mta} = question;
+  const {ip, mta} = question;
+  const helo = question.helo.slice(0, maxHeloChars);
   const {spf} = await loadMailauth();
   const identity = identityOf(question);
   const domain = spfDomain(question);
@@ -55,10 +56,17 @@ const withUnderscores =
     return type === 'PTR' ? records.map(host => withoutUnderscores(String(host))) : records;
   };
 
-/** Far above the longest in use. mailauth takes time with the square of the number of terms. */
-const maxRecordChars = 8192;
+/**
+ * Far above the longest in use, and above what has most macros. mailauth writes each of them out, in up to eleven records for one mail,
+ * whether or not a name may be that long.
+ */
+const maxRecordChars = 4096;
+const maxMacros = 100;
 
-/** Of a longer text only the version stays, with a mark that is no term. */
+/** As a domain (RFC 5321 section 4.5.3.1.2). A client may greet with thousands. */
+const maxHeloChars = 255;
+
+/** Of a text with more only the version stays, with a mark that is no term. */
 const bounded =
   (lookup: Lookup): Lookup =>
   async (name, type) => {
@@ -66,6 +74,7 @@ const bounded =
     if (type !== 'TXT') return records;
     return records.map(strings => {
       const text = [strings].flat().join('');
-      return [text.length > maxRecordChars ? `${text.slice(0, 'v=spf1 '.length)}!` : text];
+      const isTooMuch = text.length > maxRecordChars || text.split('%{').length > maxMacros;
+      return [isTooMuch ? `${text.slice(0, 'v=spf1 '.length)}!` : text];
     });
   };

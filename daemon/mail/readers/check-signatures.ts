@@ -2,8 +2,8 @@
 import type {DkimResult, MailAuthentication} from '../../../shared/mail-authentication.ts';
 import type {Lookup} from '../lookup.ts';
 import {signingDomain} from '../signing-domain.ts';
-import {withHeaderEnd} from './header-end.ts';
 import {loadMailauth} from './mailauth.ts';
+import {wholeMail} from './whole-mail.ts';
 
 export interface SignatureCheck {
   dkim: MailAuthentication['dkim'];
@@ -19,8 +19,7 @@ export const checkSignatures = async (mail: Buffer, lookup: Lookup): Promise<Sig
   // Its strict mode would refuse signatures of honest mail: with an underscore in a name, or an unusual local part in `i=`. What has to be
   // refused has been taken out before. With a sender given, it parses no Return-Path.
   const options = {resolver: lookup as never, minBitLength: minKeyBits, sender: 'unused@invalid'};
-  // In one piece: mailauth takes time with the square of the pieces of a line.
-  const {results, arc: chain} = await dkimVerify(withHeaderEnd(mail), options);
+  const {results, arc: chain} = await dkimVerify(wholeMail(mail), options);
   const dkim = (results as unknown as Verified[]).flatMap(outcomeOf);
   if (!chain) return {dkim, arc: {result: 'none'}};
   const {status} = await arc(chain as never, options);

@@ -22,6 +22,10 @@ export const loadMailauth = async (): ReturnType<typeof load> => {
 export const loadSigner = async () => import('mailauth/lib/dkim/sign.js');
 
 const maxKeys = 500;
+/** One of RSA with 8,192 bits has 1,062. A record may hold one of 48,000, and the memory of a reader not five hundred of those. */
+const maxKeyBytes = 2048;
+/** Nearly all keys have 65,537. With one as long as a modulus of 3,072 bits, a signature takes a hundred times as long. */
+const maxExponent = 2n ** 32n;
 
 /** Decoding a key takes OpenSSL 3.0 four times as long as checking a signature with it, and few domains send most of the mail. */
 const keepPublicKeys = (): void => {
@@ -30,8 +34,12 @@ const keepPublicKeys = (): void => {
   crypto.createPublicKey = given => {
     const {key, type} = given as crypto.PublicKeyInput;
     if (!Buffer.isBuffer(key)) return createPublicKey(given);
+    if (key.length > maxKeyBytes) throw new Error('the key is too large');
     const id = `${type} ${key.toString('base64')}`;
-    const made = kept.get(id) ?? createPublicKey(given);
+    const known = kept.get(id);
+    if (known) return known;
+    const made = createPublicKey(given);
+    if ((made.asymmetricKeyDetails?.publicExponent ?? 0n) > maxExponent) throw new Error('the exponent of the key is too large');
     if (kept.size === maxKeys) kept.clear();
     kept.set(id, made);
     return made;

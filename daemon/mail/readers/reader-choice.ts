@@ -54,20 +54,32 @@ export interface Running {
   start(what: Pick<Reader, 'share' | 'purpose'>): Reader;
 }
 
+/** What keeps others of its kind from being read beside it, and from waiting for it: a large mail, or one that may have stopped a reader. */
+const isAlone = ({task, content, isRepeated}: Job): boolean =>
+  isRepeated || (purposeOf(task) === 'mail' && (content?.sizeBytes ?? 0) > maxBytesTogether);
+
+/** Those of one line wait for each other. */
+export const lineOf = (job: Job): string => `${shareOf(job.task)} ${isAlone(job)}`;
+
 /** Without one that is free, `start` is called for another one, while there may be more. */
 export const chooseReader = ({readers, maxReaders, start}: Running, job: Job): Reader | undefined => {
   const [share, purpose] = [shareOf(job.task), purposeOf(job.task)];
-  const usable = [...readers].filter(reader => reader.share === share && !reader.isOverdue);
-  const free = usable.find(({jobs}) => jobs.size === 0);
-  // What was lost once gets a process that nothing else was read in: another one may be about to end for that.
-  if (free && !job.isRepeated) return free;
   const alike = [...readers].filter(reader => reader.purpose === purpose);
+  const busy = alike.filter(({jobs}) => jobs.size > 0);
+  const alone = busy.filter(({jobs}) => [...jobs.values()].some(isAlone)).length;
   const most = {mail: maxReaders, report: maxReportReaders, sign: maxSigners}[purpose];
-  // One more for mail that is read again, which may take long: it keeps no other mail waiting.
-  const counted = job.isRepeated ? alike : alike.filter(({jobs}) => ![...jobs.values()].some(({isRepeated}) => isRepeated));
-  if (counted.length < (job.isRepeated ? most + 1 : most) || hasEndedIdle(readers, alike)) return start({share, purpose});
-  const [least] = usable.toSorted((one, other) => working(one).length - working(other).length || one.jobs.size - other.jobs.size);
-  return least && mayJoin(least, job) ? least : undefined;
+  const usable = [...readers].filter(reader => reader.share === share && !reader.isOverdue);
+  if ((isAlone(job) ? alone : busy.length - alone) < most) {
+    const free = usable.find(({jobs}) => jobs.size === 0);
+    // What was lost once gets a process that nothing else was read in: another one may be about to end for that.
+    if (free && !job.isRepeated) return free;
+    // One more for mail that is read alone, which may take long: it keeps no other mail waiting.
+    const counted = alike.length - (isAlone(job) ? 1 : alone);
+    if (counted < most || hasEndedIdle(readers, alike)) return start({share, purpose});
+  } else if (isAlone(job)) return undefined;
+  return usable
+    .filter(reader => reader.jobs.size > 0 && mayJoin(reader, job))
+    .toSorted((one, other) => working(one).length - working(other).length || one.jobs.size - other.jobs.size)[0];
 };
 
 /** As many as the services read at once (reading-order.ts), so that no sender waits for another one. */
@@ -89,11 +101,11 @@ const maxBytesTogether = 1024 * 1024;
 
 const working = ({jobs}: Reader): Job[] => [...jobs.values()].filter(({asking}) => asking === 0);
 
-/** A large mail, or one that may have stopped a reader, is read alone. */
+/** One that may have stopped a reader is read alone; a large mail, beside nothing but what waits for DNS. */
 const mayJoin = (reader: Reader, job: Job): boolean => {
   const {purpose, jobs} = reader;
   if (purpose !== 'mail' || jobs.size >= maxJobs || [job, ...jobs.values()].some(({isRepeated}) => isRepeated)) return false;
   const together = [job, ...working(reader)];
   const sizeBytes = together.reduce((sum, {content}) => sum + (content?.sizeBytes ?? 0), 0);
-  return together.length <= maxWorking && sizeBytes <= maxBytesTogether;
+  return together.length === 1 || (together.length <= maxWorking && sizeBytes <= maxBytesTogether);
 };

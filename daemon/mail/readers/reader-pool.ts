@@ -3,7 +3,7 @@
 import {availableParallelism} from 'node:os';
 import {hasOwn} from '../../../shared/has-own.ts';
 import {type FromReader, maxSources, type Results, results, type Task} from './protocol.ts';
-import {chooseReader, type Job, type Reader, type Reading, shareOf} from './reader-choice.ts';
+import {chooseReader, type Job, lineOf, type Reader, type Reading} from './reader-choice.ts';
 import {startReader} from './reader-process.ts';
 
 /** `time`: it gave no answer in time. `end`: it ended by itself, as when its memory is used up. */
@@ -54,8 +54,7 @@ export const createReaderPool = (needs: PoolNeeds): ReaderPool => {
     idleMs: 60_000,
     maxQueued: 2000,
   };
-  const state = {queue: [], readers: new Set<Reader>(), jobs: 0, ticker: undefined, isClosed: false};
-  const pool: Pool = {...defaults, ...needs, ...state};
+  const pool: Pool = {...defaults, ...needs, queue: [], readers: new Set(), jobs: 0, ticker: undefined, isClosed: false};
   return {
     async read(task, reading) {
       const maxTicks = Math.ceil(((reading.maxMs ?? pool.maxMs) / pool.maxMs) * ticksInTime);
@@ -87,13 +86,13 @@ const attempt = (pool: Pool) => {
   return {no: pool.jobs, ticks: 0, asking: 0, messages: 0, sources: []};
 };
 
-/** In the order in which they came, among those that share readers. What is read again waits by itself. */
+/** In the order in which they came, among those of one line. */
 const dispatch = (pool: Pool): void => {
   const full = new Set<string>();
   const running = {...pool, start: (what: Pick<Reader, 'share' | 'purpose'>) => start(pool, what)};
   const given: [Reader, Job][] = [];
   pool.queue = pool.queue.filter(job => {
-    const line = `${shareOf(job.task)} ${job.isRepeated}`;
+    const line = lineOf(job);
     const reader = full.has(line) ? undefined : chooseReader(running, job);
     reader?.jobs.set(job.no, job);
     if (reader) given.push([reader, job]);
@@ -245,6 +244,7 @@ const end = (pool: Pool, reader: Reader): void => {
     // What waited for DNS was not what kept the reader busy.
     else repeated.push({...job, isRepeated: job.isRepeated || !reader.isOverdue || job.asking === 0, ...attempt(pool)});
   }
-  pool.queue.unshift(...repeated);
+  // Behind those that were lost before, which would wait for as long as more are lost.
+  pool.queue.splice(pool.queue.findLastIndex(({isRepeated}) => isRepeated) + 1, 0, ...repeated);
   dispatch(pool);
 };

@@ -1,5 +1,5 @@
 // One process that reads what strangers wrote: it is started so that it can do nothing else, and killed when it is not needed.
-import {type ChildProcess, spawn} from 'node:child_process';
+import {type ChildProcess, spawn, spawnSync} from 'node:child_process';
 import {once} from 'node:events';
 import type {Readable} from 'node:stream';
 import {fileURLToPath} from 'node:url';
@@ -79,7 +79,8 @@ export const startReader = ({file, purpose, heapMb, onMessage, onEnd}: Needs): R
 /** Undefined when the system has no memory for it: that alone is thrown. */
 const spawned = (path: string, purpose: Purpose, heapMb: number): ChildProcess | undefined => {
   try {
-    return spawn(process.execPath, [...flagsFor(path, heapMb), path, purpose], {
+    const [program = '', ...before] = [...endingWithNode(), process.execPath];
+    return spawn(program, [...before, ...flagsFor(path, heapMb), path, purpose], {
       env: childEnvironment({}),
       // Packages may print, and Node writes pages about memory that is used up.
       stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
@@ -89,6 +90,19 @@ const spawned = (path: string, purpose: Purpose, heapMb: number): ChildProcess |
   } catch {
     return undefined;
   }
+};
+
+const setpriv = ['/usr/bin/setpriv', '--pdeathsig', 'KILL'];
+let mayUseSetpriv: boolean | undefined;
+
+/**
+ * A reader ends with its input, but one that a mail keeps busy would not notice that the node was killed. Of util-linux; where it is missing,
+ * or of another make, readers are started without it.
+ */
+const endingWithNode = (): string[] => {
+  const [program = '', ...options] = setpriv;
+  mayUseSetpriv ??= spawnSync(program, [...options, '/bin/true'], {env: childEnvironment({}), stdio: 'ignore'}).status === 0;
+  return mayUseSetpriv ? setpriv : [];
 };
 
 /** The permission model keeps code that a mail brings from files, processes and threads. Its name has changed between versions. */

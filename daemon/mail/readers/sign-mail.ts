@@ -1,8 +1,8 @@
 import {Fault} from '../../../shared/fault.ts';
 import type {DkimAlgorithm} from '../../../shared/field-rules.ts';
 import {createHeaderReader, headerValues} from '../../services/intake/header-block.ts';
-import {withHeaderEnd} from './header-end.ts';
 import {loadSigner} from './mailauth.ts';
+import {wholeMail} from './whole-mail.ts';
 
 export interface SigningKey {
   domain: string;
@@ -29,7 +29,7 @@ export const signMail = async (mail: Buffer, keys: readonly SigningKey[]): Promi
   if (!first) return Buffer.alloc(0);
 
   const {dkimSign} = await loadSigner();
-  const {signatures, errors} = await dkimSign(withHeaderEnd(mail), {
+  const {signatures, errors} = await dkimSign(wholeMail(mail), {
     canonicalization: 'relaxed/relaxed',
     signTime: new Date(),
     // The declared type also requires one key at the top level, but only the list is used.

@@ -61,6 +61,7 @@ const passing: Record<string, Case> = {
   Ed25519: {template: tags.replace('rsa-', 'ed25519-'), key: ed25519, record: `v=DKIM1; k=ed25519; p=${publishedKey(ed25519)}`},
   'an algorithm in capitals': {template: tags.replace('rsa-sha256', 'RSA-SHA256')},
   'a domain in capitals': {template: tags.replace('d=bank.test', 'd=Bank.Test')},
+  'a domain with a dot at its end': {template: tags.replace('d=bank.test', 'd=bank.test.')},
   'a domain and a selector with an underscore': {
     template: tags.replace('d=bank.test; s=s1', 'd=a_b.test; s=s_1'),
     name: 's_1._domainkey.a_b.test',

@@ -1,5 +1,6 @@
 import test, {type ExecutionContext} from 'ava';
 import {createDnsAnswers} from '../../../../daemon/mail/authentication/dns-answers.ts';
+import {strictTagsOf} from '../../../../daemon/mail/authentication/record-tags.ts';
 import {startDnsZone, type Zone} from '../../../helpers/dns-zone.ts';
 import {eventually} from '../../../helpers/eventually.ts';
 import {whileInherited} from '../../../helpers/inherited.ts';
@@ -78,6 +79,24 @@ test('mails that ask the same at once share a question, and a large answer is gi
   );
   t.is(asked, 1);
   t.is(dns.questions.length, 2);
+});
+
+test('of a very large answer the beginning is given, and a text that is cut off is no key and no record of SPF', async t => {
+  const {answers} = await start(t, {
+    'texts.test': {TXT: Array.from({length: 600}, (_, n) => String(n))},
+    'text.test': {TXT: [`v=DKIM1; n=${'\u0001'.repeat(5000)}; p=`, 'short']},
+    'addresses.test': {A: Array.from({length: 600}, (_, n) => `192.0.${n >> 8}.${n & 255}`)},
+  });
+  const lookup = answers.forMail();
+
+  const [long = [], short] = (await lookup('text.test', 'TXT')) as string[][];
+
+  t.is((await lookup('texts.test', 'TXT')).length, 500);
+  t.is((await lookup('addresses.test', 'A')).length, 500);
+  t.deepEqual(short, ['short']);
+  const text = long.join('');
+  t.is(text.length, 4098);
+  t.is(strictTagsOf(text), undefined);
 });
 
 test('a domain whose server is mute delays its own mail only, once, and not beyond the time of a mail', async t => {

@@ -75,6 +75,28 @@ test('an author that mail programs read differently fails, counts as much as tha
   }
 });
 
+test('an author under a line that is no field, where others end the header, is unclear', async t => {
+  const verify = await start(t);
+  const [sender, author] = ['Sender: CEO <ceo@bank.test>', 'From: x@evil.test'];
+
+  for (const above of [
+    [sender, 'stray'],
+    ['stray', sender],
+    ['From x@evil.test', sender, 'From x@evil.test'],
+    ['>From', ' x', sender],
+  ])
+    t.like(await verify([...above, author].join('\r\n'), 'x@evil.test'), {
+      authorship: 'unclear',
+      symbol: {name: 'AUTHOR_UNCLEAR'},
+    });
+  for (const lines of [
+    ['From x@evil.test Thu Nov 26', sender, author],
+    ['>From x@evil.test', author],
+    [sender, author, 'stray'],
+  ])
+    t.like(await verify(lines.join('\r\n'), 'x@evil.test'), {authorship: 'clear', symbol: undefined});
+});
+
 test('of several authors the strictest policy counts, wherever it stands', async t => {
   const verify = await start(t);
 

@@ -167,6 +167,40 @@ test('an ARC chain of a body that was changed fails', async t => {
   t.like(await verify(bytes), {arc: {result: 'fail'}, seen: true});
 });
 
+test('a reader waits for no key: all of them were asked for before, and it may ask for no other', async t => {
+  const keys = ['s1._domainkey.bank.test', 's2._domainkey.other.test', 's3._domainkey.third.test'];
+  const bytes = arcSealed({
+    ...chain,
+    header: `DKIM-Signature: ${tags.replace('d=bank', 'd=third').replace('s=s1', 's=s3').replaceAll('@', 'a')}\r\n${chain.header}`,
+    seal: chain.seal.replace('d=bank', 'd=other').replace('s=s1', 's=s2'),
+  });
+  const asked: string[] = [];
+  const askedBefore: string[] = [];
+  let named: readonly string[] = [];
+  const codes: unknown[] = [];
+
+  await verifySignatures({...readHeader(bytes), content: contentOf(bytes)}, zoneLookup(zone, asked), async (_, lookup, names) => {
+    askedBefore.push(...asked);
+    named = names;
+    const questions = [...keys, 'S1._domainkey.bank.test.', 's4._domainkey.bank.test'];
+    for (const name of questions)
+      codes.push(
+        await lookup(name, 'TXT').then(
+          () => 'found',
+          error => error.code,
+        ),
+      );
+    return {dkim: [], arc: {result: 'none'}};
+  });
+
+  t.deepEqual(named.toSorted(), keys);
+  t.deepEqual(
+    [...new Set(askedBefore)].toSorted(),
+    keys.map(name => `TXT ${name}`),
+  );
+  t.deepEqual(codes, ['found', 'ENOTFOUND', 'ENOTFOUND', 'found', 'ENOTFOUND']);
+});
+
 const badChains: Record<string, Partial<Sealed>> = {
   'a limit of the body': {message: `${chain.message}; l=3`},
   'a second d': {message: `${chain.message}; d=bank.test`},

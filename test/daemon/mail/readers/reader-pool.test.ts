@@ -1,4 +1,6 @@
-import {execFile} from 'node:child_process';
+import {execFile, spawn} from 'node:child_process';
+import {once} from 'node:events';
+import {existsSync, readFileSync} from 'node:fs';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -11,13 +13,14 @@ import {bytesContent} from '../../../../daemon/mail/bytes-content.ts';
 import type {Lookup} from '../../../../daemon/mail/lookup.ts';
 import {createReaderPool, type PoolNeeds, ReaderLost} from '../../../../daemon/mail/readers/reader-pool.ts';
 import type {MailContent} from '../../../../daemon/services/intake/mail.ts';
+import {eventually} from '../../../helpers/eventually.ts';
 
 let folder = '';
 test.before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mfd-readers-'));
   const helper = (name: string) => fileURLToPath(new URL(`../../../helpers/${name}.ts`, import.meta.url));
   await build({
-    entryPoints: {reader: helper('bad-reader-main'), full: helper('full-process-main')},
+    entryPoints: {reader: helper('bad-reader-main'), full: helper('full-process-main'), killed: helper('killed-node-main')},
     outdir: folder,
     outExtension: {'.js': '.mjs'},
     bundle: true,
@@ -86,16 +89,54 @@ test('a report has no more sources than are read of one', async t => {
 
 test('mails that are read again keep no other mail waiting', async t => {
   const {spf} = start(t, {maxReaders: 1, maxMs: 1500});
-  const bad = ['hang', 'hang', 'hang'].map(async what => t.throwsAsync(spf(what), {instanceOf: ReaderLost}));
+  let asked = 0;
+  const lookup: Lookup = async () => {
+    asked += 1;
+    throw Object.assign(new Error('none'), {code: 'ENOTFOUND'});
+  };
+  const bad = Array.from({length: 3}, async () => t.throwsAsync(spf('ask and hang', lookup), {instanceOf: ReaderLost}));
   let isRead = false;
   const others = Promise.all(bad).then(() => t.true(isRead));
-  // Long enough for all three to be lost once.
-  await delay(2200);
+  // All three were lost once.
+  await eventually(() => asked > 3);
 
   t.is(await spf('honest'), 'pass');
   isRead = true;
 
   await others;
+});
+
+test('large mails keep no other mail waiting', async t => {
+  const {pool, spf} = start(t, {maxReaders: 1, maxMs: 1500});
+  const content = bytesContent(Buffer.alloc(2 * 1024 * 1024));
+  const question = {ip: '192.0.2.1', helo: 'x', sender: 'hang', mta: 'mx'};
+  let isLost = false;
+  const large = Array.from({length: 2}, async () =>
+    pool.read({kind: 'spf', question}, {content}).catch(error => {
+      isLost = error instanceof ReaderLost;
+    }),
+  );
+
+  t.is(await spf('honest'), 'pass');
+  t.false(isLost);
+
+  await Promise.all(large);
+  t.true(isLost);
+});
+
+test('mails that were lost are read again in the order in which they were lost', async t => {
+  const {spf} = start(t, {maxReaders: 1, maxMs: 400});
+  const order: string[] = [];
+  const lose = async (batch: string) =>
+    Promise.all(Array.from({length: 5}, async () => spf('hang').catch(() => void order.push(batch))));
+  const first = lose('first');
+  // All of them are lost once, and some wait to be read again.
+  await eventually(() => order.length > 0);
+
+  await Promise.all([first, lose('second')]);
+
+  // Two may be read at the same time.
+  t.true(order.lastIndexOf('first') < 7, order.join());
 });
 
 test('mails that wait for DNS keep no other mail waiting', async t => {
@@ -104,6 +145,19 @@ test('mails that wait for DNS keep no other mail waiting', async t => {
   for (const mail of slow) mail.catch(() => {});
 
   t.is(await spf('honest'), 'pass');
+});
+
+test('mails that wait for DNS keep no large mail waiting, and so none behind it', async t => {
+  const {pool, spf} = start(t, {maxReaders: 1});
+  const slow = Array.from({length: 5}, async () => spf('ask', async () => new Promise(() => {})));
+  for (const mail of slow) mail.catch(() => {});
+  await spf('honest');
+  const large = pool.read(
+    {kind: 'spf', question: {ip: '192.0.2.1', helo: 'x', sender: 'honest', mta: 'mx'}},
+    {content: bytesContent(Buffer.alloc(2 * 1024 * 1024))},
+  );
+
+  t.deepEqual(await Promise.all([large, spf('honest')]), ['pass', 'pass']);
 });
 
 test('no more mails wait than there is room for, and those that do are read', async t => {
@@ -202,6 +256,32 @@ test('a node that can open no more files goes on without readers', async t => {
 
   t.is(stdout, 'a process that reads mail did not start\n');
 });
+
+(existsSync('/usr/bin/setpriv') ? test : test.skip)(
+  'a reader that is busy ends with a node that is killed (setpriv)',
+  async t => {
+    const node = spawn(process.execPath, [join(folder, 'killed.mjs'), join(folder, 'reader.mjs')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(node.stdout, 'data')) as [Buffer];
+    const reader = Number(line.toString());
+    t.teardown(() => existsSync(`/proc/${reader}`) && process.kill(reader, 'SIGKILL'));
+    t.true(isRunning(reader));
+
+    node.kill('SIGKILL');
+
+    t.true(await eventually(() => !isRunning(reader)));
+  },
+);
+
+/** Not as a zombie, which waits for another process. */
+const isRunning = (pid: number): boolean => {
+  try {
+    return !/^State:\s*Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+};
 
 test('what waits when the pool closes fails at once, and so does what comes later', async t => {
   const {pool, spf} = start(t, {maxReaders: 1});
