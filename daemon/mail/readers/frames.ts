@@ -9,14 +9,14 @@ export interface Frame {
 const lengthsBytes = 8;
 const none = Buffer.alloc(0);
 
-/** False when the pipe is full. What is written in one turn of the event loop goes in one piece. */
+/** False when the pipe is full. What is written at one time goes in one piece. */
 export const writeFrame = (to: Writable, message: object, bytes: Buffer = none): boolean => {
   const json = Buffer.from(JSON.stringify(message));
   const lengths = Buffer.alloc(lengthsBytes);
   lengths.writeUInt32LE(json.length, 0);
   lengths.writeUInt32LE(bytes.length, 4);
   to.cork();
-  setImmediate(() => to.uncork());
+  process.nextTick(() => to.uncork());
   to.write(Buffer.concat([lengths, json]));
   return to.write(bytes);
 };
