@@ -44,7 +44,7 @@ export interface Reader {
 }
 
 /** What may be read by one process. A key is in no process that reads anything but mail of its domain. */
-export const shareOf = (task: Task): string => (task.kind === 'sign' ? `sign ${task.keys[0]?.domain}` : purposeOf(task));
+const shareOf = (task: Task): string => (task.kind === 'sign' ? `sign ${task.keys[0]?.domain}` : purposeOf(task));
 
 const purposeOf = ({kind}: Task): Purpose => (kind === 'spf' || kind === 'signatures' ? 'mail' : kind);
 
