@@ -77,7 +77,7 @@ const readRule = (value: unknown, path: Path, {rules, reportFault}: Reading): Fi
   reportUnknownMembers(value, ruleNames, path, reportFault);
   const {data, faults} = rules.filter(onlyMembers(value, ruleNames));
   reportFaults(faults, path, reportFault);
-  return data && {...data, score: positive(data.score)};
+  return data && {...data, score: withPlainZero(data.score)};
 };
 
 export const onlyMembers = (value: Record<string, unknown>, names: readonly string[]): Record<string, unknown> =>
@@ -88,4 +88,4 @@ export const reportFaults = (faults: readonly FieldFault[], path: Path, reportFa
 };
 
 /** -0 is 0 on the way to the node. */
-export const positive = <T>(value: T): T | 0 => (value === 0 ? 0 : value);
+export const withPlainZero = <T>(value: T): T | 0 => (value === 0 ? 0 : value);

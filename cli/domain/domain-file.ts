@@ -9,10 +9,10 @@ import {
   type DomainEntry,
   type FilterRule,
   onlyMembers,
-  positive,
   type Reading,
   readRules,
   reportFaults,
+  withPlainZero,
 } from './domain-entry.ts';
 import {type Settings, settingNames} from './domain-fields.ts';
 import {loadRules} from './domain-rules.ts';
@@ -110,7 +110,7 @@ const entryIn = (value: unknown, path: Path, reading: Reading): DomainEntry | un
 };
 
 const canonical = (settings: object): Partial<Settings> =>
-  Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, positive(value)]));
+  Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, withPlainZero(value)]));
 
 /** `example.com: filters.0.pattern`, or `domains.3: name` when the name itself is wrong; `all_domains: filters.0.pattern`. */
 const nameOfPath = (value: unknown, path: Path): string => {

@@ -27,8 +27,9 @@ export const withoutFields = (
   return {content: withoutRanges(content, [...removed]), headers: kept};
 };
 
-/** The content without these fields, which are in the order of the mail. Discarding either discards both. */
+/** The content without these fields, which are in the order of the mail. Most mail has none. Discarding either discards both. */
 export const withoutRanges = (content: MailContent, fields: readonly Range[]): MailContent => {
+  if (fields.length === 0) return content;
   const ranges = joined(fields);
   const removedBytes = ranges.reduce((sum, {from, to}) => sum + to - from, 0);
   return {

@@ -3,7 +3,7 @@
 import {z} from 'zod';
 import {reply} from '../../daemon/http/answer.ts';
 import {endpoint, idParameter, ok} from '../../daemon/http/api/endpoint.ts';
-import {setPaging} from '../../daemon/http/api/gathered-answer.ts';
+import {replyPage} from '../../daemon/http/api/gathered-answer.ts';
 import {adminDescription} from '../../daemon/http/api/openapi.ts';
 import type {MetricsSource} from '../../daemon/http/metrics.ts';
 import {idOf} from '../../daemon/http/request-input.ts';
@@ -29,8 +29,7 @@ const endpoints = [
     deprecated: mark,
     async run(ctx) {
       idOf(ctx);
-      setPaging(ctx, {limit: 1, offset: 0}, 2);
-      reply(ctx, null);
+      replyPage(ctx, {limit: 1, offset: 0}, {total: 2, entries: [], unreachable: []});
     },
   }),
   endpoint({

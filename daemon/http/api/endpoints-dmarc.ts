@@ -5,7 +5,7 @@ import {reportedSourcesSchema} from '../../../shared/reported-source.ts';
 import {reportSubjectSchema} from '../../services/dmarc/peer-dmarc-protocol.ts';
 import {validateParameters} from '../../services/validate.ts';
 import {endpoint, gathered, gatheredPage} from './endpoint.ts';
-import {replyGathered, search, setPaging} from './gathered-answer.ts';
+import {replyGathered, replyPage, search} from './gathered-answer.ts';
 
 const usualDays = 30;
 
@@ -57,8 +57,7 @@ export const dmarcEndpoints = [
     answer: () => gatheredPage(dmarcReportSchema, {total: 'All reports', missing: 'Nodes whose reports are missing here'}),
     async run(ctx, {dmarc}, page) {
       const {result, unreachable} = await dmarc.view.reports(ctx.state.actor, page);
-      setPaging(ctx, page, result.total);
-      replyGathered(ctx, result.reports, unreachable);
+      replyPage(ctx, page, {total: result.total, entries: result.reports, unreachable});
     },
   }),
   endpoint({

@@ -7,7 +7,7 @@ import type {BusEvent} from '../../services/events/event-bus.ts';
 import {pingSeconds} from '../../services/events/events.ts';
 import {createTextStream} from '../answer.ts';
 import {endpoint, gatheredPage, header} from './endpoint.ts';
-import {replyGathered, setPaging} from './gathered-answer.ts';
+import {replyPage} from './gathered-answer.ts';
 
 /** OpenAPI 3.1 cannot describe single events of a stream; `contentSchema` of JSON Schema comes closest. */
 const eventStream = {
@@ -28,8 +28,7 @@ export const eventEndpoints = [
     answer: () => gatheredPage(auditEntrySchema, {total: 'All matches', missing: 'Nodes whose entries are missing here'}),
     async run(ctx, {audit}, query) {
       const {result, unreachable} = await audit.list(ctx.state.actor, query);
-      setPaging(ctx, query, result.total);
-      replyGathered(ctx, result.entries, unreachable);
+      replyPage(ctx, query, {...result, unreachable});
     },
   }),
   endpoint({

@@ -13,7 +13,7 @@ import {validate} from '../../services/validate.ts';
 import {reply} from '../answer.ts';
 import {mailOf} from '../request-input.ts';
 import {endpoint, gathered, gatheredPage, header, mailParameters, ok} from './endpoint.ts';
-import {complete, replyGathered, search, setPaging} from './gathered-answer.ts';
+import {complete, replyGathered, replyPage, search} from './gathered-answer.ts';
 
 const actionOf = (action: HoldAction, does: string) =>
   endpoint({
@@ -59,8 +59,7 @@ export const quarantineEndpoints = [
     async run(ctx, {quarantine, keySearches}, {limit, offset, strict, ...filter}) {
       const found = await search(ctx, keySearches, filter, async actor => quarantine.list(actor, filter, {limit, offset}));
       const {result, unreachable} = complete(found, strict);
-      setPaging(ctx, {limit, offset}, result.total);
-      replyGathered(ctx, result.mails, unreachable);
+      replyPage(ctx, {limit, offset}, {total: result.total, entries: result.mails, unreachable});
     },
   }),
   endpoint({

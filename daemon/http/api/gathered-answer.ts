@@ -38,8 +38,20 @@ export const replyGathered = (ctx: Ctx, data: unknown, unreachable: string[]): v
   reply(ctx, data, unreachable.length > 0 ? 'Partial' : 'OK');
 };
 
+/** A page of a list of `total` entries. */
+export const replyPage = (ctx: Ctx, page: Page, {total, entries, unreachable}: GatheredPage): void => {
+  setPaging(ctx, page, total);
+  replyGathered(ctx, entries, unreachable);
+};
+
+interface GatheredPage {
+  total: number;
+  entries: readonly unknown[];
+  unreachable: string[];
+}
+
 /** Sets X-Total-Count and Link (RFC 8288); the links keep the filters of the request. */
-export const setPaging = (ctx: Ctx, {limit, offset}: Page, total: number): void => {
+const setPaging = (ctx: Ctx, {limit, offset}: Page, total: number): void => {
   const link = (relation: string, to: number) => {
     const query = new URLSearchParams(ctx.querystring);
     query.set('limit', String(limit));

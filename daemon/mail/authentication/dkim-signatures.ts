@@ -51,10 +51,8 @@ export const verifySignatures = async (
 
   const verified = new Set([...allowed.verified.map(({field}) => field), ...(hasChain ? arcFields : [])]);
   const leftOut = fields.filter(field => (isSignature(field) || isArc(field)) && !verified.has(field));
-  // Most mail has nothing to be left out.
-  const rest = leftOut.length === 0 ? content : withoutRanges(content, leftOut);
-  const keys = [...new Set([...allowed.verified.map(keyName), ...chainKeys])];
-  const checked = await check(rest, lookupOf(keys, lookup), keys).catch(unlessLost);
+  const keys = [...new Set([...allowed.verified.map(({signature}) => keyName(signature)), ...chainKeys])];
+  const checked = await check(withoutRanges(content, leftOut), lookupOf(keys, lookup), keys).catch(unlessLost);
   const {dkim, arc} =
     checked && answers(allowed.verified, checked) ? checked : {dkim: resultsOf(allowed.verified), arc: {result: 'fail' as const}};
   return {dkim: [...dkim, ...resultsOf(refused)].slice(0, maxSignatures), arc: hasChain ? arc : arcBefore};
@@ -111,8 +109,8 @@ const chainKeyNames = (fields: readonly PlacedField[]): string[] =>
   fields
     .filter(({name}) => !/results$/i.test(name))
     .flatMap(({value}) => {
-      const {domain, selector} = readSignature(value);
-      return domain === '' ? [] : keyName({signature: {domain, selector}});
+      const signature = readSignature(value);
+      return signature.domain === '' ? [] : keyName(signature);
     });
 
 /** All that is to be known has been asked for: a mail must not wait for DNS in a reader, where its bytes are in memory. */
@@ -152,7 +150,7 @@ const withinNumbers = (found: readonly Found[]): Sorted => {
 
 /** One after the other is verified. A key that nobody answers for must not use up the time for the keys of the others. */
 const withKeys = async (found: readonly Found[], lookup: Lookup): Promise<Sorted> => {
-  const keys = await Promise.allSettled(found.map(async one => lookup(keyName(one), 'TXT')));
+  const keys = await Promise.allSettled(found.map(async ({signature}) => lookup(keyName(signature), 'TXT')));
   const isRefused = ({signature}: Found, n: number): boolean => {
     const key = keys[n];
     // Without an answer it is up to the reader to say so.
@@ -164,8 +162,7 @@ const withKeys = async (found: readonly Found[], lookup: Lookup): Promise<Sorted
   };
 };
 
-const keyName = ({signature: {selector, domain}}: {signature: Pick<Signature, 'domain' | 'selector'>}): string =>
-  `${selector}._domainkey.${domain}`;
+const keyName = ({selector, domain}: Signature): string => `${selector}._domainkey.${domain}`;
 
 const resultsOf = (refused: readonly Pick<Found, 'signature'>[]): SignatureCheck['dkim'] =>
   refused.slice(0, maxSignatures).map(({signature: {refused: result = 'permerror', domain, selector}}) => ({

@@ -60,7 +60,8 @@ export const createDnsAnswers = ({servers, timeoutMs, monotonic, onMute, onBack}
 
   const askServers = async (key: string, name: string, type: RecordType): Promise<Answer> => {
     try {
-      const {records, ttlSeconds} = await query(resolver, name, type);
+      const {records: all, ttlSeconds} = await query(resolver, name, type);
+      const records = all.slice(0, maxRecords);
       mute.end();
       keep(key, {records}, Math.min(keptMs, (ttlSeconds ?? Infinity) * 1000));
       return {records};
@@ -145,13 +146,10 @@ const createMuteness = ({
 };
 
 const query = async (resolver: Resolver, name: string, type: RecordType): Promise<{records: unknown[]; ttlSeconds?: number}> => {
-  if (type === 'TXT') return {records: (await resolver.resolveTxt(name)).slice(0, maxRecords).map(boundedText)};
-  if (type !== 'A' && type !== 'AAAA') return {records: ((await resolver.resolve(name, type)) as unknown[]).slice(0, maxRecords)};
+  if (type === 'TXT') return {records: (await resolver.resolveTxt(name)).map(boundedText)};
+  if (type !== 'A' && type !== 'AAAA') return {records: (await resolver.resolve(name, type)) as unknown[]};
   const addresses = await (type === 'A' ? resolver.resolve4(name, {ttl: true}) : resolver.resolve6(name, {ttl: true}));
-  return {
-    records: addresses.slice(0, maxRecords).map(({address}) => address),
-    ttlSeconds: Math.min(...addresses.map(({ttl}) => ttl)),
-  };
+  return {records: addresses.map(({address}) => address), ttlSeconds: Math.min(...addresses.map(({ttl}) => ttl))};
 };
 
 /** A longer text ends in what makes an error of a key, and is longer than a record of SPF may be. */

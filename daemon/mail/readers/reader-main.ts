@@ -9,7 +9,7 @@ import {checkSignatures} from './check-signatures.ts';
 import {confine} from './confine.ts';
 import {createFrameReader, writeFrame} from './frames.ts';
 import {loadMailauth, loadSigner} from './mailauth.ts';
-import type {FromReader, Known, Results, Task, ToReader} from './protocol.ts';
+import type {FromReader, Results, Task, ToReader} from './protocol.ts';
 import {unpackReport} from './report-attachment.ts';
 import {parseReport} from './report-parser.ts';
 import {signMail} from './sign-mail.ts';
@@ -31,7 +31,7 @@ const waiting = new Map<number, (answer: Answer) => void>();
 let questions = 0;
 
 const lookupFor =
-  ({job, known}: {job: number; known: readonly Known[]}): Lookup =>
+  ({job, known}: Job): Lookup =>
   async (name, type) => {
     const one = known.find(answer => answer.type === type && answer.name === name.toLowerCase());
     if (one) return one.records;
@@ -48,13 +48,14 @@ const lookupFor =
 /** A message of 4 MiB has room for thousands. */
 const sourcesInMessage = 1000;
 
-const read = async ({job, task, known}: Job, mail: Buffer): Promise<Results[Task['kind']]> => {
+const read = async (given: Job, mail: Buffer): Promise<Results[Task['kind']]> => {
+  const {job, task} = given;
   const {kind} = task;
   switch (kind) {
     case 'spf':
-      return checkSender(task.question, lookupFor({job, known}));
+      return checkSender(task.question, lookupFor(given));
     case 'signatures':
-      return checkSignatures(mail, lookupFor({job, known}));
+      return checkSignatures(mail, lookupFor(given));
     case 'sign':
       return (await signMail(mail, task.keys)).toString('latin1');
     case 'report': {

@@ -28,6 +28,12 @@ test('the fields are gone with their folded lines, wherever chunks end, and ever
   );
 });
 
+test('a mail that loses nothing is read as it is', t => {
+  const mail = {...readHeader('Subject: x\r\n\r\n'), content: contentOf(Buffer.from('Subject: x\r\n\r\n'))};
+
+  t.is(withoutFields(mail, () => false).content, mail.content);
+});
+
 /** A line that begins with a space belongs to the field above it. */
 const kept = (lines: readonly string[]): string[] => {
   let isRemoving = false;
