@@ -2,7 +2,7 @@
 
 import {type DetailedPeerCertificate, connect as tlsConnect} from 'node:tls';
 import type {HostPort} from '../../shared/host-port.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
 import {fingerprintOf} from './join-token.ts';
 import {identityIn} from './peer-identity.ts';
 

@@ -2,7 +2,7 @@
 
 import type {Logger} from 'pino';
 import type {Refusals} from '../services/cluster/refusals.ts';
-import type {Replication, ReplicationExchange} from '../services/cluster/replication-ports.ts';
+import type {EventInbox, Replication} from '../services/cluster/replication-ports.ts';
 import {createCatchUpRunner} from './catch-up.ts';
 import {startOutboxSender} from './outbox-sender.ts';
 import type {PeerWork} from './peer-links.ts';
@@ -10,13 +10,13 @@ import type {Peer} from './peers.ts';
 
 interface Needs {
   nodeNo: number;
-  exchange: Pick<ReplicationExchange, 'onBehind'>;
+  inbox: Pick<EventInbox, 'onBehind'>;
   replication: Replication;
   refusals: Pick<Refusals, 'byPeer'>;
   log: Logger;
 }
 
-export const createOutboxSenders = ({nodeNo, exchange, replication, refusals, log}: Needs) => {
+export const createOutboxSenders = ({nodeNo, inbox, replication, refusals, log}: Needs) => {
   const senders = new Map<number, {peer: Peer; sender: ReturnType<typeof startOutboxSender>}>();
   const all = () => [...senders.values()];
   const startedAt = new Date().toISOString();
@@ -24,7 +24,7 @@ export const createOutboxSenders = ({nodeNo, exchange, replication, refusals, lo
     for (const {sender} of all()) sender.wake();
   };
   const catchUps = createCatchUpRunner({nodeNo, replication, onDone: wake, log});
-  exchange.onBehind(from => {
+  inbox.onBehind(from => {
     const link = senders.get(from);
     if (link) catchUps.start(link.peer);
   });

@@ -3,7 +3,7 @@
 import {X509Certificate} from 'node:crypto';
 import {Agent} from 'node:https';
 import type {PeerCertificate, TLSSocket} from 'node:tls';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
 import type {KeyAndCertificate} from './certificates.ts';
 import {identityIn} from './peer-identity.ts';
 

@@ -4,7 +4,7 @@ import {request} from 'node:https';
 import type {Readable} from 'node:stream';
 import type {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
 import {parseSafely} from '../services/validate.ts';
 import {createPeerAgents, type PeerCredentials, type PeerPool} from './peer-agents.ts';
 import {

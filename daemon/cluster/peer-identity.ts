@@ -3,7 +3,7 @@
 
 import type {X509Certificate} from 'node:crypto';
 import type {TLSSocket} from 'node:tls';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
 import type {ShownCertificate} from '../services/cluster/certificate-names.ts';
 
 const idPrefix = 'urn:mfd:node:';

@@ -2,7 +2,7 @@
 import type {ClientRequest, IncomingHttpHeaders, IncomingMessage} from 'node:http';
 import {z} from 'zod';
 import {Fault, type FaultCode, statusOfCode} from '../../shared/fault.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
 
 export interface PeerRequest {
   method: 'GET' | 'POST';

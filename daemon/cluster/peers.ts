@@ -2,7 +2,7 @@
 
 import {z} from 'zod';
 import {parseHostPort} from '../../shared/host-port.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
 import type {NodeDirectory} from '../services/cluster/membership.ts';
 import type {StoredNode} from '../services/records.ts';
 import {createPeerClient, type PeerClient, type PeerCredentials} from './peer-client.ts';

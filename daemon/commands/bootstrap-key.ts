@@ -7,7 +7,7 @@ import {createChange, createConfiguration} from '../replication/configuration.ts
 import {insertKey, isActiveAdmin} from '../services/access/keys.ts';
 import type {ConfigStore} from '../services/ports.ts';
 import {openSqliteStore} from '../store/sqlite/store.ts';
-import {openSharedStore, requireOwnStore} from './store-options.ts';
+import {openCommonStore, requireOwnStore} from './store-options.ts';
 
 /** Writes a new full-admin key into the node's store and returns it. A running node finds it at its first use. */
 export const bootstrapKey = async (data: string, isForced: boolean): Promise<string> => {
@@ -18,7 +18,7 @@ export const bootstrapKey = async (data: string, isForced: boolean): Promise<str
   const uid = process.getuid?.();
   if (uid !== 0 && uid !== found.uid) throw new CommandError('only root or the owner of the data directory may do this');
 
-  const {change, close} = await (identity ? openShared(folder) : openOwn(folder));
+  const {change, close} = await (identity ? openCommon(folder) : openOwn(folder));
   try {
     const created = await change(async tx => {
       const active = (await tx.config.listApiKeys()).filter(key => isActiveAdmin(key, Date.now()));
@@ -48,10 +48,10 @@ const openOwn = async ({database}: DataFolder): Promise<OpenConfiguration> => {
   }
 };
 
-const openShared = async (folder: DataFolder): Promise<OpenConfiguration> => {
+const openCommon = async (folder: DataFolder): Promise<OpenConfiguration> => {
   const settings = await requireOwnStore(folder, await loadConfig(folder.config, process.env));
   if (!settings) throw new CommandError(`${folder.identity} is gone; repeat the command`);
-  const {identity, store} = await openSharedStore(folder, settings);
+  const {identity, store} = await openCommonStore(folder, settings);
   const publish = async () => store.notify();
   return {
     change: createChange({write: store.changeTransaction, publish, nodeNo: identity.nodeNo, now: Date.now}),

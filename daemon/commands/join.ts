@@ -14,7 +14,7 @@ import {writeIdentity} from '../node/storage.ts';
 import {requireOurs, writePairs} from '../node/tls-files.ts';
 import {createConfiguration} from '../replication/configuration.ts';
 import {createReplication} from '../replication/replication.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
 import type {JoinAnswer} from '../services/cluster/join-protocol.ts';
 import type {ChangeSource} from '../services/cluster/replication-ports.ts';
 import {openSqliteStore} from '../store/sqlite/store.ts';

@@ -2,9 +2,9 @@
 import {CommandError} from '../node/command-error.ts';
 import {apply} from '../replication/apply.ts';
 import {observe, stampsOf} from '../replication/clock.ts';
+import type {CommonStore} from '../services/common-store.ts';
 import type {NodeStore, RecordReads} from '../services/node-store.ts';
 import {type ConfigRecord, kinds, type RecordKey, replicatedPart} from '../services/records.ts';
-import type {SharedStore} from '../services/shared-store.ts';
 import type {StoredRows} from '../store/sqlite/stored-rows.ts';
 
 const pageSize = 1000;
@@ -21,7 +21,7 @@ export const allRecords = async (records: RecordReads): Promise<ConfigRecord[]> 
 };
 
 /** Refuses a shared store with another configuration. Resolves with whether it has none yet. */
-export const requireSameConfig = async (from: NodeStore, to: SharedStore): Promise<boolean> => {
+export const requireSameConfig = async (from: NodeStore, to: CommonStore): Promise<boolean> => {
   if ((await to.records.after(undefined, 1)).length === 0) return true;
   const [own, shared] = [await from.config.configHash(), await to.config.configHash()];
   if (own.config_hash !== shared.config_hash)
@@ -32,7 +32,7 @@ export const requireSameConfig = async (from: NodeStore, to: SharedStore): Promi
 };
 
 /** Copies all records in one transaction, if there are none yet, and what this node has noted about others. */
-export const moveConfig = async (from: NodeStore, to: SharedStore, isEmpty: boolean): Promise<number> => {
+export const moveConfig = async (from: NodeStore, to: CommonStore, isEmpty: boolean): Promise<number> => {
   const records = await allRecords(from.records);
   const {config_hash} = await from.config.configHash();
   const names = await from.trust.listIssuedNames();
@@ -58,7 +58,7 @@ export const moveConfig = async (from: NodeStore, to: SharedStore, isEmpty: bool
 const auditMark = 'migrated_audit';
 
 /** Appends the entries in their order. Each commit contains how far it goes, so that a repetition continues after it. */
-export const moveAudit = async (from: StoredRows, to: SharedStore): Promise<number> => {
+export const moveAudit = async (from: StoredRows, to: CommonStore): Promise<number> => {
   let after = Number((await to.state.read(auditMark)) ?? 0);
   for (let moved = 0; ; ) {
     const page = await from.audit(after, pageSize);
@@ -74,7 +74,7 @@ export const moveAudit = async (from: StoredRows, to: SharedStore): Promise<numb
 };
 
 /** Adds the DMARC reports that others have sent. One that is there already, as another node received it too, stays one. */
-export const moveReceived = async (from: StoredRows, to: SharedStore): Promise<void> => {
+export const moveReceived = async (from: StoredRows, to: CommonStore): Promise<void> => {
   for (let after = ''; ; ) {
     const page = await from.received(after, pageSize);
     for (const report of page) {

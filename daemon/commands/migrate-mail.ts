@@ -2,9 +2,9 @@
 import {createHash} from 'node:crypto';
 import type {Spool} from '../hold/spool/spool.ts';
 import {CommandError} from '../node/command-error.ts';
+import type {CommonStore, CommonTransaction} from '../services/common-store.ts';
 import type {NodeStore} from '../services/node-store.ts';
 import {type Ending, isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
-import type {SharedStore, SharedTransaction} from '../services/shared-store.ts';
 import type {StoredRows} from '../store/sqlite/stored-rows.ts';
 
 export interface MailCounts {
@@ -26,7 +26,7 @@ interface Source {
 const batchSize = 200;
 
 /** With `to`, copies what is not there yet, and compares every body after it was written. Without it, checks the files. */
-export const moveMail = async ({store, rows, spool}: Source, to: SharedStore | undefined): Promise<MailCounts> => {
+export const moveMail = async ({store, rows, spool}: Source, to: CommonStore | undefined): Promise<MailCounts> => {
   await requireNoActions(store);
   const counts: MailCounts = {held: 0, bytes: 0, postfix: 0, ended: 0};
   for (let after = ''; ; ) {
@@ -65,7 +65,7 @@ const requireNoActions = async ({hold}: NodeStore): Promise<void> => {
 };
 
 /** Rows without bytes. A mail that was copied by an earlier run, and released or discarded here since, has ended there too. */
-const moveRows = async (to: SharedStore, mails: StoredHeldMail[]): Promise<void> => {
+const moveRows = async (to: CommonStore, mails: StoredHeldMail[]): Promise<void> => {
   const known = new Map((await to.hold.findAll(mails.map(({queue_id}) => queue_id))).map(mail => [mail.queue_id, mail.state]));
   const news = mails.filter(({queue_id}) => !known.has(queue_id));
   const ended = mails.filter(mail => !isHeld(mail) && (known.get(mail.queue_id) ?? 'held') === 'held');
@@ -76,7 +76,7 @@ const moveRows = async (to: SharedStore, mails: StoredHeldMail[]): Promise<void>
   });
 };
 
-const insert = async (tx: SharedTransaction, mails: StoredHeldMail[]): Promise<void> => {
+const insert = async (tx: CommonTransaction, mails: StoredHeldMail[]): Promise<void> => {
   await tx.hold.insert(mails);
   const confirmations = mails.flatMap(({queue_id, queued_at, size_bytes}) =>
     queued_at === null ? [] : [{queueId: queue_id, queuedAt: queued_at, sizeBytes: size_bytes}],
@@ -90,7 +90,7 @@ const endingOf = ({state, acted_at, arrived_at, acted_by_key_id: keyId}: StoredH
   keyId,
 });
 
-const moveBody = async (spool: Spool, to: SharedStore, mail: StoredHeldMail): Promise<void> => {
+const moveBody = async (spool: Spool, to: CommonStore, mail: StoredHeldMail): Promise<void> => {
   const {queue_id: queueId} = mail;
   const before = await to.hold.find(queueId);
   if (before) await strikeDelivered(to, mail, before);
@@ -109,7 +109,7 @@ const moveBody = async (spool: Spool, to: SharedStore, mail: StoredHeldMail): Pr
 
 /** Recipients to whom it was delivered here since an earlier run must not get it again. */
 const strikeDelivered = async (
-  to: SharedStore,
+  to: CommonStore,
   {queue_id, recipients}: StoredHeldMail,
   before: StoredHeldMail,
 ): Promise<void> => {
@@ -123,7 +123,7 @@ const requireIntact = async (spool: Spool, {queue_id: queueId, sha256}: StoredHe
   throw new CommandError(`the file of ${queueId} is missing or damaged; run mfd repair first, which says what is lost`);
 };
 
-const hashOf = async ({bodies}: SharedStore, queueId: string): Promise<string> => {
+const hashOf = async ({bodies}: CommonStore, queueId: string): Promise<string> => {
   const hash = createHash('sha256');
   for await (const chunk of bodies.open(queueId)) hash.update(chunk as Buffer);
   return hash.digest('hex');

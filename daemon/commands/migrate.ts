@@ -9,9 +9,9 @@ import {CommandError} from '../node/command-error.ts';
 import {type DataFolder, dataFolder, syncFolders} from '../node/data-folder.ts';
 import {readClusterFingerprint, readIdentityFile, writeIdentityFile} from '../node/identity-file.ts';
 import {readIdentity} from '../node/storage.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
 import {nodeEntry} from '../services/audit/stored-entry.ts';
-import type {SharedStore} from '../services/shared-store.ts';
+import type {CommonStore} from '../services/common-store.ts';
 import {missingKeys, valueIn, withKeys} from '../setup/node-config.ts';
 import {inspectPostgres} from '../store/postgres/inspect.ts';
 import {createPostgresTables, openPostgresStore} from '../store/postgres/store.ts';
@@ -148,13 +148,13 @@ const moveAll = async (folder: DataFolder, target: Target): Promise<MigrateRepor
 const openTarget = async (
   {settings, cluster, hasCluster, isDry}: Target,
   identity: NodeIdentity,
-): Promise<SharedStore | undefined> => {
+): Promise<CommonStore | undefined> => {
   if (!hasCluster && isDry) return undefined;
   if (!hasCluster) await createPostgresTables(settings, cluster);
   return openPostgresStore({settings, cluster, ...identity});
 };
 
-const noteMigration = async (to: SharedStore, {mails, node_id}: MigrateReport): Promise<void> =>
+const noteMigration = async (to: CommonStore, {mails, node_id}: MigrateReport): Promise<void> =>
   to.transaction(async tx => {
     if ((await tx.state.read('migrated')) !== undefined) return;
     const detail = `held ${mails.held}, in Postfix ${mails.postfix}, ended ${mails.ended}`;

@@ -12,7 +12,7 @@ import {readIdentity, writeIdentity} from '../node/storage.ts';
 import {createConfiguration} from '../replication/configuration.ts';
 import {findDamagedRecords} from '../replication/rebuild.ts';
 import {createReplication} from '../replication/replication.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
 import {nodeEntry} from '../services/audit/stored-entry.ts';
 import type {NodeStore} from '../services/node-store.ts';
 import type {RecordKey} from '../services/records.ts';

@@ -8,7 +8,7 @@ import {dataFolder} from '../node/data-folder.ts';
 import {createLog, isJournal} from '../node/log.ts';
 import {type RunningNode, startNode} from '../node/node.ts';
 import {createServiceManager, type ServiceManager} from '../node/service-manager.ts';
-import {openSharedStore, requireOwnStore} from './store-options.ts';
+import {openCommonStore, requireOwnStore} from './store-options.ts';
 
 interface Needs {
   data: string;
@@ -36,7 +36,7 @@ export const run = async ({data, environment, version, beforeReady}: Needs): Pro
     loaded,
     log,
     version,
-    ...(store && {openShared: async () => openSharedStore(folder, store)}),
+    ...(store && {openCommon: async () => openCommonStore(folder, store)}),
   });
   const reload = () => void rereadInto(starting, reread, {log, manager});
   process.on('SIGHUP', reload);

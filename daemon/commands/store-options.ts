@@ -7,8 +7,8 @@ import {storeUrlFault} from '../config/store-url.ts';
 import {CommandError, UsageError} from '../node/command-error.ts';
 import type {DataFolder} from '../node/data-folder.ts';
 import {readClusterFingerprint, readIdentityFile} from '../node/identity-file.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
-import type {SharedStore} from '../services/shared-store.ts';
+import type {NodeIdentity} from '../services/actor.ts';
+import type {CommonStore} from '../services/common-store.ts';
 import type {ConfigKey} from '../setup/node-config.ts';
 import {inspectPostgres} from '../store/postgres/inspect.ts';
 import {openPostgresStore} from '../store/postgres/store.ts';
@@ -60,10 +60,10 @@ export const requireOwnStore = async (folder: DataFolder, loaded: LoadedConfig):
 };
 
 /** The store that all nodes share, as the node in this folder has it. */
-export const openSharedStore = async (
+export const openCommonStore = async (
   folder: DataFolder,
   settings: StoreSettings,
-): Promise<{identity: NodeIdentity; store: SharedStore}> => {
+): Promise<{identity: NodeIdentity; store: CommonStore}> => {
   const identity = await readIdentityFile(folder.identity);
   const cluster = await readClusterFingerprint(folder.caCert);
   return {identity, store: await openPostgresStore({settings, cluster, ...identity})};

@@ -1,6 +1,7 @@
 // Hold backend: the store of the bytes of held mail, either this node's spool or the hold queue of its Postfix.
 
-import type {MailBody, StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import type {MailBody} from '../services/intake/mail.ts';
+import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 
 export interface HoldBackend {
   /** Whether `body` can be read until `forget` is called; otherwise only until `release` or `discard`. */

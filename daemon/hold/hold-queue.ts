@@ -2,9 +2,10 @@
 
 import type {HoldFilter} from '../../shared/hold-filter.ts';
 import type {AccessScope} from '../../shared/scopes.ts';
-import type {Actor} from '../services/access/actor.ts';
+import type {Actor} from '../services/actor.ts';
+import type {MailBody} from '../services/intake/mail.ts';
 import type {HeldQuery} from '../services/ports.ts';
-import {type HoldQueue, isHeld, type MailBody, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import {type HoldQueue, isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {toDetail} from './held-facts.ts';
 import {createHoldActions, type HoldActions, type HoldActionsNeeds} from './hold-actions.ts';
 import {createHoldWrites, unknownMail} from './hold-writes.ts';

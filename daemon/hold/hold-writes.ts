@@ -4,7 +4,7 @@ import {relayText} from '../../shared/audit-relay.ts';
 import {groupBy} from '../../shared/collections.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {HoldAction} from '../../shared/held-mail.ts';
-import type {Actor} from '../services/access/actor.ts';
+import type {Actor} from '../services/actor.ts';
 import {type NewAuditEntry, nodeEntry} from '../services/audit/stored-entry.ts';
 import {createBatch} from '../services/batch.ts';
 import type {HoldStore, Store, StoreTransaction} from '../services/ports.ts';

@@ -4,7 +4,7 @@ import type {RouterContext} from '@koa/router';
 import type {Middleware} from 'koa';
 import type {Logger} from 'pino';
 import {plainAddress} from '../../shared/host-port.ts';
-import type {Actor} from '../services/access/actor.ts';
+import type {Actor} from '../services/actor.ts';
 import {unfailing} from '../services/unfailing.ts';
 import {matchedRoute} from './matched-route.ts';
 import type {Metrics} from './metrics.ts';

@@ -35,8 +35,10 @@ export interface DecisionContext {
   relay(judgement: Judgement): Promise<Decision>;
 }
 
+type Deciding = Pick<IntakePort, 'judge' | 'hold' | 'count' | 'takeReport'>;
+
 /** Judges a mail and rejects, holds or relays it. A positive reply means that it is held durably, or relayed. */
-export const decide = async (intake: DecisionPort, mail: ReceivedMail, context: DecisionContext): Promise<Decision> => {
+export const decide = async (intake: Deciding, mail: ReceivedMail, context: DecisionContext): Promise<Decision> => {
   const decision = await decided(intake, mail, context);
   const {verdict, judgement} = decision;
   // Mail that is deferred comes again, and there are no reports about reports.
@@ -46,7 +48,7 @@ export const decide = async (intake: DecisionPort, mail: ReceivedMail, context: 
 };
 
 const decided = async (
-  intake: DecisionPort,
+  intake: Deciding,
   mail: ReceivedMail,
   {ownership, isAbandoned, relay}: DecisionContext,
 ): Promise<Decision> => {
@@ -81,7 +83,7 @@ const decided = async (
 
 /** What cannot be read is held, where a person can see it. */
 const takeReport = async (
-  intake: DecisionPort,
+  intake: Deciding,
   mail: ReceivedMail,
   {ownership, judgement}: {ownership: Ownership; judgement: Judgement},
 ): Promise<Decision> => {
@@ -152,8 +154,10 @@ export const logDecision = (
  */
 export type Verdict = 'relayed' | 'held' | 'report' | 'rejected' | 'refused' | 'deferred';
 
-/** What a decision needs of either listener. */
-export interface DecisionPort extends Pick<Intake, 'judge' | 'hold'> {
+/** What a listener needs: the intake, and what this node does with its mail. All addresses are canonical. */
+export interface IntakePort extends Pick<Intake, 'judge' | 'claim' | 'routing' | 'canTakeMail'> {
+  /** Rejects with the error of the disk or the database when it cannot store the mail. */
+  hold: Intake['hold'];
   /** Counts a mail that has been dealt with, for reports. */
   count(received: Received): void;
   /**
@@ -161,28 +165,18 @@ export interface DecisionPort extends Pick<Intake, 'judge' | 'hold'> {
    * the mail is none that can be read.
    */
   takeReport(mail: ReceivedMail, judgement: Judgement): Promise<string | undefined>;
-}
-
-/** `hold` rejects with the error of the disk or the database when it cannot store the mail. All addresses are canonical. */
-export interface IntakePort extends DecisionPort, Pick<Intake, 'claim' | 'routing' | 'canTakeMail'> {
+  /** For the fields of one mail: whether they claim to be written by this cluster. */
+  createClaimCheck(): (field: HeaderField) => boolean;
   /** Takes out of the content what claims to be written by this cluster. */
   withoutClaims(mail: Pick<ReceivedMail, 'content' | 'headers'>): Pick<ReceivedMail, 'content' | 'headers'>;
   /** Header fields before the relayed content: those of the arrival, and for outbound mail a DKIM signature. */
   relayPrefix(mail: ReceivedMail, ownership: Ownership, judgement: Judgement): Promise<Buffer>;
-  /** Called once for every mail that reached DATA. */
-  recordVerdict(verdict: Verdict): void;
-  /** Called with the outcome of every relay. */
-  recordRelay(outcome: RecipientResult['outcome']): void;
-}
-
-/** Port of the milter, whose mail Postfix keeps and delivers. */
-export interface MilterIntake extends DecisionPort, Pick<Intake, 'claim' | 'canTakeMail'> {
-  /** For the fields of one mail: whether they claim to be written by this cluster. */
-  createClaimCheck(): (field: HeaderField) => boolean;
   /** The field with the results of the authentication, with its line end; empty for mail that is not verified. */
   resultsField(mail: ReceivedMail, judgement: Judgement): Buffer;
   /** The DKIM-Signature fields for outbound mail, each with its line end; empty without a key. Rejects when signing fails. */
   sign(domain: Domain, content: MailContent): Promise<Buffer>;
-  /** Called once for every complete mail of a domain of ours. */
+  /** Called once for every mail that reached DATA, or that came whole to the milter for a domain of ours. */
   recordVerdict(verdict: Verdict): void;
+  /** Called with the outcome of every relay. */
+  recordRelay(outcome: RecipientResult['outcome']): void;
 }

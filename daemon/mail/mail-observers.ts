@@ -2,13 +2,11 @@
 import {unfailing} from '../services/unfailing.ts';
 import type {IntakePort, MailLog} from './mail-decision.ts';
 
-type Counters = Pick<IntakePort, 'count' | 'recordVerdict'> & Partial<Pick<IntakePort, 'recordRelay'>>;
-
 /**
  * The needs of a listener with a log and counters that never fail. Otherwise a mail that was relayed would be answered with an error
  * and come again, and the error of a log line would end the process.
  */
-export const withUnfailingObservers = <N extends {log: MailLog; intake: Counters}>(needs: N): N => {
+export const withUnfailingObservers = <N extends {log: MailLog; intake: IntakePort}>(needs: N): N => {
   const log: MailLog = {
     info: unfailing((fields, message) => needs.log.info(fields, message)),
     warn: unfailing((fields, message) => needs.log.warn(fields, message)),
@@ -23,7 +21,7 @@ export const withUnfailingObservers = <N extends {log: MailLog; intake: Counters
       ...intake,
       count: unfailing(received => intake.count(received), failed),
       recordVerdict: unfailing(verdict => intake.recordVerdict(verdict), failed),
-      ...(intake.recordRelay && {recordRelay: unfailing(outcome => intake.recordRelay?.(outcome), failed)}),
+      recordRelay: unfailing(outcome => intake.recordRelay(outcome), failed),
     },
   };
 };

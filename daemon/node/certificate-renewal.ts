@@ -5,7 +5,7 @@ import {createRequest, needsRenewal} from '../cluster/certificates.ts';
 import {identityUris} from '../cluster/peer-identity.ts';
 import {readText} from '../config/load.ts';
 import type {Config} from '../config/schema.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
 import type {Authority} from '../services/cluster/authority.ts';
 import type {CertificateRequests, Certificates} from '../services/cluster/join-protocol.ts';
 import {CommandError} from './command-error.ts';

@@ -1,4 +1,4 @@
-// Cluster of a node: the connections to the other nodes. `replicated-cluster.ts` and `shared-cluster.ts` open it.
+// Cluster of a node: the connections to the other nodes. `replicated-cluster.ts` and `common-cluster.ts` open it.
 
 import type {ClusterDrift} from '../../shared/cluster-drift.ts';
 import {type Peers, startPeers} from '../cluster/peers.ts';

@@ -16,11 +16,11 @@ import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createTrainer} from '../services/quarantine/trainer.ts';
 import {openVerifier} from './authentication.ts';
 import type {Base} from './base.ts';
+import {openCommonHold} from './common-hold.ts';
 import type {Hold, HoldNeeds} from './hold-make.ts';
 import type {LiveSettings} from './live-settings.ts';
 import {openOwnHold} from './own-hold.ts';
 import {openPostfix} from './postfix.ts';
-import {openSharedHold} from './shared-hold.ts';
 
 export const openHold = (base: Base, bus: EventBus, {inbox, readers}: {inbox: ReportInbox; readers: Readers}) => {
   const {settings, storage, records, metrics, log, now} = base;
@@ -46,7 +46,7 @@ export const openHold = (base: Base, bus: EventBus, {inbox, readers}: {inbox: Re
     },
   };
   const {engine} = storage;
-  const hold = engine.kind === 'own' ? openOwnHold(base, engine, needs) : openSharedHold(base, engine, needs);
+  const hold = engine.kind === 'own' ? openOwnHold(base, engine, needs) : openCommonHold(base, engine, needs);
   const verifier = openVerifier(base, readers);
   const intakeTo = (holder: MailHolder) => openIntake(base, {hold, verifier, holder, isForReports: inbox.isForReports});
   return {

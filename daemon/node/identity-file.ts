@@ -7,7 +7,7 @@ import {nodeId} from '../../shared/fields.ts';
 import {syncFolder} from '../../shared/sync-folder.ts';
 import {fingerprintOf} from '../cluster/join-token.ts';
 import {readText} from '../config/load.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
 import {nodeNo} from '../services/cluster/peer-protocol.ts';
 import {CommandError} from './command-error.ts';
 

@@ -8,12 +8,14 @@ import {withoutFields} from '../mail/field-removal.ts';
 import {createClientNames} from '../mail/gateway/clients.ts';
 import {startSmtpGateway} from '../mail/gateway/smtp-gateway.ts';
 import {formatLocalAddress, type LocalAddress, type LocalListener, parseLocalAddress} from '../mail/local-listener.ts';
+import type {IntakePort} from '../mail/mail-decision.ts';
 import {startMilterServer} from '../mail/milter/milter-connection.ts';
-import {reportSenderOf} from '../mail/report/report-sender.ts';
+import {reportOriginOf} from '../mail/report/report-origin.ts';
 import {clusterKeyword} from '../mail/smtp-reply.ts';
 import {createRoutingTables} from '../mail/socketmap/routing-tables.ts';
 import {startSocketmapServer} from '../mail/socketmap/socketmap-server.ts';
-import {createQueueIds, type Judgement, type ReceivedMail} from '../services/intake/mail.ts';
+import type {Intake} from '../services/intake/intake.ts';
+import {createQueueIds} from '../services/intake/mail.ts';
 import type {Base} from './base.ts';
 import type {Closers} from './closers.ts';
 import {listenOf} from './free-addresses.ts';
@@ -39,7 +41,7 @@ const openLocal = async (address: string | undefined, open: (listen: LocalAddres
 };
 
 const openGateway = async (base: Base, services: Services) => {
-  const {settings, storage, records, fqdn, trust, metrics, log, now} = base;
+  const {settings, storage, fqdn, trust, log, now} = base;
   const {smtp} = base.config;
   return startSmtpGateway({
     listen: listenOf(smtp.listen),
@@ -57,26 +59,26 @@ const openGateway = async (base: Base, services: Services) => {
     tmpDir: storage.tmpDir,
     newQueueId: createQueueIds(storage.nodeNo, now),
     log,
-    intake: {
-      ...services.intake,
-      count: services.dmarc.count,
-      takeReport: takeReport(services),
-      withoutClaims: mail => withoutFields(mail, createClaimCheck(isNodeOf(records))),
-      async relayPrefix(mail, {direction, domain}, judgement) {
-        const fields = arrivalFields(mail, judgement, fqdn);
-        const isSigned = direction === 'outbound' && domain.dkim_active;
-        return isSigned ? Buffer.concat([fields, await services.sign(domain, mail.content)]) : fields;
-      },
-      recordVerdict: metrics.verdict,
-      recordRelay: outcome => metrics.delivery('relay', outcome),
-    },
+    intake: intakeOf(base, services, services.intake),
   });
 };
 
-const takeReport =
-  ({inbox}: Services) =>
-  async (mail: ReceivedMail, judgement: Judgement) =>
-    inbox.take(mail.content, reportSenderOf(mail, judgement));
+const intakeOf = ({records, fqdn, metrics}: Base, {dmarc, inbox, sign}: Services, intake: Intake): IntakePort => ({
+  ...intake,
+  count: dmarc.count,
+  takeReport: async (mail, judgement) => inbox.take(mail.content, reportOriginOf(mail, judgement)),
+  createClaimCheck: () => createClaimCheck(isNodeOf(records)),
+  withoutClaims: mail => withoutFields(mail, createClaimCheck(isNodeOf(records))),
+  async relayPrefix(mail, {direction, domain}, judgement) {
+    const fields = arrivalFields(mail, judgement, fqdn);
+    const isSigned = direction === 'outbound' && domain.dkim_active;
+    return isSigned ? Buffer.concat([fields, await sign(domain, mail.content)]) : fields;
+  },
+  resultsField: (mail, {verified}) => (verified ? resultsField(verified.results, mail, fqdn) : Buffer.alloc(0)),
+  sign,
+  recordVerdict: metrics.verdict,
+  recordRelay: outcome => metrics.delivery('relay', outcome),
+});
 
 /** Says of a name in lower case, with A-labels, whether it is that of a node. */
 const isNodeOf =
@@ -84,19 +86,8 @@ const isNodeOf =
   (host: string): boolean =>
     nodeDirectory.list().some(({fqdn}) => (canonicalDomain(fqdn) ?? fqdn.toLowerCase()) === host);
 
-const openMilter = async (
-  listen: LocalAddress,
-  {
-    config,
-    settings,
-    storage,
-    records,
-    fqdn,
-    metrics,
-    log,
-  }: Pick<Base, 'config' | 'settings' | 'storage' | 'records' | 'fqdn' | 'metrics' | 'log'>,
-  services: Services,
-) => {
+const openMilter = async (listen: LocalAddress, base: Base, services: Services) => {
+  const {config, settings, storage, log} = base;
   const server = await startMilterServer({
     listen,
     maxSize: config.smtp.max_size,
@@ -105,15 +96,7 @@ const openMilter = async (
     drainMs: graceMs,
     isTrusted: ip => settings().trusted.contains(ip),
     log,
-    intake: {
-      ...services.milterIntake,
-      count: services.dmarc.count,
-      takeReport: takeReport(services),
-      sign: services.sign,
-      createClaimCheck: () => createClaimCheck(isNodeOf(records)),
-      resultsField: (mail, {verified}) => (verified ? resultsField(verified.results, mail, fqdn) : Buffer.alloc(0)),
-      recordVerdict: metrics.verdict,
-    },
+    intake: intakeOf(base, services, services.milterIntake),
   });
   log.info({address: formatLocalAddress(server.address)}, 'milter open');
   return server;

@@ -7,6 +7,7 @@ import {createMetrics} from '../http/metrics.ts';
 import type {LocalAddress} from '../mail/local-listener.ts';
 import type {Base} from './base.ts';
 import {type Closers, createClosers} from './closers.ts';
+import {openCommonRecords} from './common-records.ts';
 import {dataFolder} from './data-folder.ts';
 import {requireFreeAddresses} from './free-addresses.ts';
 import {startJobs} from './jobs.ts';
@@ -16,8 +17,7 @@ import {nodeJobs} from './node-jobs.ts';
 import type {Phase} from './peer-listener.ts';
 import {openReplicatedRecords} from './replicated-records.ts';
 import {createServices} from './services.ts';
-import {openSharedRecords} from './shared-records.ts';
-import {type OpenSharedStore, openStorage} from './storage.ts';
+import {type OpenCommonStore, openStorage} from './storage.ts';
 import {openTrust} from './trust.ts';
 
 export interface RunningNode {
@@ -43,7 +43,7 @@ interface Needs {
   loaded: LoadedConfig;
   log: Logger;
   version: string;
-  openShared?: OpenSharedStore;
+  openCommon?: OpenCommonStore;
 }
 
 export const startNode = async (needs: Needs): Promise<RunningNode> => {
@@ -56,7 +56,7 @@ export const startNode = async (needs: Needs): Promise<RunningNode> => {
   }
 };
 
-const open = async ({data, loaded, log, version, openShared}: Needs, closers: Closers): Promise<RunningNode> => {
+const open = async ({data, loaded, log, version, openCommon}: Needs, closers: Closers): Promise<RunningNode> => {
   const {now} = Date;
   const folder = dataFolder(data);
   let phase: Phase = 'starting';
@@ -65,7 +65,7 @@ const open = async ({data, loaded, log, version, openShared}: Needs, closers: Cl
   const {config} = loaded;
   const metrics = createMetrics(version, error => log.error({err: error}, 'a metric could not be counted'));
 
-  const storage = await openStorage({folder, config, log, now, closers, openShared});
+  const storage = await openStorage({folder, config, log, now, closers, openCommon});
   await requireFreeAddresses(config, {file: folder.config});
   const {nodeId, nodeNo, engine} = storage;
   const {settings} = running;
@@ -73,7 +73,7 @@ const open = async ({data, loaded, log, version, openShared}: Needs, closers: Cl
   const {records, openCluster} =
     engine.kind === 'own'
       ? await openReplicatedRecords(engine.store, recordsNeeds)
-      : await openSharedRecords(engine, recordsNeeds);
+      : await openCommonRecords(engine, recordsNeeds);
   const trust = await openTrust({folder, identity: {nodeId, nodeNo}, running, records, log, now});
   const fqdn = config.fqdn ?? hostname();
   const base: Base = {config, settings, fqdn, storage, records, trust, metrics, log, now};

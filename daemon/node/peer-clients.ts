@@ -7,8 +7,8 @@ import type {DmarcNode} from '../services/dmarc/dmarc-view.ts';
 import type {ReportedNode} from '../services/dmarc/reported-view.ts';
 import {createEventBus, publishConfigEvents} from '../services/events/event-bus.ts';
 import {createEvents} from '../services/events/events.ts';
+import {createAskAll} from '../services/peers/gather.ts';
 import type {AuditLog} from '../services/ports.ts';
-import {createAskAll} from '../services/quarantine/gather.ts';
 import type {HoldQueue} from '../services/quarantine/stored-mail.ts';
 import type {Base} from './base.ts';
 

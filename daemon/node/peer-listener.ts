@@ -6,7 +6,7 @@ import {createPeerApi} from '../http/peer/peer-app.ts';
 import {routePeerAdmission, routePeerEvents, routePeerTrust} from '../http/peer/routes-peer-cluster.ts';
 import {routePeerDmarc} from '../http/peer/routes-peer-dmarc.ts';
 import {routePeerHold} from '../http/peer/routes-peer-hold.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
 import {validityOf} from '../services/cluster/certificate-names.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';

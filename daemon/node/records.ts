@@ -1,4 +1,4 @@
-// Records of the configuration, as far as they are kept in memory. `replicated-records.ts` and `shared-records.ts` open them.
+// Records of the configuration, as far as they are kept in memory. `replicated-records.ts` and `common-records.ts` open them.
 import type {Logger} from 'pino';
 import type {ReserveFile} from '../hold/reserve-file.ts';
 import {createKeyDirectory, type KeyDirectory} from '../services/access/key-directory.ts';

@@ -8,6 +8,7 @@ import type {Peers} from '../cluster/peers.ts';
 import {routePeerLinks, routePeerReplication} from '../http/peer/routes-peer-cluster.ts';
 import type {Configuration} from '../replication/configuration.ts';
 import {createDrift, createRecordDifferences} from '../replication/drift.ts';
+import {createEventInbox} from '../replication/event-inbox.ts';
 import {createHeartbeatExchange} from '../replication/heartbeat-exchange.ts';
 import {createLateChanges} from '../replication/late-changes.ts';
 import {createReplication} from '../replication/replication.ts';
@@ -45,7 +46,7 @@ export const openReplicatedCluster = (
   const replicated = openReplication(base, own, {limiter, version});
   const {links, jobs} = startLinks(base, own, {peers, limiter, replicated});
   closers.add(links.stop);
-  const {exchange, replication, refusals} = replicated;
+  const {exchange, inbox, replication, refusals} = replicated;
   const {membership} = records;
   return {
     ...{peers, authorities, limiter, refusals, links, jobs},
@@ -53,7 +54,7 @@ export const openReplicatedCluster = (
     presences: undefined,
     routes: [
       routePeerLinks({exchange, membership, nodeNo: storage.nodeNo, reach: peers.reach}),
-      routePeerReplication({exchange, replication}),
+      routePeerReplication({inbox, replication}),
     ],
   };
 };
@@ -73,9 +74,9 @@ const startLinks = (
   {peers, limiter, replicated}: LinksNeeds,
 ): {links: ClusterLinks; jobs: Job[]} => {
   const {config, storage, records, log} = base;
-  const {replication, exchange, refusals, drift} = replicated;
+  const {replication, inbox, exchange, refusals, drift} = replicated;
   const {nodeNo} = storage;
-  const senders = createOutboxSenders({nodeNo, exchange, replication, refusals, log});
+  const senders = createOutboxSenders({nodeNo, inbox, replication, refusals, log});
   const links = startPeerLinks({
     nodeNo,
     peers,
@@ -161,6 +162,7 @@ const openReplication = (
   });
   const lastSeqOf = (no: number) => peerStates.latest(no)?.last_seq;
   const replication = createReplication({store, configuration, nodeNo, begunAt, lastSeqOf, now, nameOf});
+  const inbox = createEventInbox({replication, refusals});
   const differences = createRecordDifferences({replication, refusals});
   const lateChanges = createLateChanges({
     replication,
@@ -188,6 +190,7 @@ const openReplication = (
   const exchange = createHeartbeatExchange({
     store,
     replication,
+    inbox,
     peerStates,
     limiter,
     keyDirectory,
@@ -202,5 +205,5 @@ const openReplication = (
     dmarc: createDmarcState({config, fqdn, records}),
     now,
   });
-  return {replication, drift, lateChanges, exchange, refusals};
+  return {replication, inbox, drift, lateChanges, exchange, refusals};
 };

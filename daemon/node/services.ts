@@ -5,18 +5,18 @@ import {isTokenFor} from '../cluster/join-token.ts';
 import {createKeyFailures} from '../services/access/key-failures.ts';
 import {createKeys} from '../services/access/keys.ts';
 import {createClusterRateLimits} from '../services/access/rate-limit.ts';
-import {createAudit, createAuditLog, createSharedAudit} from '../services/audit/audit.ts';
+import {createAudit, createAuditLog, createCommonAudit} from '../services/audit/audit.ts';
 import {createIssuedNames} from '../services/cluster/certificate-names.ts';
-import {createCluster} from '../services/cluster/cluster.ts';
+import {createClusterView} from '../services/cluster/cluster-view.ts';
 import {createJoinTokens} from '../services/cluster/join-tokens.ts';
 import {createColocatedNodes, createJoining} from '../services/cluster/joining.ts';
 import {createNodeAnnouncement} from '../services/cluster/membership.ts';
-import {createPeerActors} from '../services/cluster/peer-actors.ts';
 import {createRemoval} from '../services/cluster/removal.ts';
 import {createDomainParts} from '../services/domains/domain-parts.ts';
 import {createBackendRules, createDomains} from '../services/domains/domains.ts';
 import {createGlobalFilters, createMailFilters} from '../services/domains/mail-filters.ts';
-import {createKeySearches} from '../services/quarantine/search-limits.ts';
+import {createPeerActors} from '../services/peers/peer-actors.ts';
+import {createKeySearches} from '../services/search-limits.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
 import {openDmarc} from './dmarc.ts';
@@ -67,7 +67,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     }),
     quarantine: mail.openQuarantine({...others, postfixNodes: () => presences?.postfixNodes() ?? []}),
     keySearches: createKeySearches(),
-    cluster: createCluster({
+    cluster: createClusterView({
       config: cluster.config,
       ...(presences && {presences}),
       directory: nodeDirectory,
@@ -86,7 +86,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     audit:
       engine.kind === 'own'
         ? createAudit({logs: () => [auditLog, ...others.auditLogs()], ask: others.ask})
-        : createSharedAudit(auditLog),
+        : createCommonAudit(auditLog),
     events,
     forPeers: {queue: mail.queue, auditLog, actors, bus, dmarc},
     ...mail,

@@ -3,15 +3,15 @@ import {mkdir, rm, stat} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
+import {createStoreConnection, type StoreConnection} from '../common-store/store-connection.ts';
 import type {Config} from '../config/schema.ts';
 import {createReserveFile, type ReserveFile} from '../hold/reserve-file.ts';
 import {reconcile} from '../hold/spool/reconcile.ts';
 import {createSpool, type Spool} from '../hold/spool/spool.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
+import type {CommonStore} from '../services/common-store.ts';
 import type {NodeStore} from '../services/node-store.ts';
 import type {Store, StoreTransaction} from '../services/ports.ts';
-import type {SharedStore} from '../services/shared-store.ts';
-import {createStoreConnection, type StoreConnection} from '../shared-store/store-connection.ts';
 import {acquireLock, isDiskFull} from '../store/sqlite/database.ts';
 import {openSqliteStore} from '../store/sqlite/store.ts';
 import {findLostCommits} from '../store/sqlite/wal-file.ts';
@@ -30,7 +30,7 @@ export interface Storage {
 }
 
 /** The make of the store: a database and a spool of this node, or a database that all nodes share. */
-export type Engine = OwnEngine | SharedEngine;
+export type Engine = OwnEngine | CommonEngine;
 
 interface OwnEngine {
   kind: 'own';
@@ -40,9 +40,9 @@ interface OwnEngine {
   settled(work: Promise<unknown>): Promise<unknown>;
 }
 
-export interface SharedEngine {
+export interface CommonEngine {
   kind: 'shared';
-  store: SharedStore;
+  store: CommonStore;
   connection: StoreConnection;
   /** Whether the store answers, and takes what this node writes. */
   isReachable(): boolean;
@@ -57,15 +57,15 @@ interface Needs {
   now: () => number;
   closers: Closers;
   /** Opens the store that all nodes share, if the configuration names one. */
-  openShared: OpenSharedStore | undefined;
+  openCommon: OpenCommonStore | undefined;
 }
 
-export type OpenSharedStore = (folder: DataFolder) => Promise<{identity: NodeIdentity; store: SharedStore}>;
+export type OpenCommonStore = (folder: DataFolder) => Promise<{identity: NodeIdentity; store: CommonStore}>;
 
 /** Refuses a folder that another process uses. */
 export const openStorage = async (needs: Needs): Promise<Storage> => {
-  const {folder, config, log, closers, openShared} = needs;
-  if (!openShared) await requireDatabase(folder);
+  const {folder, config, log, closers, openCommon} = needs;
+  if (!openCommon) await requireDatabase(folder);
   const lock = await acquireLock(folder.lock);
   if (!lock) throw new CommandError(`another mfd is running on ${folder.root}`);
   closers.add(lock.release);
@@ -77,7 +77,7 @@ export const openStorage = async (needs: Needs): Promise<Storage> => {
     isDiskFull,
     onFull: () => log.error('the disk is full: the reserve file was deleted; new mail is answered 452'),
   });
-  return openShared ? openSharedStorage(needs, reserveFile, openShared) : openOwnStorage(needs, reserveFile);
+  return openCommon ? openCommonStorage(needs, reserveFile, openCommon) : openOwnStorage(needs, reserveFile);
 };
 
 /** A new empty database would make it another node. */
@@ -105,12 +105,12 @@ const openOwnStorage = async ({folder, log, now, closers}: Needs, reserveFile: R
 /** How long a node that stops waits for answers of the store. */
 const lastAnswersMs = 1000;
 
-const openSharedStorage = async (
+const openCommonStorage = async (
   {folder, log, closers}: Needs,
   reserveFile: ReserveFile,
-  openShared: OpenSharedStore,
+  openCommon: OpenCommonStore,
 ): Promise<Storage> => {
-  const {identity, store} = await openShared(folder);
+  const {identity, store} = await openCommon(folder);
   const settled = async (work: Promise<unknown>) => Promise.race([work, delay(lastAnswersMs, undefined, {ref: false})]);
   closers.add(async () => void (await settled(store.close())));
   const connection = createStoreConnection({

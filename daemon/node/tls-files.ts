@@ -10,7 +10,7 @@ import {createClusterAuthority} from '../cluster/join-token.ts';
 import {hostsIn, identityIn} from '../cluster/peer-identity.ts';
 import {ConfigError, readText} from '../config/load.ts';
 import type {Config} from '../config/schema.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
 import type {Authority} from '../services/cluster/authority.ts';
 import {isCertifiable} from '../services/cluster/join-protocol.ts';
 import type {DataFolder} from './data-folder.ts';

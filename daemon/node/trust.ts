@@ -1,7 +1,7 @@
 // Trust of a node: its own certificates, the authority of its cluster, and the names in its certificates.
 import {readFile} from 'node:fs/promises';
 import type {Logger} from 'pino';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
 import {describedNames, ownNames} from '../services/cluster/certificate-names.ts';
 import {openCertificates} from './certificate-renewal.ts';
 import type {DataFolder} from './data-folder.ts';

@@ -3,15 +3,15 @@
 import type {License} from '../../shared/cluster-status.ts';
 import {Fault} from '../../shared/fault.ts';
 import {ownValue} from '../../shared/has-own.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
 import type {KeyDirectory} from '../services/access/key-directory.ts';
 import type {RateLimiter} from '../services/access/rate-limit.ts';
-import {licenseAt} from '../services/cluster/cluster.ts';
+import type {NodeIdentity} from '../services/actor.ts';
+import {licenseAt} from '../services/cluster/cluster-view.ts';
 import type {NodeDirectory} from '../services/cluster/membership.ts';
 import {type DmarcState, type Heartbeat, vectorOf} from '../services/cluster/peer-protocol.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {Refusals} from '../services/cluster/refusals.ts';
-import type {HeartbeatExchange, Replication, ReplicationExchange} from '../services/cluster/replication-ports.ts';
+import type {EventInbox, HeartbeatExchange, Replication} from '../services/cluster/replication-ports.ts';
 import type {NodeStore} from '../services/node-store.ts';
 import {type ConfigRecord, replicatedPart} from '../services/records.ts';
 import type {Drift} from './drift.ts';
@@ -90,18 +90,15 @@ export const createHeartbeats = (needs: HeartbeatNeeds): HeartbeatExchange => {
 interface Needs extends CommonNeeds {
   store: NodeStore;
   replication: Replication;
+  inbox: Pick<EventInbox, 'noteBehind'>;
   drift: Drift;
   directory: Pick<NodeDirectory, 'findByNo'>;
   refusals: Refusals;
 }
 
 /** For nodes that replicate. */
-export const createHeartbeatExchange = (needs: Needs): ReplicationExchange => {
+export const createHeartbeatExchange = (needs: Needs): HeartbeatExchange => {
   const {replication, drift, directory, refusals, nodeNo} = needs;
-  const listeners: ((nodeNo: number) => void)[] = [];
-  const notifyBehind = (from: number) => {
-    for (const listener of listeners) listener(from);
-  };
 
   /** Applies what a node reports about itself, authenticated by its certificate, if it differs from the record here. */
   const applySelf = async (from: NodeIdentity, self: ConfigRecord): Promise<void> => {
@@ -114,32 +111,16 @@ export const createHeartbeatExchange = (needs: Needs): ReplicationExchange => {
     if (isChanged) await replication.merge([self], {node: from, path: 'heartbeat'});
   };
 
-  const heartbeats = createHeartbeats({
+  return createHeartbeats({
     ...needs,
     report: createReport(needs),
     async onReceived(from, received) {
       refusals.byPeer(from.nodeNo, 'records', received.refuses_yours);
       if (received.self) await applySelf(from, received.self);
       await drift.compare(received);
-      if ((ownValue(received.applied, nodeNo) ?? 0) > (await replication.lastSeq())) notifyBehind(from.nodeNo);
+      if ((ownValue(received.applied, nodeNo) ?? 0) > (await replication.lastSeq())) needs.inbox.noteBehind(from.nodeNo);
     },
   });
-
-  return {
-    ...heartbeats,
-    async receiveEvents(from, request) {
-      try {
-        const {applied, hasGap, leftOut} = await replication.receive(from, request);
-        if (request.events.length > 0) refusals.ofPeer(from.nodeNo, 'events', leftOut === '' ? undefined : leftOut);
-        if (hasGap) notifyBehind(from.nodeNo);
-        return {applied, ...(leftOut !== '' && {left_out: leftOut})};
-      } catch (error) {
-        if (error instanceof Fault && error.code === 'validation_failed') refusals.ofPeer(from.nodeNo, 'events', error.detail);
-        throw error;
-      }
-    },
-    onBehind: listener => void listeners.push(listener),
-  };
 };
 
 const createReport = ({store, directory, refusals, nodeNo}: Needs): HeartbeatNeeds['report'] => {

@@ -2,7 +2,7 @@
 // accepted. They apply before the merge, never inside it, as the merge has to stay commutative.
 
 import {ownValue} from '../../shared/has-own.ts';
-import type {NodeIdentity} from '../services/access/actor.ts';
+import type {NodeIdentity} from '../services/actor.ts';
 import {type NewAuditEntry, nodeEntry} from '../services/audit/stored-entry.ts';
 import type {ChangedRecord, ChangeSource} from '../services/cluster/replication-ports.ts';
 import {type ConfigRecord, makerOf, type Stamp, type StoredRecord} from '../services/records.ts';

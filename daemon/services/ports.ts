@@ -6,12 +6,12 @@ import type {AuditQuery, HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
 import type {Reason} from '../../shared/reason.ts';
 import type {AccessScope} from '../../shared/scopes.ts';
-import type {Actor} from './access/actor.ts';
+import type {Actor} from './actor.ts';
 import type {NewAuditEntry, StoredAuditEntry} from './audit/stored-entry.ts';
 import type {IssuedName, PeerReport, StoredJoinToken} from './cluster/stored-trust.ts';
 import type {DmarcReads, DmarcStore} from './dmarc/dmarc-store.ts';
 import type {ReceivedReads, ReceivedStore} from './dmarc/received-store.ts';
-import type {Samples, Steps} from './quarantine/merged-list.ts';
+import type {Samples, Steps} from './peers/merged-list.ts';
 import type {PostfixRowReads, PostfixRows} from './quarantine/postfix-rows.ts';
 import type {
   Claim,

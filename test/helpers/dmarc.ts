@@ -1,6 +1,6 @@
 // Mail as it is counted for reports, and a cluster of reporters in one process: real stores, and a transport that notes what is sent.
 import type {CountedMail, MailCount, Received} from '../../daemon/services/dmarc/counted-mail.ts';
-import type {DmarcRecord, PublishedPolicy} from '../../daemon/services/dmarc/dmarc-outcome.ts';
+import type {DmarcRecord, PublishedPolicy} from '../../daemon/services/intake/dmarc-outcome.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {MailAuthentication} from '../../shared/mail-authentication.ts';
 import {receivedMail} from './received-mail.ts';

@@ -43,7 +43,7 @@ export const startTestGateway = async (t: Owner, options: TestGatewayOptions = {
   const tmpDir = await testFolder(t);
   const pool = createBackendPool({hostname: 'gate.test', timeouts: {connectMs: 5000, replyMs: 2000, finalMs: 2000}});
   const record = {held: [], judged: [], verdicts: [], logged: []} as Pick<TestGateway, 'held' | 'judged' | 'verdicts' | 'logged'>;
-  const intake = createFakeIntake(options.servers ?? [sink.server], record);
+  const intake = createFakeIntake(record, options.servers ?? [sink.server]);
   const log = (fields: object, message: string) => void record.logged.push(`${message} ${JSON.stringify(fields)}`);
   let queued = 0;
 
@@ -89,9 +89,9 @@ export const claim = createClaim({
   isForReports: address => address === 'dmarc@one.test',
 });
 
-const createFakeIntake = (
-  servers: HostPort[],
+export const createFakeIntake = (
   {held, judged, verdicts}: Pick<TestGateway, 'held' | 'judged' | 'verdicts'>,
+  servers: HostPort[] = [],
 ): IntakePort => ({
   claim,
   routing: (client, sender, recipient) => {
@@ -109,7 +109,10 @@ const createFakeIntake = (
   },
   count: () => {},
   takeReport: async () => undefined,
+  createClaimCheck: () => () => false,
   withoutClaims: mail => mail,
+  resultsField: () => Buffer.alloc(0),
+  sign: async () => Buffer.alloc(0),
   relayPrefix: async mail => Buffer.from(`Received: by gate.test id ${mail.queueId}\r\n`),
   recordVerdict: verdict => void verdicts.push(verdict),
   recordRelay: () => {},

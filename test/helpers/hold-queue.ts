@@ -5,7 +5,7 @@ import {buffer} from 'node:stream/consumers';
 import {createHoldQueue, type OwnHoldQueue} from '../../daemon/hold/hold-queue.ts';
 import {createSpool} from '../../daemon/hold/spool/spool.ts';
 import {createSpoolBackend, createSpoolHolder} from '../../daemon/hold/spool/spool-backend.ts';
-import type {Actor} from '../../daemon/services/access/actor.ts';
+import type {Actor} from '../../daemon/services/actor.ts';
 import type {Deliver, Judgement, MailHolder, Ownership, RecipientResult, Trainer} from '../../daemon/services/intake/mail.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {Reason} from '../../shared/reason.ts';

@@ -3,16 +3,16 @@ import {readdir} from 'node:fs/promises';
 import {connect, type Socket} from 'node:net';
 import {buffer} from 'node:stream/consumers';
 import type {LocalAddress} from '../../daemon/mail/local-listener.ts';
-import type {MilterIntake, Verdict} from '../../daemon/mail/mail-decision.ts';
+import type {IntakePort, Verdict} from '../../daemon/mail/mail-decision.ts';
 import {type MilterServer, type MilterServerNeeds, startMilterServer} from '../../daemon/mail/milter/milter-connection.ts';
 import type {ReceivedMail} from '../../daemon/services/intake/mail.ts';
 import type {Owner} from './daemon.ts';
-import {claim, judgement, lateBound} from './gateway.ts';
+import {createFakeIntake, judgement, lateBound} from './gateway.ts';
 import {testFolder} from './test-folder.ts';
 
 export interface TestMilter extends MilterServer {
   /** The services; a test replaces those that it needs. */
-  intake: MilterIntake;
+  intake: IntakePort;
   /** Everything that was judged, and everything held, with its content. */
   judged: {mail: ReceivedMail; content: string}[];
   held: ReceivedMail[];
@@ -26,20 +26,13 @@ export interface TestMilter extends MilterServer {
 export const startTestMilter = async (owner: Owner, needs: Partial<MilterServerNeeds> = {}): Promise<TestMilter> => {
   const tmpDir = await testFolder(owner);
   const record = {judged: [], held: [], verdicts: [], logged: []} as Pick<TestMilter, 'judged' | 'held' | 'verdicts' | 'logged'>;
-  const intake: MilterIntake = {
-    claim,
-    canTakeMail: () => undefined,
+  const intake: IntakePort = {
+    ...createFakeIntake({held: [], judged: [], verdicts: record.verdicts}),
     judge: async mail => {
       record.judged.push({mail, content: (await buffer(mail.content.open())).toString('latin1')});
       return judgement('relay');
     },
     hold: async mail => void record.held.push(mail),
-    sign: async () => Buffer.alloc(0),
-    count: () => {},
-    takeReport: async () => undefined,
-    createClaimCheck: () => () => false,
-    resultsField: () => Buffer.alloc(0),
-    recordVerdict: verdict => void record.verdicts.push(verdict),
   };
   const log = (fields: object, message: string) =>
     void record.logged.push(

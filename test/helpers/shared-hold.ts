@@ -3,9 +3,9 @@ import {buffer} from 'node:stream/consumers';
 import {createReleaseDelivery} from '../../daemon/hold/release-delivery.ts';
 import {createNodeQueues, type NodeQueues} from '../../daemon/hold/store/node-queues.ts';
 import {createStoreHolder} from '../../daemon/hold/store/store-holder.ts';
+import type {CommonStore, CommonTransaction} from '../../daemon/services/common-store.ts';
 import type {Deliver, Judgement, MailHolder, Ownership, RecipientResult} from '../../daemon/services/intake/mail.ts';
 import type {NewHeldMail} from '../../daemon/services/quarantine/stored-mail.ts';
-import type {SharedStore, SharedTransaction} from '../../daemon/services/shared-store.ts';
 import type {PostgresSettings} from '../../daemon/store/postgres/connection.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {ActionOutcome} from '../../shared/held-mail.ts';
@@ -16,7 +16,7 @@ import type {Teardown} from './store.ts';
 import {storedMail} from './stored-mail.ts';
 
 export interface SharedNode {
-  store: SharedStore;
+  store: CommonStore;
   queues: NodeQueues;
   holder: MailHolder;
   deliveries: {recipients: string[]; content: string}[];
@@ -48,10 +48,10 @@ const replies = {delivered: 250, refused: 550, deferred: 450};
 
 export const startSharedNode = async (t: Teardown, settings: PostgresSettings, options: Options = {}): Promise<SharedNode> => {
   const {nodeId = 'alpha', nodeNo = 1, withinMs} = options;
-  const watched = (store: SharedStore): SharedStore => ({
+  const watched = (store: CommonStore): CommonStore => ({
     ...store,
     of: id => watched(store.of(id)),
-    async transaction<T>(work: (tx: SharedTransaction) => Promise<T>) {
+    async transaction<T>(work: (tx: CommonTransaction) => Promise<T>) {
       await node.beforeWrite();
       node.writes += 1;
       return store.transaction(work);

@@ -1,13 +1,13 @@
 // The configuration of one node in a store that all nodes share, and what it has in memory.
 
-import {keysIn} from '../../daemon/node/shared-records.ts';
+import {startChangeFollower} from '../../daemon/common-store/change-follower.ts';
+import {createCommonConfiguration} from '../../daemon/common-store/common-configuration.ts';
+import {createStoreConnection} from '../../daemon/common-store/store-connection.ts';
+import {keysIn} from '../../daemon/node/common-records.ts';
 import {createKeyDirectory} from '../../daemon/services/access/key-directory.ts';
 import {createNodeDirectory} from '../../daemon/services/cluster/membership.ts';
 import {createDomainDirectory} from '../../daemon/services/domains/domain-directory.ts';
 import {allDomains, type ChangedKey, type FieldsOf} from '../../daemon/services/records.ts';
-import {startChangeFollower} from '../../daemon/shared-store/change-follower.ts';
-import {createSharedConfiguration} from '../../daemon/shared-store/shared-configuration.ts';
-import {createStoreConnection} from '../../daemon/shared-store/store-connection.ts';
 import type {PostgresSettings} from '../../daemon/store/postgres/connection.ts';
 import {openPostgresStore} from '../../daemon/store/postgres/store.ts';
 import {newFields} from './config-history.ts';
@@ -37,7 +37,7 @@ export const startSharedNode = async (
   const monotonic = () => performance.now();
   const log: string[] = [];
   const connection = createStoreConnection({monotonic, onLost: () => log.push('lost'), onBack: () => log.push('back')});
-  const configuration = createSharedConfiguration({
+  const configuration = createCommonConfiguration({
     store,
     nodeNo,
     now: Date.now,

@@ -1,5 +1,5 @@
 // Stores of several nodes on one PostgreSQL.
-import type {SharedStore} from '../../daemon/services/shared-store.ts';
+import type {CommonStore} from '../../daemon/services/common-store.ts';
 import type {PostgresSettings} from '../../daemon/store/postgres/connection.ts';
 import {createPostgresTables, openPostgresStore} from '../../daemon/store/postgres/store.ts';
 import type {PostgresServer} from './postgres-server.ts';
@@ -26,7 +26,7 @@ export const storeOf = async (
   t: Teardown,
   settings: PostgresSettings,
   {nodeId = 'alpha', nodeNo = 1} = {},
-): Promise<SharedStore> => {
+): Promise<CommonStore> => {
   const store = await openPostgresStore({settings, cluster, nodeId, nodeNo});
   t.teardown(store.close);
   return store;

@@ -3,8 +3,8 @@ import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {createChange, createConfiguration} from '../../daemon/replication/configuration.ts';
 import {changedKeys, createNotifier} from '../../daemon/replication/notifier.ts';
+import type {CommonStore} from '../../daemon/services/common-store.ts';
 import type {ConfigStore, HeldQuery, Store} from '../../daemon/services/ports.ts';
-import type {SharedStore} from '../../daemon/services/shared-store.ts';
 import type {PostgresSettings} from '../../daemon/store/postgres/connection.ts';
 import {openPostgresStore} from '../../daemon/store/postgres/store.ts';
 import {openSqliteStore} from '../../daemon/store/sqlite/store.ts';
@@ -37,7 +37,7 @@ const openSqlite = async (t: Teardown, filename: string): Promise<OpenStore & {h
   };
 };
 
-const sharedConfiguration = (store: SharedStore): ConfigStore => {
+const commonConfiguration = (store: CommonStore): ConfigStore => {
   const {publish, onChange} = createNotifier(() => {});
   const write = store.changeTransaction;
   return {
@@ -56,7 +56,7 @@ const openPostgres = async (t: Teardown, settings: PostgresSettings): Promise<Op
   t.teardown(close);
   return {
     store,
-    config: sharedConfiguration(store),
+    config: commonConfiguration(store),
     heldQuery: store.heldQuery,
     async reopen() {
       await close();

@@ -11,7 +11,7 @@ import {dataFolder} from '../../daemon/node/data-folder.ts';
 import {readClusterFingerprint, readIdentityFile} from '../../daemon/node/identity-file.ts';
 import {createConfiguration} from '../../daemon/replication/configuration.ts';
 import {insertKey} from '../../daemon/services/access/keys.ts';
-import type {SharedStore} from '../../daemon/services/shared-store.ts';
+import type {CommonStore} from '../../daemon/services/common-store.ts';
 import {openPostgresStore} from '../../daemon/store/postgres/store.ts';
 import {acquireLock} from '../../daemon/store/sqlite/database.ts';
 import {openSqliteStore} from '../../daemon/store/sqlite/store.ts';
@@ -98,7 +98,7 @@ const migrate = async ({folder}: {folder: ReturnType<typeof dataFolder>}, url: s
   return run(mfdFile, ['migrate', '--json', '--data', folder.root, ...store, ...args]);
 };
 
-const openShared = async (t: ExecutionContext, folder: ReturnType<typeof dataFolder>): Promise<SharedStore> => {
+const openCommon = async (t: ExecutionContext, folder: ReturnType<typeof dataFolder>): Promise<CommonStore> => {
   const settings = storeSettings(await loadConfig(folder.config, {}));
   if (!settings) throw new Error('mfd.yaml has no store.url');
   const cluster = await readClusterFingerprint(folder.caCert);
@@ -107,7 +107,7 @@ const openShared = async (t: ExecutionContext, folder: ReturnType<typeof dataFol
   return store;
 };
 
-const bytesOf = async (store: SharedStore, queueId: string): Promise<Buffer> => {
+const bytesOf = async (store: CommonStore, queueId: string): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   for await (const chunk of store.bodies.open(queueId)) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
@@ -118,7 +118,7 @@ const byId = <T extends {queue_id: string}>(mails: T[]): T[] => mails.toSorted((
 /** Everything that was in SQLite is in PostgreSQL, once. */
 const requireMoved = async (t: ExecutionContext, node: Awaited<ReturnType<typeof stoppedNode>>): Promise<void> => {
   const {folder, before, keySequence} = node;
-  const store = await openShared(t, folder);
+  const store = await openCommon(t, folder);
   const ids = before.mails.map(({queue_id}) => queue_id);
   const moved = byId(await store.hold.findAll(ids));
 
@@ -224,7 +224,7 @@ testWithPostgres('what was released with SQLite between two runs is not held aga
   const {code, stderr} = await migrate(node, url);
 
   t.is(code, 0, stderr);
-  const store = await openShared(t, folder);
+  const store = await openCommon(t, folder);
   t.like(await store.hold.find('small0'), {state: 'released', acted_at: '2026-01-04T00:00:00.000Z', acted_by_key_id: 5});
   t.deepEqual(await bytesOf(store, 'small0'), Buffer.alloc(0));
   t.like(await store.hold.find('large0'), {state: 'held', recipients: []});
@@ -262,7 +262,7 @@ testWithPostgres('a further node is moved if it has the same configuration', asy
   const {url} = await postgres().createDatabase();
   const node = await stoppedNode(t);
   await migrate(node, url);
-  const store = await openShared(t, node.folder);
+  const store = await openCommon(t, node.folder);
   await store.changeTransaction(async tx => tx.records.writeSum('1234', Date.now()));
 
   await rename(join(node.folder.root, 'mfd.db.migrated'), node.folder.database);

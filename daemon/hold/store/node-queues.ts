@@ -1,9 +1,9 @@
 // Hold queues over the store that all nodes share: one for the mail of each node, also of nodes that are gone.
 import {Fault} from '../../../shared/fault.ts';
 import type {MailReference} from '../../../shared/held-mail.ts';
+import type {CommonStore} from '../../services/common-store.ts';
 import type {HeldQuery} from '../../services/ports.ts';
-import type {FoundQueue} from '../../services/quarantine/shared-quarantine.ts';
-import type {SharedStore} from '../../services/shared-store.ts';
+import type {FoundQueue} from '../../services/quarantine/common-quarantine.ts';
 import type {HoldBackend} from '../hold-backend.ts';
 import {createHoldQueue, type HoldQueueNeeds, type OwnHoldQueue} from '../hold-queue.ts';
 import type {DeliverReleased} from '../release-delivery.ts';
@@ -12,7 +12,7 @@ import {createStoreBackend} from './store-backend.ts';
 interface Needs extends Pick<HoldQueueNeeds, 'trainer' | 'onActed' | 'onLeftover' | 'now' | 'withinMs'> {
   /** This node. */
   nodeId: string;
-  store: SharedStore;
+  store: CommonStore;
   deliver: DeliverReleased;
   /** This node's Postfix. */
   postfix: HoldBackend;
@@ -80,7 +80,7 @@ export const createNodeQueues = ({nodeId: ownId, store, deliver, postfix, isNode
 };
 
 /** Nodes that share a store do not merge their lists, so nobody asks for samples of one. */
-const queryOf = (node: string, {heldQuery}: SharedStore): HeldQuery => ({
+const queryOf = (node: string, {heldQuery}: CommonStore): HeldQuery => ({
   list: async (filter, scope, page) => heldQuery.list({...filter, node}, scope, page),
   groups: async (filter, scope) => heldQuery.groups({...filter, node}, scope),
   samples: async () => refuseSamples(),
@@ -102,7 +102,7 @@ const elsewhere = (nodeId: string): HoldBackend => {
  * Holds spooled mail again that this node had claimed when it stopped. Claims are by node id, and only one process runs per node: call
  * this before anything acts on mail.
  */
-export const takeBackOwnClaims = async (store: SharedStore): Promise<void> => {
+export const takeBackOwnClaims = async (store: CommonStore): Promise<void> => {
   for (const {node_id: nodeId} of await store.presence()) {
     const scoped = store.of(nodeId);
     const claimed = await scoped.hold.listClaimed('spool');

@@ -1,14 +1,14 @@
 // Hold backend for mails of one node whose bytes are rows of the store that all nodes share.
 import {Fault} from '../../../shared/fault.ts';
+import type {CommonStore} from '../../services/common-store.ts';
 import type {StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
-import type {SharedStore} from '../../services/shared-store.ts';
 import type {HoldBackend} from '../hold-backend.ts';
 import type {DeliverReleased} from '../release-delivery.ts';
 import {openStoredBody} from './stored-body.ts';
 
 interface Needs {
   /** With the node of the mails in scope. */
-  store: Pick<SharedStore, 'bodies' | 'leases'>;
+  store: Pick<CommonStore, 'bodies' | 'leases'>;
   /** One for the backends of all nodes, as the limit on deliveries is that of this node. */
   deliver: DeliverReleased;
 }

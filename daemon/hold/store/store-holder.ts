@@ -1,17 +1,17 @@
 // Holder of mail in the store that all nodes share: row and bytes are committed together, before the 250.
 import {createHash} from 'node:crypto';
 import {createBatch} from '../../services/batch.ts';
+import type {CommonStore} from '../../services/common-store.ts';
 import {crashPoint} from '../../services/crash-point.ts';
 import type {MailHolder, ReceivedMail} from '../../services/intake/mail.ts';
 import type {NewHeldMail} from '../../services/quarantine/stored-mail.ts';
-import type {SharedStore} from '../../services/shared-store.ts';
 import {factsOf, spoolEntry, toListEntry} from '../held-facts.ts';
 import {createSemaphore} from '../mail-locks.ts';
 import type {SpoolHolderNeeds} from '../spool/spool-backend.ts';
 
 interface Needs extends Omit<SpoolHolderNeeds, 'spool' | 'store'> {
   /** With this node in scope. */
-  store: SharedStore;
+  store: CommonStore;
 }
 
 interface Arrival {

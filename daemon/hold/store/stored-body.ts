@@ -2,9 +2,9 @@
 import {createHash} from 'node:crypto';
 import {Readable} from 'node:stream';
 import {Fault} from '../../../shared/fault.ts';
+import type {BodyReads} from '../../services/common-store.ts';
 import type {MailContent} from '../../services/intake/mail.ts';
 import type {StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
-import type {BodyReads} from '../../services/shared-store.ts';
 import {checkedStream} from '../checked-stream.ts';
 
 interface Opening {

@@ -9,7 +9,7 @@ import type {noQuerySchema} from '../../../shared/hold-filter.ts';
 import type {Permission} from '../../../shared/scopes.ts';
 import type {Keys} from '../../services/access/keys.ts';
 import type {Audit} from '../../services/audit/audit.ts';
-import type {Cluster} from '../../services/cluster/cluster.ts';
+import type {ClusterView} from '../../services/cluster/cluster-view.ts';
 import type {JoinTokens} from '../../services/cluster/join-tokens.ts';
 import type {Removal} from '../../services/cluster/removal.ts';
 import type {DmarcView} from '../../services/dmarc/dmarc-view.ts';
@@ -20,7 +20,7 @@ import type {Domains} from '../../services/domains/domains.ts';
 import type {GlobalFilters} from '../../services/domains/mail-filters.ts';
 import type {Events} from '../../services/events/events.ts';
 import type {Quarantine} from '../../services/quarantine/quarantine.ts';
-import type {KeySearches} from '../../services/quarantine/search-limits.ts';
+import type {KeySearches} from '../../services/search-limits.ts';
 import type {Ctx} from '../observe.ts';
 
 /** What endpoints call. */
@@ -32,7 +32,7 @@ export interface ApiServices {
   dns: DnsView;
   quarantine: Quarantine;
   keySearches: KeySearches;
-  cluster: Cluster;
+  cluster: ClusterView;
   audit: Audit;
   dmarc: {view: DmarcView & ReportedView};
   events: Events;

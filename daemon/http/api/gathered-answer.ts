@@ -1,8 +1,8 @@
 // Searches, and answers gathered from many nodes, some of which may be missing.
 import {Fault} from '../../../shared/fault.ts';
 import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
-import type {Gathered} from '../../services/quarantine/gather.ts';
-import type {KeySearches} from '../../services/quarantine/search-limits.ts';
+import type {Gathered} from '../../services/peers/gather.ts';
+import type {KeySearches} from '../../services/search-limits.ts';
 import {nameUnreachable, reply} from '../answer.ts';
 import type {Ctx, RequestState} from '../observe.ts';
 

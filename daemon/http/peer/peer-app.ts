@@ -5,7 +5,7 @@ import Router, {type RouterContext} from '@koa/router';
 import Koa from 'koa';
 import type {Logger} from 'pino';
 import {Fault} from '../../../shared/fault.ts';
-import type {NodeIdentity} from '../../services/access/actor.ts';
+import type {NodeIdentity} from '../../services/actor.ts';
 import {type ShownCertificate, validityOf} from '../../services/cluster/certificate-names.ts';
 import {answerErrors} from '../answer.ts';
 import {remoteAddressOf} from '../observe.ts';

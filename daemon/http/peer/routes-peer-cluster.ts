@@ -14,7 +14,7 @@ import {
   recordsRequestSchema,
   removedSchema,
 } from '../../services/cluster/peer-protocol.ts';
-import type {HeartbeatExchange, Replication, ReplicationExchange} from '../../services/cluster/replication-ports.ts';
+import type {EventInbox, HeartbeatExchange, Replication} from '../../services/cluster/replication-ports.ts';
 import type {BusEvent, EventBus} from '../../services/events/event-bus.ts';
 import type {holdEventSchema} from '../../services/quarantine/peer-hold-protocol.ts';
 import {validate, validateParameters} from '../../services/validate.ts';
@@ -57,14 +57,14 @@ export const routePeerLinks =
 
 interface ReplicationNeeds {
   replication: Pick<Replication, 'recordsPage' | 'records' | 'digestsPage'>;
-  exchange: Pick<ReplicationExchange, 'receiveEvents'>;
+  inbox: Pick<EventInbox, 'receive'>;
 }
 
 export const routePeerReplication =
-  ({replication, exchange}: ReplicationNeeds) =>
+  ({replication, inbox}: ReplicationNeeds) =>
   (router: PeerRouter): void => {
     router.post('/events', peerJsonBody, async ctx => {
-      reply(ctx, await exchange.receiveEvents(ctx.state.peer, validate(eventsRequestSchema, ctx.state.body)));
+      reply(ctx, await inbox.receive(ctx.state.peer, validate(eventsRequestSchema, ctx.state.body)));
     });
 
     router.get('/records', async ctx => {

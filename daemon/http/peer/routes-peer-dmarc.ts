@@ -1,6 +1,5 @@
 // What this node has counted and reported for DMARC, for other nodes and their callers.
-import type {NodeIdentity} from '../../services/access/actor.ts';
-import type {PeerActors} from '../../services/cluster/peer-actors.ts';
+import type {NodeIdentity, PeerActors} from '../../services/actor.ts';
 import type {DmarcNode} from '../../services/dmarc/dmarc-view.ts';
 import {dmarcRequests, type GivenBatch, givenBatchSchema} from '../../services/dmarc/peer-dmarc-protocol.ts';
 import type {ReportedNode} from '../../services/dmarc/reported-view.ts';

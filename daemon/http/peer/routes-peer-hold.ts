@@ -3,17 +3,15 @@
 import type {z} from 'zod';
 import type {Page} from '../../../shared/hold-filter.ts';
 import type {Permission} from '../../../shared/scopes.ts';
-import type {Actor, NodeIdentity} from '../../services/access/actor.ts';
-import type {PeerActors} from '../../services/cluster/peer-actors.ts';
+import type {Actor, NodeIdentity, PeerActors, RelayedActor} from '../../services/actor.ts';
+import type {Steps} from '../../services/peers/merged-list.ts';
 import type {AuditLog} from '../../services/ports.ts';
-import type {Steps} from '../../services/quarantine/merged-list.ts';
 import {
   auditRequests,
   heldMailRequest,
   holdActRequest,
   holdRequests,
   holdSummaryRequest,
-  type RelayedActor,
 } from '../../services/quarantine/peer-hold-protocol.ts';
 import type {HoldQueue} from '../../services/quarantine/stored-mail.ts';
 import {validate} from '../../services/validate.ts';

@@ -1,6 +1,6 @@
 // DMARC policy records (RFC 9989 sections 4.7 and 4.8).
 import {type DmarcPolicy, dmarcPolicies} from '../../../shared/mail-authentication.ts';
-import type {DmarcRecord} from '../../services/dmarc/dmarc-outcome.ts';
+import type {DmarcRecord} from '../../services/intake/dmarc-outcome.ts';
 import {tagsOf} from './record-tags.ts';
 
 /**

@@ -1,6 +1,6 @@
 // DMARC (RFC 9989): the policy for the author domain of a mail, and whether one of its authenticated identifiers aligns with it.
 import type {DmarcPolicy} from '../../../shared/mail-authentication.ts';
-import type {DmarcOutcome, DmarcRecord, Mechanism, PublishedPolicy} from '../../services/dmarc/dmarc-outcome.ts';
+import type {DmarcOutcome, DmarcRecord, Mechanism, PublishedPolicy} from '../../services/intake/dmarc-outcome.ts';
 import {parseDmarcRecord} from './dmarc-record.ts';
 
 /** What DNS is asked for. Both reject when DNS gives no answer. */

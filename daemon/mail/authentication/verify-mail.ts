@@ -3,7 +3,7 @@ import {canonicalMailDomain} from '../../../shared/domain-name.ts';
 import {plainAddress} from '../../../shared/host-port.ts';
 import {domainOf} from '../../../shared/mail-address.ts';
 import {dmarcPolicies, type MailAuthentication} from '../../../shared/mail-authentication.ts';
-import type {DmarcOutcome} from '../../services/dmarc/dmarc-outcome.ts';
+import type {DmarcOutcome} from '../../services/intake/dmarc-outcome.ts';
 import type {ReceivedMail, Verified} from '../../services/intake/mail.ts';
 import type {Lookup} from '../lookup.ts';
 import type {Readers} from '../readers/readers.ts';

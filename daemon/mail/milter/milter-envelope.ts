@@ -5,7 +5,7 @@ import {plainAddress} from '../../../shared/host-port.ts';
 import {owningDomain, parseMailAddress, withoutBrackets} from '../../../shared/mail-address.ts';
 import {isSameOwner} from '../../services/intake/intake.ts';
 import type {Client, Envelope, Ownership, SmtpReply} from '../../services/intake/mail.ts';
-import type {MilterIntake} from '../mail-decision.ts';
+import type {IntakePort} from '../mail-decision.ts';
 import {replies} from '../smtp-reply.ts';
 import {type CommandOf, MilterError} from './milter-codec.ts';
 
@@ -39,7 +39,7 @@ export const peerOf = ({hostname, family, port, address}: CommandOf<'connect'>):
 
 export interface EnvelopeNeeds {
   isTrusted(ip: string): boolean;
-  intake: Pick<MilterIntake, 'claim' | 'canTakeMail'>;
+  intake: Pick<IntakePort, 'claim' | 'canTakeMail'>;
 }
 
 export type MilterEnvelope = ReturnType<typeof createMilterEnvelope>;

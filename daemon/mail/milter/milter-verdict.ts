@@ -2,14 +2,14 @@
 import {Fault} from '../../../shared/fault.ts';
 import {queueIdPattern} from '../../../shared/fields.ts';
 import type {Judgement, Ownership, ReceivedMail} from '../../services/intake/mail.ts';
-import {type Decision, decide, logDecision, type MailLog, type MilterIntake, queuedAs, verdictOf} from '../mail-decision.ts';
+import {type Decision, decide, type IntakePort, logDecision, type MailLog, queuedAs, verdictOf} from '../mail-decision.ts';
 import type {Taken} from '../message-intake.ts';
 import {isPositive, replies} from '../smtp-reply.ts';
 import type {MilterReply} from './milter-codec.ts';
 import {addScore, insertBelowTrace, insertInFront, type JudgedMail, removeClaims} from './milter-mail.ts';
 
 export interface VerdictNeeds {
-  intake: MilterIntake;
+  intake: IntakePort;
   log: MailLog;
 }
 
@@ -32,7 +32,7 @@ export const answerMail = async (
 
     const {kind, ...read} = taken;
     const mail = {queueId: queueId ?? noQueueId, receivedAt: new Date(), client, envelope, ...read};
-    const hold: MilterIntake['hold'] = async (held, owner, judgement) => {
+    const hold: IntakePort['hold'] = async (held, owner, judgement) => {
       // The queue ID becomes a key in the index and a line of input for `postsuper`.
       if (queueId === undefined || !queueIdPattern.test(queueId)) throw new Fault('unavailable', noQueueIdDetail);
       // Edits come before the hold: released mail leaves exactly as it is in Postfix's queue, so it must be signed now.
@@ -66,7 +66,7 @@ const noQueueIdDetail = 'Postfix did not tell the queue id of a mail that is to 
 const maxEdits = 1000;
 
 const editsFor = async (
-  intake: MilterIntake,
+  intake: IntakePort,
   mail: ReceivedMail,
   {ownership: {direction, domain}, judgement}: {ownership: Ownership; judgement: Judgement},
 ): Promise<MilterReply[]> => {

@@ -12,11 +12,11 @@ import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {isObject, moment} from '../../../shared/fields.ts';
 import {type AccessScope, permissionsOf} from '../../../shared/scopes.ts';
+import type {Actor} from '../actor.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction, Store} from '../ports.ts';
 import type {StoredApiKey} from '../records.ts';
 import {parseSafely, validate} from '../validate.ts';
-import type {Actor} from './actor.ts';
 import {hashKey, type KeyDirectory} from './key-directory.ts';
 
 export interface Keys {

@@ -3,10 +3,10 @@
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
 import {ascending} from '../../../shared/collections.ts';
 import type {AuditQuery, Page} from '../../../shared/hold-filter.ts';
-import type {Actor} from '../access/actor.ts';
+import type {Actor} from '../actor.ts';
+import type {AskAll, Gathered} from '../peers/gather.ts';
+import {readMerged, type Steps} from '../peers/merged-list.ts';
 import type {AuditCursor, AuditLog, Store} from '../ports.ts';
-import type {AskAll, Gathered} from '../quarantine/gather.ts';
-import {readMerged, type Steps} from '../quarantine/merged-list.ts';
 
 export interface Audit {
   /** Ordered by time, newest first, then by node, then by sequence number, newest first. */
@@ -32,7 +32,7 @@ export const createAudit = ({logs, ask}: Needs): Audit => ({
 });
 
 /** The log in a store that all nodes share, which has the entries of all of them. */
-export const createSharedAudit = (log: AuditLog): Audit => ({
+export const createCommonAudit = (log: AuditLog): Audit => ({
   list: async (actor, {limit, offset, ...filter}) => ({result: await log.list(filter, {limit, offset}, actor), unreachable: []}),
 });
 

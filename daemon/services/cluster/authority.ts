@@ -3,7 +3,7 @@
 
 import type {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
-import type {NodeIdentity} from '../access/actor.ts';
+import type {NodeIdentity} from '../actor.ts';
 import type {StoredNode} from '../records.ts';
 import {type CertificateRequests, type Certificates, certificatesSchema} from './join-protocol.ts';
 import type {NodeDirectory} from './membership.ts';

@@ -4,7 +4,7 @@ import {isIPv6} from 'node:net';
 import {z} from 'zod';
 import {nodeId, timestamp} from '../../../shared/fields.ts';
 import {formatHostPort, parseHostPort} from '../../../shared/host-port.ts';
-import {relayedActorSchema} from '../quarantine/peer-hold-protocol.ts';
+import {relayedActorSchema} from '../actor.ts';
 import {nodeNo} from './peer-protocol.ts';
 
 const pem = z.string().max(16_384);

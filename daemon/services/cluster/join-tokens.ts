@@ -3,14 +3,13 @@
 import {randomBytes} from 'node:crypto';
 import {relayText} from '../../../shared/audit-relay.ts';
 import {Fault} from '../../../shared/fault.ts';
-import type {Actor} from '../access/actor.ts';
+import type {PeerActors} from '../actor.ts';
+import {type Actor, actorToRelay} from '../actor.ts';
 import type {ConfigStore} from '../ports.ts';
-import {actorToRelay} from '../quarantine/peer-hold-protocol.ts';
 import {validate} from '../validate.ts';
 import type {Authorities, Authority} from './authority.ts';
 import {type CreatedToken, createdTokenSchema, passedOrderSchema, tokenOrderSchema} from './join-protocol.ts';
 import type {NodeDirectory} from './membership.ts';
-import type {PeerActors} from './peer-actors.ts';
 
 export interface JoinTokens {
   /** Creates a token on the node that admits nodes: on this one, or by a request to that one. */

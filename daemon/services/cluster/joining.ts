@@ -1,7 +1,7 @@
 // Admission of nodes to the cluster, and renewal of their certificates.
 import {Fault} from '../../../shared/fault.ts';
 import {canonicalHost, isLoopback, parseHostPort} from '../../../shared/host-port.ts';
-import type {NodeIdentity} from '../access/actor.ts';
+import type {NodeIdentity} from '../actor.ts';
 import type {ConfigStore, Store} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 import type {Authorities, Authority} from './authority.ts';

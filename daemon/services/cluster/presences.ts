@@ -1,5 +1,5 @@
 // What the nodes have written to the store that all of them share, as it was a second ago at most.
-import type {SharedStore} from '../shared-store.ts';
+import type {CommonStore} from '../common-store.ts';
 
 export interface Presences {
   /** Undefined for a node that has never written. */
@@ -11,7 +11,7 @@ export interface Presences {
 }
 
 interface Needs {
-  store: Pick<SharedStore, 'presence' | 'heldQuery'>;
+  store: Pick<CommonStore, 'presence' | 'heldQuery'>;
   monotonic(): number;
 }
 

@@ -3,7 +3,7 @@
 import type {ApiKey} from '../../../shared/api-key.ts';
 import type {ClusterNode, RemovedNode} from '../../../shared/cluster-node.ts';
 import {Fault} from '../../../shared/fault.ts';
-import type {Actor} from '../access/actor.ts';
+import type {Actor} from '../actor.ts';
 import type {AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction} from '../ports.ts';
 import {makerOf, type StoredApiKey, type StoredNode} from '../records.ts';
 import type {Authorities} from './authority.ts';

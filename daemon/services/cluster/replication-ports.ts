@@ -1,5 +1,5 @@
 // Ports of replication: the interfaces for the connections to peers and for the peer API, and the one for requests to other nodes.
-import type {NodeIdentity} from '../access/actor.ts';
+import type {NodeIdentity} from '../actor.ts';
 import type {ConfigRecord, RecordKey, StoredRecord} from '../records.ts';
 import type {DigestsPage, EventsAnswer, EventsRequest, Heartbeat, RecordsPage} from './peer-protocol.ts';
 
@@ -71,9 +71,11 @@ export interface HeartbeatExchange {
   receiveStop(from: NodeIdentity): void;
 }
 
-export interface ReplicationExchange extends HeartbeatExchange {
-  receiveEvents(from: NodeIdentity, request: EventsRequest): Promise<EventsAnswer>;
-  /** Calls `listener` when records must be fetched from a node: it deleted events, or has events that this node has lost. */
+export interface EventInbox {
+  /** Applies events of `from` and resolves with the answer to it. */
+  receive(from: NodeIdentity, request: EventsRequest): Promise<EventsAnswer>;
+  /** Records must be fetched from this node: it deleted events, or has events that this node has lost. */
+  noteBehind(nodeNo: number): void;
   onBehind(listener: (nodeNo: number) => void): void;
 }
 

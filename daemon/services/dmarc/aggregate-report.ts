@@ -1,7 +1,7 @@
 // Aggregate report about one policy domain and UTC day (RFC 9990).
 import {createHash} from 'node:crypto';
+import type {PublishedPolicy} from '../intake/dmarc-outcome.ts';
 import type {CountedMail} from './counted-mail.ts';
-import type {PublishedPolicy} from './dmarc-outcome.ts';
 import type {NodeCount, ReportSubject} from './dmarc-store.ts';
 
 export interface Reporter {

@@ -2,8 +2,8 @@
 import {plainAddress} from '../../../shared/host-port.ts';
 import {domainOf} from '../../../shared/mail-address.ts';
 import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
+import type {DmarcOutcome, PublishedPolicy} from '../intake/dmarc-outcome.ts';
 import type {Judgement, Ownership, ReceivedMail} from '../intake/mail.ts';
-import type {DmarcOutcome, PublishedPolicy} from './dmarc-outcome.ts';
 
 type Disposition = 'none' | 'pass' | 'quarantine' | 'reject';
 

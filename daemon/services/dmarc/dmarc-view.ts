@@ -12,10 +12,10 @@ import type {Domain} from '../../../shared/domain.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {Page} from '../../../shared/hold-filter.ts';
 import {isWithinAccess} from '../../../shared/scopes.ts';
-import type {Actor} from '../access/actor.ts';
+import type {Actor} from '../actor.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
+import type {AskAll, Gathered} from '../peers/gather.ts';
 import type {Store} from '../ports.ts';
-import type {AskAll, Gathered} from '../quarantine/gather.ts';
 import {aggregateReport, lastPolicy, type Reporter, reportId} from './aggregate-report.ts';
 import type {NodeCount, ReportSubject, StoredReport, Summary} from './dmarc-store.ts';
 

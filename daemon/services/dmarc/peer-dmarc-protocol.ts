@@ -4,7 +4,7 @@ import {dmarcReportSchema, dmarcSourceSchema, maxReports, maxSources} from '../.
 import {canonicalMailDomain} from '../../../shared/domain-name.ts';
 import {mailAuthenticationSchema} from '../../../shared/mail-authentication.ts';
 import {domainReporterSchema, maxDomainReporters, reportedSourceSchema} from '../../../shared/reported-source.ts';
-import {relayedActorSchema} from '../quarantine/peer-hold-protocol.ts';
+import {relayedActorSchema} from '../actor.ts';
 import type {NodeCount} from './dmarc-store.ts';
 
 const name = z.string().max(255);

@@ -21,7 +21,7 @@ import type {ReportUse, StoredReceived, StoredSource} from './received-store.ts'
 import {dayOf} from './reporter.ts';
 
 /** Who a report is from: a claim, unless SPF or DKIM shows it. */
-export interface ReportSender {
+export interface ReportOrigin {
   domain: string;
   isVerified: boolean;
   /** Addresses that the client is among; undefined for a report that is made here. */
@@ -32,7 +32,7 @@ export interface ReportInbox {
   /** Whether reports are read that are sent to this address. */
   isForReports(recipient: string): boolean;
   /** Undefined once the report is on stable storage; else why the mail is none that can be read here, in words for a log. */
-  take(content: MailContent, from: ReportSender): Promise<string | undefined>;
+  take(content: MailContent, from: ReportOrigin): Promise<string | undefined>;
 }
 
 interface Needs {
@@ -68,7 +68,7 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
   const known = new Set(addresses.map(comparableAddress));
   const inTurn = createReadingOrder(now);
 
-  const standingOf = async ({domain, isVerified}: ReportSender): Promise<Standing> => {
+  const standingOf = async ({domain, isVerified}: ReportOrigin): Promise<Standing> => {
     if (!isVerified) return 'unverified';
     return (await store.received.isKnown(domain)) ? 'known' : 'verified';
   };
@@ -114,7 +114,7 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
 };
 
 /** For whom a report waits. */
-const senderOf = ({domain, isVerified, network}: ReportSender): string =>
+const senderOf = ({domain, isVerified, network}: ReportOrigin): string =>
   isVerified ? registrantOf(domain) : (network ?? domain);
 
 /**
@@ -133,7 +133,7 @@ interface Part {
   report: ReceivedReport;
   domain: string;
   day: string;
-  from: ReportSender;
+  from: ReportOrigin;
   receivedAt: number;
 }
 
@@ -192,7 +192,7 @@ const endings = (name: string, maxLabels: number): string[] => {
 };
 
 /** What counts as one sender with this one. */
-const ofSameSender = (uses: readonly ReportUse[], {domain, isVerified}: ReportSender): ReportUse[] => {
+const ofSameSender = (uses: readonly ReportUse[], {domain, isVerified}: ReportOrigin): ReportUse[] => {
   const registrant = registrantOf(domain);
   return uses.filter(use => (isVerified ? use.is_verified && registrantOf(use.reporter) === registrant : !use.is_verified));
 };
@@ -200,14 +200,14 @@ const ofSameSender = (uses: readonly ReportUse[], {domain, isVerified}: ReportSe
 const sumOf = (uses: readonly ReportUse[], name: 'reports' | 'sources'): number => uses.reduce((sum, use) => sum + use[name], 0);
 
 /** Why one more report is too much, if it is. */
-const excess = (uses: readonly ReportUse[], from: ReportSender): string | undefined => {
+const excess = (uses: readonly ReportUse[], from: ReportOrigin): string | undefined => {
   if (sumOf(ofSameSender(uses, from), 'reports') >= maxReports.ofReporter)
     return 'its sender has sent too many reports today about';
   return sumOf(uses, 'reports') >= maxReports.ofDomain ? 'too many reports came today about' : undefined;
 };
 
 /** The number of sources that have rows of their own. */
-const roomFor = (uses: readonly ReportUse[], from: ReportSender): number => {
+const roomFor = (uses: readonly ReportUse[], from: ReportOrigin): number => {
   const ofSender = from.isVerified ? maxRows.ofReporter : maxRows.unverified;
   const left = Math.min(ofSender - sumOf(ofSameSender(uses, from), 'sources'), maxRows.ofDomain - sumOf(uses, 'sources'));
   return Math.max(0, left);

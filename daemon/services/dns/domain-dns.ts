@@ -1,7 +1,7 @@
 // DNS records of one domain: what they should be, what DNS has, and what to do about it.
 import type {DnsRecord, DomainDns} from '../../../shared/domain-dns.ts';
 import type {DmarcPolicy} from '../../../shared/mail-authentication.ts';
-import type {Actor} from '../access/actor.ts';
+import type {Actor} from '../actor.ts';
 import type {DomainParts} from '../domains/domain-parts.ts';
 import type {Domains} from '../domains/domains.ts';
 import {loadPublicSuffixes} from '../public-suffixes.ts';

@@ -7,7 +7,7 @@ import type {Domain} from '../../../shared/domain.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {DkimAlgorithm} from '../../../shared/field-rules.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
-import type {Actor} from '../access/actor.ts';
+import type {Actor} from '../actor.ts';
 import type {ConfigStore, ConfigTransaction, Store} from '../ports.ts';
 import type {StoredDkimKey} from '../records.ts';
 import {validate} from '../validate.ts';

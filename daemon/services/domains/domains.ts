@@ -8,7 +8,7 @@ import {maxBackends} from '../../../shared/field-rules.ts';
 import {canonicalHost, type HostPort, isLoopback, isWildcard, parseHostPort} from '../../../shared/host-port.ts';
 import {type Json, mergePatch} from '../../../shared/merge-patch.ts';
 import {isWithinAccess} from '../../../shared/scopes.ts';
-import type {Actor} from '../access/actor.ts';
+import type {Actor} from '../actor.ts';
 import {namesOf} from '../cluster/certificate-names.ts';
 import type {ConfigStore, ConfigTransaction} from '../ports.ts';
 import type {StoredNode} from '../records.ts';

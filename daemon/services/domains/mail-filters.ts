@@ -2,7 +2,7 @@
 import {Fault} from '../../../shared/fault.ts';
 import {maxFilters} from '../../../shared/filter-rules.ts';
 import {createMailFilterSchema, type GlobalFilter, type MailFilter} from '../../../shared/mail-filter.ts';
-import type {Actor} from '../access/actor.ts';
+import type {Actor} from '../actor.ts';
 import type {ConfigStore, ConfigTransaction, Store} from '../ports.ts';
 import {allDomains} from '../records.ts';
 import {invalidFields, validate} from '../validate.ts';

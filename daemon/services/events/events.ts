@@ -3,9 +3,9 @@
 import {type EventType, eventTypes, permissionFor} from '../../../shared/event-type.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {type AccessScope, isWithinAccess, permissionsOf, type Scope, scopesWith} from '../../../shared/scopes.ts';
-import type {Actor} from '../access/actor.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
 import {createAdmission, type RequireFresh} from '../access/keys.ts';
+import type {Actor} from '../actor.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {ConfigStore} from '../ports.ts';
 import type {BusEvent} from './event-bus.ts';

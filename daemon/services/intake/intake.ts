@@ -5,7 +5,7 @@ import {Fault} from '../../../shared/fault.ts';
 import type {SymbolScore} from '../../../shared/held-mail.ts';
 import {parseHostPort} from '../../../shared/host-port.ts';
 import {domainOf, hasInstruction, owningDomain, parseMailAddress, withoutBrackets} from '../../../shared/mail-address.ts';
-import type {DomainDirectory} from '../domains/domain-directory.ts';
+import type {FilterSet} from './filters.ts';
 import type {
   Client,
   Judgement,
@@ -41,8 +41,15 @@ export interface Intake {
   routeOf(ownership: Ownership): Route | undefined;
 }
 
+/** What an intake reads of the domains; the directory of domains has it. */
+interface DomainsOfMail {
+  findByName(name: string): Domain | undefined;
+  findById(id: number): Domain | undefined;
+  filtersOf(id: number): FilterSet;
+}
+
 interface Needs {
-  domains: DomainDirectory;
+  domains: DomainsOfMail;
   /** Whether this node reads DMARC reports that are sent to the address. */
   isForReports(recipient: string): boolean;
   scorer: Scorer;
@@ -156,7 +163,7 @@ type Claim = {kind: 'owned'; ownership: Ownership} | {kind: 'foreign'; reply: Sm
 export type MailClaim = (client: Pick<Client, 'isTrusted'>, sender: string, recipient: string) => Claim;
 
 interface ClaimNeeds extends Pick<Needs, 'isForReports'> {
-  domains: {findByName(name: string): Domain | undefined};
+  domains: Pick<DomainsOfMail, 'findByName'>;
 }
 
 export const createClaim =

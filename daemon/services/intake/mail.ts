@@ -8,8 +8,7 @@ import type {SymbolScore} from '../../../shared/held-mail.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
 import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
 import type {Reason} from '../../../shared/reason.ts';
-import type {DmarcOutcome} from '../dmarc/dmarc-outcome.ts';
-import type {MailBody} from '../quarantine/stored-mail.ts';
+import type {DmarcOutcome} from './dmarc-outcome.ts';
 
 /** The sending SMTP client. `isTrusted`: its address is in `smtp.trusted_networks`. */
 export interface Client {
@@ -40,6 +39,12 @@ export interface MailContent {
   open(): Readable;
   /** Frees the memory or file. A second call does nothing. */
   discard(): Promise<void>;
+}
+
+/** A body as a stream, which the caller must read once or destroy. */
+export interface MailBody {
+  sizeBytes: number;
+  stream: Readable;
 }
 
 /** One header field as received. `value` is still folded and encoded, with one character per byte (latin1). */

@@ -17,34 +17,13 @@ import {
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {mailAuthenticationSchema} from '../../../shared/mail-authentication.ts';
 import {reasons} from '../../../shared/reason.ts';
-import {type AccessScope, scopes} from '../../../shared/scopes.ts';
-import type {Actor} from '../access/actor.ts';
+import {relayedActorSchema} from '../actor.ts';
 import type {AuditFilter} from '../ports.ts';
 
 const count = z.int().min(0);
 const text = z.string().max(1000);
 
-/** The actor on whose behalf the other node asks. */
-export const relayedActorSchema = z.strictObject({
-  key_id: id,
-  scope: z.enum(scopes),
-  reach: z
-    .discriminatedUnion('kind', [
-      z.strictObject({kind: z.literal('all')}),
-      z.strictObject({kind: z.literal('domain'), domain_id: id}),
-      z.strictObject({kind: z.literal('none')}),
-    ])
-    .transform((reach): AccessScope => (reach.kind === 'domain' ? {kind: 'domain', domainId: reach.domain_id} : reach)),
-  remote_address: z.string().max(100).nullable(),
-});
-export type RelayedActor = z.output<typeof relayedActorSchema>;
 const actor = relayedActorSchema;
-
-export const actorToRelay = ({keyId, scope, reach, remoteAddress}: Actor): z.input<typeof relayedActorSchema> => {
-  if (keyId === null) throw new Error('a node asks others for its callers only, and they have keys');
-  const relayed = reach.kind === 'domain' ? ({kind: 'domain', domain_id: reach.domainId} as const) : reach;
-  return {key_id: keyId, scope, reach: relayed, remote_address: remoteAddress};
-};
 
 /** Filters, as parsed from a query string. */
 const filter: z.ZodType<HoldFilter> = z.strictObject({

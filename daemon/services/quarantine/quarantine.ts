@@ -3,11 +3,11 @@ import {ascending} from '../../../shared/collections.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {MailReference, Summary, SummaryGroup} from '../../../shared/held-mail.ts';
 import {type HoldFilter, isSearch, type Page} from '../../../shared/hold-filter.ts';
-import type {Actor} from '../access/actor.ts';
-import {type AskAll, answerMs, type Gathered} from './gather.ts';
-import {readMerged, type Steps} from './merged-list.ts';
+import type {Actor} from '../actor.ts';
+import {type AskAll, answerMs, type Gathered} from '../peers/gather.ts';
+import {readMerged, type Steps} from '../peers/merged-list.ts';
+import {SearchOverdue, searchMs} from '../search-limits.ts';
 import {createRoutedActions, type RoutedActions} from './routed-actions.ts';
-import {SearchOverdue, searchMs} from './search-limits.ts';
 import type {HeldMailPage, HoldCursor, HoldQueue} from './stored-mail.ts';
 
 export interface Quarantine extends RoutedActions {

@@ -1,7 +1,7 @@
 // Retention of held mail: mail that has been held too long expires.
 import {type Reason, reasons} from '../../../shared/reason.ts';
+import type {CommonStore, NodePresence} from '../common-store.ts';
 import type {Store} from '../ports.ts';
-import type {NodePresence, SharedStore} from '../shared-store.ts';
 import type {HoldBackendName} from './stored-mail.ts';
 
 /** How long the row of a mail is stored after its bytes are deleted. */
@@ -52,15 +52,15 @@ export const createRetention = ({store, retentionMs, isSuspended = () => false, 
   };
 };
 
-interface SharedNeeds extends Omit<Needs, 'store' | 'expire' | 'keeper'> {
+interface CommonNeeds extends Omit<Needs, 'store' | 'expire' | 'keeper'> {
   /** This node, for which `retentionMs` holds; for mail of another node, what that node last wrote. */
   nodeId: string;
-  store: Pick<SharedStore, 'of' | 'presence'>;
+  store: Pick<CommonStore, 'of' | 'presence'>;
   expire(nodeId: string, queueId: string): Promise<boolean>;
 }
 
 /** Sweeps the mail of all nodes, also of those that are gone. Two nodes that sweep at once are harmless: the claim decides. */
-export const createSharedRetention = ({nodeId: ownId, store, retentionMs, expire, ...needs}: SharedNeeds): Retention => {
+export const createCommonRetention = ({nodeId: ownId, store, retentionMs, expire, ...needs}: CommonNeeds): Retention => {
   const retentionFor = (nodeId: string, own: Pick<Needs, 'retentionMs' | 'keeper' | 'now'>): Retention =>
     createRetention({...needs, ...own, store: store.of(nodeId), expire: async queueId => expire(nodeId, queueId)});
 

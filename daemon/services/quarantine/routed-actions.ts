@@ -4,8 +4,8 @@ import {groupBy} from '../../../shared/collections.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {hasOwn} from '../../../shared/has-own.ts';
 import type {ActionOutcome, BulkResult, HeldMailDetail, HoldAction, MailReference} from '../../../shared/held-mail.ts';
-import type {Actor} from '../access/actor.ts';
-import {type AnswerLimit, answerMs, startAnswerLimit} from './gather.ts';
+import type {Actor} from '../actor.ts';
+import {type AnswerLimit, answerMs, startAnswerLimit} from '../peers/gather.ts';
 import type {HoldQueue} from './stored-mail.ts';
 
 export interface RoutedActions {

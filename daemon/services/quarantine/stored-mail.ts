@@ -1,11 +1,11 @@
 // Held mail as it is stored, its states, and the port of a hold queue.
 
-import type {Readable} from 'node:stream';
 import type {ActedState, ActionOutcome, HeldMail, HeldMailDetail, HoldAction, Summary} from '../../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
 import type {Reason} from '../../../shared/reason.ts';
-import type {Actor} from '../access/actor.ts';
-import type {Samples, Steps} from './merged-list.ts';
+import type {Actor} from '../actor.ts';
+import type {MailBody} from '../intake/mail.ts';
+import type {Samples, Steps} from '../peers/merged-list.ts';
 
 /**
  * held → releasing → released; held → discarding → discarded or expired, or directly from held if there is nothing to do before.
@@ -102,12 +102,6 @@ export interface HeldMailPage {
   mails: HeldMail[];
   /** The number of all matches, not only of this page. */
   total: number;
-}
-
-/** A body as a stream, which the caller must read once or destroy. */
-export interface MailBody {
-  sizeBytes: number;
-  stream: Readable;
 }
 
 /** The hold queue of one node: its spool or Postfix, or a peer's over mutual TLS. Calls are limited to the actor's access scope. */

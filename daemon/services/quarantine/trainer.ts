@@ -1,8 +1,7 @@
 // Trainer of the classifier: passes on users' decisions about held mail. A failing classifier does not affect these actions.
 
 import {hasOwn} from '../../../shared/has-own.ts';
-import type {Classifier, MailContent, Trainer, TrainingClass, TrainingResult} from '../intake/mail.ts';
-import type {MailBody} from './stored-mail.ts';
+import type {Classifier, MailBody, MailContent, Trainer, TrainingClass, TrainingResult} from '../intake/mail.ts';
 
 interface Needs {
   /** Undefined while training is not configured. */

@@ -1,6 +1,6 @@
 // Bytes of held mail, in chunks: PostgreSQL and the driver have a whole value in memory several times.
 import {Readable} from 'node:stream';
-import type {BodyReads, BodyStore} from '../../services/shared-store.ts';
+import type {BodyReads, BodyStore} from '../../services/common-store.ts';
 import type {PostgresDb} from './dialect.ts';
 
 const chunkBytes = 256 * 1024;

@@ -2,11 +2,11 @@
 import type {SummaryGroup} from '../../../shared/held-mail.ts';
 import {type HoldFilter, isSearch} from '../../../shared/hold-filter.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
-import type {SharedHeldQuery} from '../../services/shared-store.ts';
+import type {CommonHeldQuery} from '../../services/common-store.ts';
 import {type Db, query} from '../sql/db.ts';
 import {foldSubject, heldFilter, type ListedRow, listColumns, listedMail, type SqlCondition, totalOf} from '../sql/held-mail.ts';
 
-export const createSharedHeldQuery = (db: Db): SharedHeldQuery => ({
+export const createCommonHeldQuery = (db: Db): CommonHeldQuery => ({
   async list(filter, scope, {limit, offset}) {
     const {sql, bindings} = conditionOf(filter, scope);
     const total = totalIn(filter, scope);

@@ -1,7 +1,7 @@
 // What nodes write about themselves: that they live, and that they still work on the mails they have claimed.
 import type {Reason} from '../../../shared/reason.ts';
-import type {NodeIdentity} from '../../services/access/actor.ts';
-import type {Leases, NodePresence, SharedStore} from '../../services/shared-store.ts';
+import type {NodeIdentity} from '../../services/actor.ts';
+import type {CommonStore, Leases, NodePresence} from '../../services/common-store.ts';
 import {query} from '../sql/db.ts';
 import {leaseSeconds, type PostgresDb} from './dialect.ts';
 
@@ -17,7 +17,7 @@ INSERT INTO node_presence (node_id, node_no, last_seen, seq, retention_ms) VALUE
 ON CONFLICT (node_id) DO UPDATE SET node_no = excluded.node_no, last_seen = excluded.last_seen, seq = excluded.seq,
   retention_ms = excluded.retention_ms`;
 
-export const presenceOn = (db: PostgresDb, {nodeId, nodeNo}: NodeIdentity): Pick<SharedStore, 'presence' | 'notePresence'> => ({
+export const presenceOn = (db: PostgresDb, {nodeId, nodeNo}: NodeIdentity): Pick<CommonStore, 'presence' | 'notePresence'> => ({
   async presence() {
     const rows = await query<PresenceRow>(db, reading);
     return rows.map(row => ({...row, retention_ms: JSON.parse(row.retention_ms) as Record<Reason, number>}));

@@ -1,6 +1,6 @@
 // Connections for searches of held mail, which read many rows. They are few, and no others wait for them.
 import pg from 'pg';
-import {createSearchLimit, type SearchLimit, SearchOverdue} from '../../services/quarantine/search-limits.ts';
+import {createSearchLimit, type SearchLimit, SearchOverdue} from '../../services/search-limits.ts';
 import {asFault, clientConfig, codeOf, connectMs, type PostgresSettings} from './connection.ts';
 import {createConnect} from './database.ts';
 import type {Queryable} from './dialect.ts';

@@ -1,10 +1,10 @@
 // Implementation of the store ports with PostgreSQL: one database for all nodes of a cluster.
 import type pg from 'pg';
 import {type HoldFilter, isSearch} from '../../../shared/hold-filter.ts';
-import type {NodeIdentity} from '../../services/access/actor.ts';
+import type {NodeIdentity} from '../../services/actor.ts';
+import type {CommonHeldQuery, CommonStore, CommonTransaction} from '../../services/common-store.ts';
 import type {StateStore} from '../../services/ports.ts';
-import {type SearchLimit, usualSearchLimit} from '../../services/quarantine/search-limits.ts';
-import type {SharedHeldQuery, SharedStore, SharedTransaction} from '../../services/shared-store.ts';
+import {type SearchLimit, usualSearchLimit} from '../../services/search-limits.ts';
 import {auditStore} from '../sql/audit.ts';
 import {stateStore, writeState} from '../sql/local-state.ts';
 import {portsOn} from '../sql/ports.ts';
@@ -12,7 +12,7 @@ import {bodyReads, bodyStore, removeBodies} from './bodies.ts';
 import type {PostgresSettings} from './connection.ts';
 import {type Database, openDatabase} from './database.ts';
 import {dbOn, dialectOf, type PostgresDb, type Scope} from './dialect.ts';
-import {createSharedHeldQuery} from './held-query.ts';
+import {createCommonHeldQuery} from './held-query.ts';
 import {inspectPostgres, StoreRefusal} from './inspect.ts';
 import {leasesOn, presenceOn} from './nodes.ts';
 import {migrate} from './schema.ts';
@@ -50,7 +50,7 @@ export const openPostgresStore = async ({
   cluster,
   searchLimit = usualSearchLimit,
   ...identity
-}: Needs): Promise<SharedStore> => {
+}: Needs): Promise<CommonStore> => {
   const {hasCluster} = await inspectPostgres(settings, cluster);
   if (!hasCluster)
     throw new StoreRefusal(
@@ -73,13 +73,13 @@ interface StoreNeeds {
   identity: NodeIdentity;
 }
 
-const createPostgresStore = ({database, searches, settings, identity}: StoreNeeds): SharedStore => {
+const createPostgresStore = ({database, searches, settings, identity}: StoreNeeds): CommonStore => {
   const notify = createNotify(database);
 
-  const inScope = (scope: Scope): SharedStore => {
+  const inScope = (scope: Scope): CommonStore => {
     const dialect = dialectOf(scope);
     const db = dbOn(database, dialect);
-    const begin = (client: pg.PoolClient): SharedTransaction => transactionOn(dbOn(client, dialect), scope);
+    const begin = (client: pg.PoolClient): CommonTransaction => transactionOn(dbOn(client, dialect), scope);
     const onSearch = async <T>(search: (db: PostgresDb) => Promise<T>): Promise<T> =>
       searches.run(async connection => search(dbOn(connection, dialect)));
     const ports = portsOn(db);
@@ -113,10 +113,10 @@ const createPostgresStore = ({database, searches, settings, identity}: StoreNeed
   return inScope({nodeId: identity.nodeId, claimant: identity.nodeId});
 };
 
-const heldQueryOn = (db: PostgresDb, onSearch: <T>(search: (db: PostgresDb) => Promise<T>) => Promise<T>): SharedHeldQuery => {
-  const query = createSharedHeldQuery(db);
-  const on = async <T>(filter: HoldFilter, ask: (query: SharedHeldQuery) => Promise<T>): Promise<T> =>
-    isSearch(filter) ? onSearch(async searchDb => ask(createSharedHeldQuery(searchDb))) : ask(query);
+const heldQueryOn = (db: PostgresDb, onSearch: <T>(search: (db: PostgresDb) => Promise<T>) => Promise<T>): CommonHeldQuery => {
+  const query = createCommonHeldQuery(db);
+  const on = async <T>(filter: HoldFilter, ask: (query: CommonHeldQuery) => Promise<T>): Promise<T> =>
+    isSearch(filter) ? onSearch(async searchDb => ask(createCommonHeldQuery(searchDb))) : ask(query);
   return {
     list: async (filter, scope, page) => on(filter, async asked => asked.list(filter, scope, page)),
     groups: async (filter, scope) => on(filter, async asked => asked.groups(filter, scope)),
@@ -142,7 +142,7 @@ const createNotify = (database: Database): (() => void) => {
   };
 };
 
-const transactionOn = (tx: PostgresDb, scope: Scope): SharedTransaction => {
+const transactionOn = (tx: PostgresDb, scope: Scope): CommonTransaction => {
   // What a node does with the mail of another one is in its own log.
   const audit = auditStore({...tx, dialect: dialectOf({...scope, nodeId: scope.claimant})});
   const ports = portsOn(tx);

@@ -1,7 +1,7 @@
 // Watch for changes by other nodes, on a connection of its own. A notification is a hint: the number in the table is the truth.
 import {setTimeout as delay} from 'node:timers/promises';
 import type pg from 'pg';
-import type {ConfigPosition, StoreListeners} from '../../services/shared-store.ts';
+import type {ConfigPosition, StoreListeners} from '../../services/common-store.ts';
 import {asFault, openClient, type PostgresSettings} from './connection.ts';
 
 export const channel = 'mfd_change';

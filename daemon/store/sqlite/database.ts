@@ -4,7 +4,7 @@ import knex, {type Knex} from 'knex';
 import {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
 import {hasOwn} from '../../../shared/has-own.ts';
-import {usualSearchLimit} from '../../services/quarantine/search-limits.ts';
+import {usualSearchLimit} from '../../services/search-limits.ts';
 import {query} from '../sql/db.ts';
 import {migrate, OtherSchema} from './migrate.ts';
 import {asDb, releaseWriter, type SqliteConnection, type SqliteDb, setWriter} from './query.ts';

@@ -1,7 +1,7 @@
 // Connections for searches of held mail, which read many rows. They are few: each occupies one of the threads that mail needs for its
 // files and its rows.
 import type {Knex} from 'knex';
-import {createSearchLimit, type SearchLimit, SearchOverdue} from '../../services/quarantine/search-limits.ts';
+import {createSearchLimit, type SearchLimit, SearchOverdue} from '../../services/search-limits.ts';
 import type {Db} from '../sql/db.ts';
 import type {SqliteDb} from './query.ts';
 

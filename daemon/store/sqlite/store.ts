@@ -2,7 +2,7 @@
 import {type HoldFilter, isSearch} from '../../../shared/hold-filter.ts';
 import type {NodeStore, NodeTransaction} from '../../services/node-store.ts';
 import type {HeldQuery} from '../../services/ports.ts';
-import type {SearchLimit} from '../../services/quarantine/search-limits.ts';
+import type {SearchLimit} from '../../services/search-limits.ts';
 import type {Db} from '../sql/db.ts';
 import {dmarcStore} from '../sql/dmarc-store.ts';
 import {appliedStore} from '../sql/outbox.ts';

@@ -11,7 +11,7 @@ import {type AskPeers, type CertificateRenewal, openCertificates} from '../../..
 import {CommandError} from '../../../daemon/node/command-error.ts';
 import {dataFolder} from '../../../daemon/node/data-folder.ts';
 import {apiHosts, authorityIn} from '../../../daemon/node/tls-files.ts';
-import type {NodeIdentity} from '../../../daemon/services/access/actor.ts';
+import type {NodeIdentity} from '../../../daemon/services/actor.ts';
 import {selfSigned} from '../../helpers/certificate.ts';
 import {useMovedClock} from '../../helpers/moved-clock.ts';
 import {testFolder} from '../../helpers/store.ts';

@@ -20,6 +20,7 @@ test('the hash in a heartbeat is that of the events it names, however much is be
   const exchange = createHeartbeatExchange({
     store,
     replication: createReplication({store, configuration, nodeNo: 1}),
+    inbox: {noteBehind() {}},
     peerStates: await openPeerStates({
       store,
       appliedOf: store.applied.of,

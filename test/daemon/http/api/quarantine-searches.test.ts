@@ -1,6 +1,6 @@
 // Searches through the API, with a quarantine that answers when the test says so.
 import test, {type ExecutionContext} from 'ava';
-import {createKeySearches, SearchOverdue} from '../../../../daemon/services/quarantine/search-limits.ts';
+import {createKeySearches, SearchOverdue} from '../../../../daemon/services/search-limits.ts';
 import {startBareApi} from '../../../helpers/bare-api.ts';
 import {eventually} from '../../../helpers/eventually.ts';
 

@@ -4,7 +4,7 @@ import PostalMime from 'postal-mime';
 import {createDnsAnswers} from '../../../../daemon/mail/authentication/dns-answers.ts';
 import {reportMail} from '../../../../daemon/mail/report/report-mail.ts';
 import {createReportTransport} from '../../../../daemon/mail/report/report-transport.ts';
-import type {ReportSender} from '../../../../daemon/services/dmarc/report-inbox.ts';
+import type {ReportOrigin} from '../../../../daemon/services/dmarc/report-inbox.ts';
 import type {Deliver, MailContent, Route} from '../../../../daemon/services/intake/mail.ts';
 import {startDnsZone, type Zone} from '../../../helpers/dns-zone.ts';
 import {reportXml} from '../../../helpers/report-mail.ts';
@@ -61,10 +61,10 @@ const start = async (t: ExecutionContext, {smarthost}: {smarthost?: Route} = {})
       },
     ];
   };
-  const kept: ReportSender[] = [];
+  const kept: ReportOrigin[] = [];
   const inbox = {
     isForReports: (address: string) => address === 'read@here.test',
-    async take(content: MailContent, from: ReportSender) {
+    async take(content: MailContent, from: ReportOrigin) {
       kept.push(from);
       const {subject} = await PostalMime.parse(await buffer(content.open()));
       t.regex(subject ?? '', /^Report Domain: bank\.test/);

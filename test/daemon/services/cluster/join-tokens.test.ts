@@ -7,8 +7,8 @@ import {joinRequestSchema} from '../../../../daemon/services/cluster/join-protoc
 import {createJoinTokens} from '../../../../daemon/services/cluster/join-tokens.ts';
 import {createColocatedNodes, createJoining} from '../../../../daemon/services/cluster/joining.ts';
 import {createNodeDirectory} from '../../../../daemon/services/cluster/membership.ts';
-import {createPeerActors} from '../../../../daemon/services/cluster/peer-actors.ts';
 import {createDomainDirectory} from '../../../../daemon/services/domains/domain-directory.ts';
+import {createPeerActors} from '../../../../daemon/services/peers/peer-actors.ts';
 import type {StoredNode} from '../../../../daemon/services/records.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import type {Scope} from '../../../../shared/scopes.ts';

@@ -3,6 +3,7 @@
 import test, {type ExecutionContext} from 'ava';
 import {formatStamp} from '../../../../daemon/replication/clock.ts';
 import type {Drift} from '../../../../daemon/replication/drift.ts';
+import {createEventInbox} from '../../../../daemon/replication/event-inbox.ts';
 import {createHeartbeatExchange} from '../../../../daemon/replication/heartbeat-exchange.ts';
 import {createKeyDirectory} from '../../../../daemon/services/access/key-directory.ts';
 import {createRateLimiter} from '../../../../daemon/services/access/rate-limit.ts';
@@ -38,9 +39,11 @@ const arrange = async (t: ExecutionContext, nodeNo: number) => {
     now: Date.now,
     monotonic: () => performance.now(),
   });
+  const inbox = createEventInbox({replication, refusals});
   const exchange = createHeartbeatExchange({
     store,
     replication,
+    inbox,
     peerStates,
     limiter: createRateLimiter({now: Date.now, monotonic: () => performance.now()}),
     keyDirectory: await createKeyDirectory(store, configuration),
@@ -55,7 +58,7 @@ const arrange = async (t: ExecutionContext, nodeNo: number) => {
     dmarc: () => ({config: '', is_unset: false}),
     now: Date.now,
   });
-  return {...replica, directory, refusals, peerStates, exchange, said};
+  return {...replica, directory, refusals, peerStates, inbox, exchange, said};
 };
 
 const late = (id: number) => [
@@ -75,12 +78,12 @@ test('what is left out of a batch is in the answer, and in the heartbeats until 
     events: [{seq, event: {stamp: formatStamp(Date.now(), 0, 2), changes}}],
   });
 
-  const answer = await alpha.exchange.receiveEvents(sender(2), event(1, late(id)));
+  const answer = await alpha.inbox.receive(sender(2), event(1, late(id)));
   const {heartbeat: during} = await alpha.exchange.heartbeat(2, 0);
   const {heartbeat: toAnother} = await alpha.exchange.heartbeat(3, 0);
-  await alpha.exchange.receiveEvents(sender(2), {floor: 0, events: []});
+  await alpha.inbox.receive(sender(2), {floor: 0, events: []});
   const {heartbeat: afterProbe} = await alpha.exchange.heartbeat(2, 0);
-  await alpha.exchange.receiveEvents(sender(2), event(2, []));
+  await alpha.inbox.receive(sender(2), event(2, []));
   const {heartbeat: after} = await alpha.exchange.heartbeat(2, 0);
 
   t.deepEqual(answer, {applied: 1, left_out: `domain ${id} (active)`});
@@ -96,12 +99,9 @@ test('a batch that is refused is told like one that is left out', async t => {
   await addDomain(beta, 'one.test');
   const request = await beta.replication.batchAfter(1, everything);
 
-  await t.throwsAsync(
-    alpha.exchange.receiveEvents(sender(3), {...request, events: request.events.map(one => ({...one, seq: 1}))}),
-    {
-      message: /stamps of another node/,
-    },
-  );
+  await t.throwsAsync(alpha.inbox.receive(sender(3), {...request, events: request.events.map(one => ({...one, seq: 1}))}), {
+    message: /stamps of another node/,
+  });
 
   t.regex((await alpha.exchange.heartbeat(3, 0)).heartbeat.refuses_yours ?? '', /stamps of another node/);
 });

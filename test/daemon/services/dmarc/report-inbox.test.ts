@@ -1,6 +1,6 @@
 import {parseFeedback} from '../../../../daemon/mail/readers/report-parser.ts';
 import type {ReadLimits, ReadReport} from '../../../../daemon/services/dmarc/received-report.ts';
-import {createReportInbox, type ReportSender} from '../../../../daemon/services/dmarc/report-inbox.ts';
+import {createReportInbox, type ReportOrigin} from '../../../../daemon/services/dmarc/report-inbox.ts';
 import type {Store} from '../../../../daemon/services/ports.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import {contentOf} from '../../../helpers/received-mail.ts';
@@ -8,7 +8,7 @@ import {receivedXml, yesterday} from '../../../helpers/received-report.ts';
 import {testStores} from '../../../helpers/store-makes.ts';
 
 const here = ['example.com', 'shop.example.com', 'other.test'];
-const google: ReportSender = {domain: 'google.test', isVerified: true};
+const google: ReportOrigin = {domain: 'google.test', isVerified: true};
 
 /** Without the mail around a report: its parts have tests of their own. */
 const read: ReadReport = async ({open}) =>
@@ -137,7 +137,7 @@ testStores(
   'a sender may send fifty reports a day about one domain, and all that are not verified together',
   async (t, {store}) => {
     const inbox = openInbox(store);
-    const fill = async (from: (n: number) => ReportSender) => {
+    const fill = async (from: (n: number) => ReportOrigin) => {
       const answers = [];
       for (let n = 0; n < 52; n += 1) answers.push(await inbox.take({id: String(n)}, from(n)));
       return answers.filter(answer => answer === undefined).length;
@@ -158,7 +158,7 @@ testStores(
   'whoever has many names below one domain may not send more reports, nor more rows, than others',
   async (t, {store}) => {
     const inbox = openInbox(store);
-    const from = (domain: string): ReportSender => ({domain, isVerified: true});
+    const from = (domain: string): ReportOrigin => ({domain, isVerified: true});
     await receiveToday(
       store,
       Array.from({length: 49}, (_, n) => ({reporter: `mail${n}.evil.test`, source_count: n === 0 ? 4997 : 0})),
@@ -267,7 +267,7 @@ testStores('beyond the rows of a day the sources with the fewest mails are summe
 
 testStores('senders that are not verified share few rows, and no sender uses up those of a domain', async (t, {store}) => {
   const inbox = openInbox(store);
-  const rowsOf = async (from: ReportSender, id: string) => {
+  const rowsOf = async (from: ReportOrigin, id: string) => {
     const before = (await inbox.reported('example.com')).source_count;
     await inbox.take({id, rows: fiveRows.map(({ip}) => ({ip: ip.replace('192.0.2', `198.51.${id}`)}))}, from);
     return (await inbox.reported('example.com')).source_count - before;

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type {Reported} from '../../../../daemon/services/dmarc/received-store.ts';
 import {createReportedView, type ReportedNode} from '../../../../daemon/services/dmarc/reported-view.ts';
-import {createAskAll} from '../../../../daemon/services/quarantine/gather.ts';
+import {createAskAll} from '../../../../daemon/services/peers/gather.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import {Fault} from '../../../../shared/fault.ts';
 

@@ -1,7 +1,7 @@
 // Delivery of events to watchers by scope, on a real configuration; the watchers are lists.
 
 import test, {type ExecutionContext} from 'ava';
-import type {Actor} from '../../../../daemon/services/access/actor.ts';
+import type {Actor} from '../../../../daemon/services/actor.ts';
 import {createEventBus, publishConfigEvents} from '../../../../daemon/services/events/event-bus.ts';
 import {createEvents} from '../../../../daemon/services/events/events.ts';
 import {type EventType, eventTypes} from '../../../../shared/event-type.ts';

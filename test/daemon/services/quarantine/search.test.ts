@@ -1,9 +1,9 @@
 // Searches of the whole cluster that some node does not finish in time.
 import test from 'ava';
-import {createAskAll} from '../../../../daemon/services/quarantine/gather.ts';
+import {createAskAll} from '../../../../daemon/services/peers/gather.ts';
 import {createQuarantine} from '../../../../daemon/services/quarantine/quarantine.ts';
-import {SearchOverdue} from '../../../../daemon/services/quarantine/search-limits.ts';
 import type {HoldQueue} from '../../../../daemon/services/quarantine/stored-mail.ts';
+import {SearchOverdue} from '../../../../daemon/services/search-limits.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import {operator} from '../../../helpers/hold-queue.ts';
 

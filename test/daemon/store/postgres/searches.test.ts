@@ -1,7 +1,7 @@
 // Searches that take long. A LIKE of the test's own stands for many mails: it waits for a lock of the test.
 import type {ExecutionContext} from 'ava';
 import type pg from 'pg';
-import {SearchOverdue, usualSearchLimit} from '../../../../daemon/services/quarantine/search-limits.ts';
+import {SearchOverdue, usualSearchLimit} from '../../../../daemon/services/search-limits.ts';
 import {openPostgresStore} from '../../../../daemon/store/postgres/store.ts';
 import {eventually} from '../../../helpers/eventually.ts';
 import {cluster, newCluster} from '../../../helpers/shared-store.ts';

@@ -1,8 +1,8 @@
 import {buffer} from 'node:stream/consumers';
 import {setTimeout as delay} from 'node:timers/promises';
 import {describeError} from '../../../../daemon/node/log.ts';
+import type {CommonStore} from '../../../../daemon/services/common-store.ts';
 import type {NewHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
-import type {SharedStore} from '../../../../daemon/services/shared-store.ts';
 import {dbOn, dialectOf} from '../../../../daemon/store/postgres/dialect.ts';
 import {leasesOn} from '../../../../daemon/store/postgres/nodes.ts';
 import {newCluster, storeOf} from '../../../helpers/shared-store.ts';
@@ -22,13 +22,13 @@ async function* bytesOf(...parts: Buffer[]): AsyncGenerator<Buffer> {
 const mail = (queueId: string, fields: Partial<NewHeldMail> = {}): NewHeldMail =>
   storedMail({queue_id: queueId, subject: 'a subject', score: 7, arrived_at: '2026-03-01T00:00:00.000Z', ...fields});
 
-const hold = async (store: SharedStore, queueId: string, fields = {}, bytes = Buffer.from('a mail')): Promise<void> =>
+const hold = async (store: CommonStore, queueId: string, fields = {}, bytes = Buffer.from('a mail')): Promise<void> =>
   store.transaction(async tx => {
     await tx.hold.insert([mail(queueId, fields)]);
     await tx.bodies.write(queueId, bytesOf(bytes));
   });
 
-const bodyOf = async (store: SharedStore, queueId: string): Promise<Buffer> => buffer(store.bodies.open(queueId));
+const bodyOf = async (store: CommonStore, queueId: string): Promise<Buffer> => buffer(store.bodies.open(queueId));
 
 testWithPostgres('mail of every node is listed by any node, newest first, and counted by node', async t => {
   const settings = await newCluster(postgres());

@@ -2,7 +2,7 @@
 import {open} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';
-import {SearchOverdue, usualSearchLimit} from '../../../../daemon/services/quarantine/search-limits.ts';
+import {SearchOverdue, usualSearchLimit} from '../../../../daemon/services/search-limits.ts';
 import {query} from '../../../../daemon/store/sql/db.ts';
 import {type Database, openDatabase} from '../../../../daemon/store/sqlite/database.ts';
 import {createSqliteStore} from '../../../../daemon/store/sqlite/store.ts';

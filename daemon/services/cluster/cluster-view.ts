@@ -9,7 +9,7 @@ import type {PeerStates} from './peer-states.ts';
 import type {Presences} from './presences.ts';
 import type {Refusals} from './refusals.ts';
 
-export interface Cluster {
+export interface ClusterView {
   status(): Promise<ClusterStatus>;
 }
 
@@ -33,7 +33,7 @@ interface Needs {
   now: () => number;
 }
 
-export const createCluster = (needs: Needs): Cluster => {
+export const createClusterView = (needs: Needs): ClusterView => {
   const {config, presences, directory, peerStates, refusals, nodeId, nodeNo, hostname, now} = needs;
 
   const isRefused = (node: StoredNode): boolean =>

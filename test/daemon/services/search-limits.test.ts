@@ -1,8 +1,8 @@
 import {setImmediate as turn} from 'node:timers/promises';
 import test from 'ava';
-import {createKeySearches, createSearchLimit, SearchOverdue} from '../../../../daemon/services/quarantine/search-limits.ts';
-import {Fault} from '../../../../shared/fault.ts';
-import type {HoldFilter} from '../../../../shared/hold-filter.ts';
+import {createKeySearches, createSearchLimit, SearchOverdue} from '../../../daemon/services/search-limits.ts';
+import {Fault} from '../../../shared/fault.ts';
+import type {HoldFilter} from '../../../shared/hold-filter.ts';
 
 const filter = {subject: 'ab'};
 const longMs = 60_000;

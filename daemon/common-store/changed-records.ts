@@ -1,10 +1,10 @@
 // Keys of the records that have changed since a number of the change log, and of all records.
 import {childKinds} from '../replication/config-merge.ts';
 import type {ReplicationEvent} from '../services/cluster/peer-protocol.ts';
+import type {CommonStore} from '../services/common-store.ts';
 import {type ChangedKey, isKind, type RecordKey, recordName, type StoredRecord} from '../services/records.ts';
-import type {SharedStore} from '../services/shared-store.ts';
 
-type Reads = Pick<SharedStore, 'outbox' | 'records'>;
+type Reads = Pick<CommonStore, 'outbox' | 'records'>;
 
 const page = {limit: 500, maxChars: 1024 * 1024};
 

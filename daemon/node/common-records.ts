@@ -1,23 +1,23 @@
 // Records of a node in a store that all nodes share: what is in memory follows the changes in the store.
 
 import {Fault} from '../../shared/fault.ts';
+import {startChangeFollower} from '../common-store/change-follower.ts';
+import {createCommonConfiguration} from '../common-store/common-configuration.ts';
 import {createPresences} from '../services/cluster/presences.ts';
 import {allDomains, type ChangedKey} from '../services/records.ts';
-import {startChangeFollower} from '../shared-store/change-follower.ts';
-import {createSharedConfiguration} from '../shared-store/shared-configuration.ts';
 import type {Closers} from './closers.ts';
 import type {OpenCluster} from './cluster.ts';
+import {openCommonCluster} from './common-cluster.ts';
 import {openDirectories, type Records, type RecordsNeeds} from './records.ts';
-import {openSharedCluster} from './shared-cluster.ts';
-import type {SharedEngine} from './storage.ts';
+import type {CommonEngine} from './storage.ts';
 
-export const openSharedRecords = async (
-  {store, connection, settled}: SharedEngine,
+export const openCommonRecords = async (
+  {store, connection, settled}: CommonEngine,
   needs: RecordsNeeds & {closers: Closers},
 ): Promise<{records: Records; openCluster: OpenCluster}> => {
   const {nodeNo, settings, log, now, closers} = needs;
   const monotonic = () => performance.now();
-  const configuration = createSharedConfiguration({
+  const configuration = createCommonConfiguration({
     store,
     nodeNo,
     now,
@@ -50,7 +50,7 @@ export const openSharedRecords = async (
   });
   closers.add(async () => void (await settled(follower.stop())));
   const shared = {store, configuration, connection, follower, presences};
-  return {records, openCluster: (base, version, added) => openSharedCluster(base, shared, {version, closers: added})};
+  return {records, openCluster: (base, version, added) => openCommonCluster(base, shared, {version, closers: added})};
 };
 
 /** The keys of everything that is in memory. */

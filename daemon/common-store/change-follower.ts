@@ -1,10 +1,10 @@
 // Follower of the changes in the shared store: keeps what this node has in memory at the number of the last change. A notification is
 // only a hint to look earlier; the number is the truth.
 import type {Reason} from '../../shared/reason.ts';
+import type {CommonStore, ConfigPosition} from '../services/common-store.ts';
 import type {ChangedKey} from '../services/records.ts';
-import type {ConfigPosition, SharedStore} from '../services/shared-store.ts';
 import {allKeys, changedSince} from './changed-records.ts';
-import type {SharedConfiguration} from './shared-configuration.ts';
+import type {CommonConfiguration} from './common-configuration.ts';
 import type {StoreConnection} from './store-connection.ts';
 
 export interface ChangeFollower {
@@ -16,8 +16,8 @@ export interface ChangeFollower {
 }
 
 interface Needs {
-  store: Pick<SharedStore, 'watch' | 'outbox' | 'records' | 'notePresence'>;
-  configuration: Pick<SharedConfiguration, 'publish' | 'isCurrent' | 'hasPublished' | 'forgetPublished'>;
+  store: Pick<CommonStore, 'watch' | 'outbox' | 'records' | 'notePresence'>;
+  configuration: Pick<CommonConfiguration, 'publish' | 'isCurrent' | 'hasPublished' | 'forgetPublished'>;
   connection: Pick<StoreConnection, 'worked' | 'failed' | 'confirmed'>;
   /** A position that was read before everything that is in memory. */
   begun: ConfigPosition;

@@ -1,8 +1,8 @@
 // Limits of searches, which read many rows of held mail, or of what was received and reported for DMARC: mail and actions never wait for
 // a search.
-import {Fault} from '../../../shared/fault.ts';
-import {type HoldFilter, isSearch} from '../../../shared/hold-filter.ts';
-import {createSemaphore, type Semaphore} from '../semaphore.ts';
+import {Fault} from '../../shared/fault.ts';
+import {type HoldFilter, isSearch} from '../../shared/hold-filter.ts';
+import {createSemaphore, type Semaphore} from './semaphore.ts';
 
 /** How long a search may take on one node, its wait for a connection included. */
 export const searchMs = 5000;

@@ -2,7 +2,7 @@
 import {Fault} from '../../../shared/fault.ts';
 import type {MailReference} from '../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
-import type {SharedHeldQuery} from '../shared-store.ts';
+import type {CommonHeldQuery} from '../common-store.ts';
 import {type Quarantine, summaryOf} from './quarantine.ts';
 import {createRoutedActions} from './routed-actions.ts';
 import type {HoldQueue} from './stored-mail.ts';
@@ -17,7 +17,7 @@ export interface FoundQueue {
 interface Needs {
   /** This node. */
   nodeId: string;
-  heldQuery: Omit<SharedHeldQuery, 'postfixNodes'>;
+  heldQuery: Omit<CommonHeldQuery, 'postfixNodes'>;
   /** Throws a Fault `unknown_node`. */
   find(mail: MailReference): Promise<FoundQueue>;
   /** The hold queues of the other nodes, asked over the network. */
@@ -33,7 +33,7 @@ interface Needs {
   withinMs?: number;
 }
 
-export const createSharedQuarantine = (needs: Needs): Quarantine => {
+export const createCommonQuarantine = (needs: Needs): Quarantine => {
   const {nodeId: ownId, heldQuery, find, peerQueues, postfixNodes, isAway, isSilent, ...common} = needs;
   const peerOf = (nodeId: string): HoldQueue | undefined => peerQueues().find(queue => queue.nodeId === nodeId);
 

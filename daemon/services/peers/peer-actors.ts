@@ -3,24 +3,13 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../../shared/fault.ts';
 import {plainAddress} from '../../../shared/host-port.ts';
-import {narrower, type Permission, permissionsOf, scopesWith} from '../../../shared/scopes.ts';
-import type {Actor} from '../access/actor.ts';
+import {narrower, permissionsOf, scopesWith} from '../../../shared/scopes.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
 import {type Admission, createAdmission, type RequireFresh} from '../access/keys.ts';
+import type {PeerActors} from '../actor.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {Store} from '../ports.ts';
-import type {RelayedActor} from '../quarantine/peer-hold-protocol.ts';
 import type {StoredApiKey} from '../records.ts';
-
-export interface PeerActors {
-  /**
-   * The actor on whose behalf the node `relay` asks, with the narrower of two access scopes: the one that `relay` states and the one
-   * that this node knows. Throws a Fault `key_revoked`, `key_expired` or `key_invalid` for a key that is not active,
-   * `insufficient_scope` if the key has another scope than stated or lacks the permission, and `unavailable` if the key is unknown here
-   * and does not arrive in time.
-   */
-  admit(relayed: RelayedActor, permission: Permission, relay: {nodeId: string}): Promise<Actor>;
-}
 
 interface Needs {
   store: Store;

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {createAskAll} from '../../../../daemon/services/quarantine/gather.ts';
-import {type Part, readMerged} from '../../../../daemon/services/quarantine/merged-list.ts';
+import {createAskAll} from '../../../../daemon/services/peers/gather.ts';
+import {type Part, readMerged} from '../../../../daemon/services/peers/merged-list.ts';
 import {Fault} from '../../../../shared/fault.ts';
 
 interface Entry {

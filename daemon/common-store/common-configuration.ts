@@ -2,11 +2,11 @@
 import {Fault} from '../../shared/fault.ts';
 import {createChange} from '../replication/configuration.ts';
 import {changedKeys, createNotifier} from '../replication/notifier.ts';
+import type {CommonStore} from '../services/common-store.ts';
 import type {ConfigStore} from '../services/ports.ts';
 import type {ChangedKey} from '../services/records.ts';
-import type {SharedStore} from '../services/shared-store.ts';
 
-export interface SharedConfiguration extends ConfigStore {
+export interface CommonConfiguration extends ConfigStore {
   /** Calls the listeners with the keys of records that other nodes have changed. Never rejects. */
   publish(changed: ChangedKey[]): Promise<void>;
   /** Whether every listener has worked through everything that was published. */
@@ -23,13 +23,13 @@ export interface SharedConfiguration extends ConfigStore {
 }
 
 interface Needs {
-  store: Pick<SharedStore, 'changeTransaction' | 'notify'>;
+  store: Pick<CommonStore, 'changeTransaction' | 'notify'>;
   nodeNo: number;
   now: () => number;
   onListenerFailure(error: unknown): void;
 }
 
-export const createSharedConfiguration = ({store, nodeNo, now, onListenerFailure}: Needs): SharedConfiguration => {
+export const createCommonConfiguration = ({store, nodeNo, now, onListenerFailure}: Needs): CommonConfiguration => {
   const notifier = createNotifier(onListenerFailure);
   const published = new Set<number>();
   let lastSeq = 0;

@@ -1,5 +1,5 @@
 import {createPresences} from '../../../../daemon/services/cluster/presences.ts';
-import {createSharedQuarantine} from '../../../../daemon/services/quarantine/shared-quarantine.ts';
+import {createCommonQuarantine} from '../../../../daemon/services/quarantine/common-quarantine.ts';
 import type {HoldQueue} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import type {HoldAction} from '../../../../shared/held-mail.ts';
@@ -37,7 +37,7 @@ const startThree = async (t: Teardown) => {
   };
   const {postfixNodes, refresh} = createPresences({store: alpha.store, monotonic: () => performance.now()});
   await refresh();
-  const quarantine = createSharedQuarantine({
+  const quarantine = createCommonQuarantine({
     nodeId: 'alpha',
     heldQuery: alpha.store.heldQuery,
     find: alpha.queues.find,

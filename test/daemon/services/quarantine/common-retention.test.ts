@@ -1,6 +1,6 @@
 import {buffer} from 'node:stream/consumers';
 import {setTimeout as delay} from 'node:timers/promises';
-import {createSharedRetention} from '../../../../daemon/services/quarantine/retention.ts';
+import {createCommonRetention} from '../../../../daemon/services/quarantine/retention.ts';
 import type {Reason} from '../../../../shared/reason.ts';
 import {type SharedNode, startSharedNode} from '../../../helpers/shared-hold.ts';
 import {newCluster} from '../../../helpers/shared-store.ts';
@@ -22,7 +22,7 @@ const startTwo = async (t: Teardown, betaKeepsMs: number) => {
 };
 
 const retentionOf = ({store, queues}: SharedNode, options: {isSuspended?: boolean; now?: () => number} = {}) =>
-  createSharedRetention({
+  createCommonRetention({
     nodeId: 'alpha',
     store,
     retentionMs: () => always(30 * dayMs),

@@ -1,7 +1,7 @@
 // Requests to many nodes at once. A node that does not answer, or answers with something invalid, is reported as unreachable; the
 // answers of the others are still returned.
 import {Fault} from '../../../shared/fault.ts';
-import {SearchOverdue} from './search-limits.ts';
+import {SearchOverdue} from '../search-limits.ts';
 
 export interface Gathered<T> {
   result: T;

@@ -3,13 +3,13 @@ import {createReleaseDelivery} from '../hold/release-delivery.ts';
 import {createNodeQueues, takeBackOwnClaims} from '../hold/store/node-queues.ts';
 import {createStoreHolder} from '../hold/store/store-holder.ts';
 import {arrivalFields} from '../mail/authentication/arrival-fields.ts';
-import {createSharedRetention} from '../services/quarantine/retention.ts';
-import {createSharedQuarantine} from '../services/quarantine/shared-quarantine.ts';
+import {createCommonQuarantine} from '../services/quarantine/common-quarantine.ts';
+import {createCommonRetention} from '../services/quarantine/retention.ts';
 import type {Base} from './base.ts';
 import type {Hold, HoldNeeds} from './hold-make.ts';
 import type {Engine} from './storage.ts';
 
-export const openSharedHold = (
+export const openCommonHold = (
   {settings, storage: {nodeId}, fqdn, records, log, now}: Base,
   {store, isReachable}: Extract<Engine, {kind: 'shared'}>,
   {delivery, postfix, onHeld, common}: HoldNeeds,
@@ -26,7 +26,7 @@ export const openSharedHold = (
   return {
     queue: queues.own,
     holder: createStoreHolder({nodeId, store, arrivalFields: (mail, judgement) => arrivalFields(mail, judgement, fqdn), onHeld}),
-    retention: createSharedRetention({
+    retention: createCommonRetention({
       nodeId,
       store,
       retentionMs: () => settings().keepMs,
@@ -35,7 +35,7 @@ export const openSharedHold = (
       now,
     }),
     openQuarantine: others =>
-      createSharedQuarantine({
+      createCommonQuarantine({
         nodeId,
         heldQuery: store.heldQuery,
         find: queues.find,

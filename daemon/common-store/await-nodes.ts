@@ -1,11 +1,11 @@
 // Waiting until a change of this node is in the memory of all nodes.
 import {setTimeout as delay} from 'node:timers/promises';
 import type {NodeDirectory} from '../services/cluster/membership.ts';
+import type {CommonStore} from '../services/common-store.ts';
 import type {AwaitReplication} from '../services/ports.ts';
-import type {SharedStore} from '../services/shared-store.ts';
 
 interface Needs {
-  store: Pick<SharedStore, 'presence'>;
+  store: Pick<CommonStore, 'presence'>;
   directory: Pick<NodeDirectory, 'list'>;
   nodeNo: number;
   /** The number of the last change of this node. */

@@ -3,29 +3,29 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import type {ClusterDrift} from '../../shared/cluster-drift.ts';
 import {startPeerLinks} from '../cluster/peer-links.ts';
+import {createAwaitReplication} from '../common-store/await-nodes.ts';
+import type {ChangeFollower} from '../common-store/change-follower.ts';
+import type {CommonConfiguration} from '../common-store/common-configuration.ts';
+import {createHashComparison} from '../common-store/hash-comparison.ts';
 import {routePeerLinks} from '../http/peer/routes-peer-cluster.ts';
 import {createHeartbeats} from '../replication/heartbeat-exchange.ts';
 import type {Presences} from '../services/cluster/presences.ts';
-import type {SharedStore} from '../services/shared-store.ts';
-import {createAwaitReplication} from '../shared-store/await-nodes.ts';
-import type {ChangeFollower} from '../shared-store/change-follower.ts';
-import {createHashComparison} from '../shared-store/hash-comparison.ts';
-import type {SharedConfiguration} from '../shared-store/shared-configuration.ts';
+import type {CommonStore} from '../services/common-store.ts';
 import type {Closers} from './closers.ts';
 import {type Cluster, type ClusterBase, createNews, goodbyeMs, greetingMs, openPeers} from './cluster.ts';
 import {createDmarcState} from './dmarc-state.ts';
 import type {Job} from './jobs.ts';
 
 interface Shared {
-  store: SharedStore;
-  configuration: SharedConfiguration;
+  store: CommonStore;
+  configuration: CommonConfiguration;
   follower: ChangeFollower;
   presences: Presences;
 }
 
 const monotonic = (): number => performance.now();
 
-export const openSharedCluster = (
+export const openCommonCluster = (
   base: ClusterBase,
   shared: Shared,
   {version, closers}: {version: string; closers: Closers},

@@ -1,7 +1,7 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import test from 'ava';
-import type {NodePresence} from '../../../daemon/services/shared-store.ts';
-import {createAwaitReplication} from '../../../daemon/shared-store/await-nodes.ts';
+import {createAwaitReplication} from '../../../daemon/common-store/await-nodes.ts';
+import type {NodePresence} from '../../../daemon/services/common-store.ts';
 
 const node = (id: number, node_id: string) =>
   ({id, node_id, fqdn: `${node_id}.test`, cluster_url: null, api_url: null, smtp_listen: null, created_at: ''}) as const;

@@ -10,7 +10,7 @@ import type {Store} from './ports.ts';
 import type {HeldMailPage} from './quarantine/stored-mail.ts';
 
 /** Held mail of all nodes, those that are gone as well. */
-export interface SharedHeldQuery {
+export interface CommonHeldQuery {
   /** Ordered by arrival, newest first, then by node and queue id. */
   list(filter: HoldFilter, scope: AccessScope, page: Page): Promise<HeldMailPage>;
   groups(filter: HoldFilter, scope: AccessScope): Promise<SummaryGroup[]>;
@@ -61,22 +61,22 @@ export interface Leases {
   giveBack(): Promise<number>;
 }
 
-export interface SharedTransaction extends RecordTransaction {
+export interface CommonTransaction extends RecordTransaction {
   bodies: BodyStore;
 }
 
-export interface SharedStore extends Store {
+export interface CommonStore extends Store {
   records: RecordReads;
   outbox: OutboxReads;
   bodies: BodyReads;
   leases: Leases;
-  heldQuery: SharedHeldQuery;
+  heldQuery: CommonHeldQuery;
   /** Rejects with a Fault `unavailable` when the database cannot be reached, and `outcome_unknown` when nobody can say what became of it. */
-  transaction<T>(work: (tx: SharedTransaction) => Promise<T>): Promise<T>;
+  transaction<T>(work: (tx: CommonTransaction) => Promise<T>): Promise<T>;
   /** The same, but only one at a time among all nodes: a change of the configuration reads before it writes. */
-  changeTransaction<T>(work: (tx: SharedTransaction) => Promise<T>): Promise<T>;
+  changeTransaction<T>(work: (tx: CommonTransaction) => Promise<T>): Promise<T>;
   /** The same store with another node in scope. Claims are those of this node all the same. */
-  of(nodeId: string): SharedStore;
+  of(nodeId: string): CommonStore;
   presence(): Promise<NodePresence[]>;
   /** Notes that this node lives. */
   notePresence(own: OwnPresence): Promise<void>;

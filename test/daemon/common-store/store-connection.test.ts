@@ -1,7 +1,7 @@
 import test from 'ava';
-import type {ConfigPosition, SharedStore, StoreListeners} from '../../../daemon/services/shared-store.ts';
-import {startChangeFollower} from '../../../daemon/shared-store/change-follower.ts';
-import {createStoreConnection} from '../../../daemon/shared-store/store-connection.ts';
+import {startChangeFollower} from '../../../daemon/common-store/change-follower.ts';
+import {createStoreConnection} from '../../../daemon/common-store/store-connection.ts';
+import type {CommonStore, ConfigPosition, StoreListeners} from '../../../daemon/services/common-store.ts';
 
 const arrange = (begun: ConfigPosition) => {
   const clock = {ms: 1000};
@@ -20,7 +20,7 @@ const arrange = (begun: ConfigPosition) => {
       listeners = given;
       return {stop: async () => {}};
     },
-  } as unknown as SharedStore;
+  } as unknown as CommonStore;
   const follower = startChangeFollower({
     store,
     configuration: {
