@@ -3,7 +3,7 @@ import type {Readable} from 'node:stream';
 import {StringDecoder} from 'node:string_decoder';
 import {setTimeout as delay} from 'node:timers/promises';
 import type {BusEvent} from '../services/events/event-bus.ts';
-import {holdEventSchema} from '../services/quarantine/peer-hold-protocol.ts';
+import {holdEventSchema} from '../services/quarantine/hold-questions.ts';
 import type {PeerClient} from './peer-client.ts';
 import type {Peers} from './peers.ts';
 

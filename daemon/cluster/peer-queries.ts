@@ -5,15 +5,17 @@ import {Fault, type FaultCode} from '../../shared/fault.ts';
 import type {HoldAction} from '../../shared/held-mail.ts';
 import type {Page} from '../../shared/hold-filter.ts';
 import {type Actor, actorToRelay} from '../services/actor.ts';
+import {auditQuestions} from '../services/audit/audit-questions.ts';
 import {changeSchema, digestsPageSchema} from '../services/cluster/peer-protocol.ts';
 import type {RemoteRecords} from '../services/cluster/replication-ports.ts';
+import {dmarcQuestions, reportedQuestion, withAllTags} from '../services/dmarc/dmarc-questions.ts';
 import type {DmarcNode} from '../services/dmarc/dmarc-view.ts';
-import {dmarcAnswersOf, withAllTags} from '../services/dmarc/peer-dmarc-protocol.ts';
 import type {ReportedNode} from '../services/dmarc/reported-view.ts';
 import type {Steps} from '../services/peers/merged-list.ts';
+import type {ListQuestions, Question} from '../services/peers/question.ts';
 import type {AuditLog} from '../services/ports.ts';
-import {auditAnswersOf, holdAnswersOf, positionAnswer} from '../services/quarantine/peer-hold-protocol.ts';
-import type {HoldQueue} from '../services/quarantine/stored-mail.ts';
+import {bodyQuestion, holdListQuestions, holdQuestions} from '../services/quarantine/hold-questions.ts';
+import type {ListedQueue} from '../services/quarantine/stored-mail.ts';
 import type {PeerClient} from './peer-client.ts';
 import type {PeerRequest} from './peer-request.ts';
 import type {Peer} from './peers.ts';
@@ -25,19 +27,19 @@ const actionMs = 15_000;
 /** Each action is a separate request. */
 const actsAtOnce = 64;
 
-export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
+export const createPeerHoldQueue = (client: PeerClient): ListedQueue => {
   const {nodeId} = client;
-  const answers = holdAnswersOf(nodeId);
+  const ask = createAsk(client);
 
   return {
     nodeId,
     actsAtOnce,
-    ...createPeerPart(client, 'hold', answers),
-    summary: async (filter, actor) => read(client, answers.summary, lookUp('hold/summary', {actor, filter})),
-    get: async (queueId, actor) => read(client, answers.mail, lookUp('hold/get', {actor, queue_id: queueId})),
+    ...createPeerPart(ask, holdListQuestions),
+    summary: async (filter, actor) => ask(holdQuestions.summary, {filter}, actor),
+    get: async (queueId, actor) => ask(holdQuestions.get, {queue_id: queueId}, actor),
 
     async body(queueId, actor) {
-      const request = lookUp('hold/body', {actor, queue_id: queueId});
+      const request = lookUp(bodyQuestion.path, {queue_id: queueId}, actor);
       const {sizeBytes, stream} = await translateReadFaults(client, async () => client.stream(request));
       if (sizeBytes !== undefined) return {sizeBytes, stream};
       stream.destroy();
@@ -46,9 +48,10 @@ export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
 
     /** Without an answer it rejects with `outcome_unknown`: the action may have been done. */
     async act(action, queueId, actor) {
-      const request = lookUp('hold/act', {actor, queue_id: queueId, action});
+      const {path, answer} = holdQuestions.act;
+      const request = lookUp(path, {queue_id: queueId, action}, actor);
       return translateFaults(client, [...forCallers, ...ofActions[action]], async () =>
-        client.ask(answers.outcome, {...request, deadlineMs: actionMs, isAnnounced: true}),
+        client.ask(answer(nodeId), {...request, deadlineMs: actionMs, isAnnounced: true}),
       );
     },
   };
@@ -56,41 +59,56 @@ export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
 
 export const createPeerAuditLog = (client: PeerClient): AuditLog => ({
   nodeId: client.nodeId,
-  ...createPeerPart(client, 'audit', auditAnswersOf(client.nodeId)),
+  ...createPeerPart(createAsk(client), auditQuestions),
 });
 
 export const createPeerDmarc = ({nodeNo, client}: Peer): DmarcNode & ReportedNode => {
-  const answers = dmarcAnswersOf(client.nodeId);
+  const ask = createAsk(client);
   return {
     nodeId: client.nodeId,
-    summary: async (choice, actor) => read(client, answers.summary, lookUp('dmarc/summary', {actor, ...choice})),
-    reports: async (limit, actor) => read(client, answers.reports, lookUp('dmarc/reports', {actor, limit})),
-    reported: async (choice, actor) => read(client, answers.reported, lookUp('dmarc/reported', {actor, ...choice})),
+    summary: async (choice, actor) => ask(dmarcQuestions.summary, choice, actor),
+    reports: async (limit, actor) => ask(dmarcQuestions.reports, {limit}, actor),
+    reported: async (choice, actor) => ask(reportedQuestion, {...choice, without: [...choice.without]}, actor),
     async counts(subject, actor) {
-      const counts = await read(client, answers.preview, lookUp('dmarc/preview', {actor, ...subject}));
+      const counts = await ask(dmarcQuestions.counts, subject, actor);
       return counts.map(count => ({...withAllTags(count), origin: nodeNo}));
     },
   };
 };
 
+/** Asks a peer what changes nothing. */
+type Ask = <Asked extends z.ZodObject, Answer extends z.ZodType>(
+  question: Question<never, Asked, Answer>,
+  request: z.input<Asked>,
+  actor: Actor,
+) => Promise<z.output<Answer>>;
+
+const createAsk = (client: PeerClient): Ask => {
+  /** By path. Making a schema takes longer than checking an answer with it. */
+  const answers = new Map<string, z.ZodType>();
+  return async <Asked extends z.ZodObject, Answer extends z.ZodType>(
+    {path, answer}: Question<never, Asked, Answer>,
+    request: z.input<Asked>,
+    actor: Actor,
+  ) => {
+    const schema = (answers.get(path) as Answer | undefined) ?? answer(client.nodeId);
+    answers.set(path, schema);
+    return translateReadFaults(client, async () => client.ask(schema, lookUp(path, request, actor)));
+  };
+};
+
 /** Another node's part of a list that is merged from many, see `readMerged`. */
-const createPeerPart = <L extends z.ZodType, M extends z.ZodType>(
-  client: PeerClient,
-  path: string,
-  answers: {list: L; marks: M},
-) => ({
-  list: async (filter: object, page: Page, actor: Actor) =>
-    read(client, answers.list, lookUp(`${path}/list`, {actor, filter, page})),
-  samples: async (filter: object, steps: Steps, actor: Actor) =>
-    read(client, answers.marks, lookUp(`${path}/marks`, {actor, filter, steps})),
-  positionOf: async (filter: object, cursor: object, actor: Actor) =>
-    (await read(client, positionAnswer, lookUp(`${path}/rank`, {actor, filter, place: cursor}))).rank,
+const createPeerPart = <F, C, Answer extends z.ZodType>(ask: Ask, questions: ListQuestions<F, C, Answer>) => ({
+  list: async (filter: F, page: Page, actor: Actor) => ask(questions.list, {filter, page}, actor),
+  samples: async (filter: F, steps: Steps, actor: Actor) => ask(questions.samples, {filter, steps}, actor),
+  positionOf: async (filter: F, cursor: C, actor: Actor) =>
+    (await ask(questions.positionOf, {filter, place: cursor}, actor)).rank,
 });
 
-const lookUp = (path: string, {actor, ...body}: {actor: Actor; [member: string]: unknown}): PeerRequest => ({
+const lookUp = (path: string, request: object, actor: Actor): PeerRequest => ({
   method: 'POST',
   path,
-  body: {actor: actorToRelay(actor), ...body},
+  body: {actor: actorToRelay(actor), ...request},
   deadlineMs: lookUpMs,
   isForCaller: true,
 });
@@ -107,10 +125,6 @@ const forCallers: FaultCode[] = [
 ];
 /** Further codes that only an action can cause. */
 const ofActions: Record<HoldAction, FaultCode[]> = {release: ['conflict', 'delivery_failed'], discard: ['conflict']};
-
-/** Sends a request that changes nothing. */
-const read = async <S extends z.ZodType>(client: PeerClient, schema: S, request: PeerRequest) =>
-  translateReadFaults(client, async () => client.ask(schema, request));
 
 /** Without an answer it rejects with `node_unreachable`: nothing can have been done. */
 const translateReadFaults = async <T>(client: PeerClient, question: () => Promise<T>): Promise<T> =>

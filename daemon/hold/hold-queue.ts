@@ -4,8 +4,8 @@ import type {HoldFilter} from '../../shared/hold-filter.ts';
 import type {AccessScope} from '../../shared/scopes.ts';
 import type {Actor} from '../services/actor.ts';
 import type {MailBody} from '../services/intake/mail.ts';
-import type {HeldQuery} from '../services/ports.ts';
-import {type HoldQueue, isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import type {HeldQuery, SampledHeldQuery} from '../services/ports.ts';
+import {type HoldQueue, isHeld, type ListedQueue, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {toDetail} from './held-facts.ts';
 import {createHoldActions, type HoldActions, type HoldActionsNeeds} from './hold-actions.ts';
 import {createHoldWrites, unknownMail} from './hold-writes.ts';
@@ -25,9 +25,7 @@ export const createHoldQueue = (needs: HoldQueueNeeds): OwnHoldQueue => {
   const writes = createHoldWrites(needs);
   const {find, ...actions} = createHoldActions({...needs, writes});
 
-  /** This node has no mail of another one. */
-  const scopeOf = ({node}: HoldFilter, {reach}: Actor): AccessScope =>
-    node === undefined || node === nodeId ? reach : {kind: 'none'};
+  const scopeOf = scopeOn(nodeId);
 
   const findHeld = async (queueId: string, {reach}: Actor): Promise<StoredHeldMail> => {
     const mail = await find(queueId, reach);
@@ -54,8 +52,6 @@ export const createHoldQueue = (needs: HoldQueueNeeds): OwnHoldQueue => {
     nodeId,
     actsAtOnce,
     list: async (filter, page, actor) => query.list(filter, scopeOf(filter, actor), page),
-    samples: async (filter, steps, actor) => query.samples(filter, scopeOf(filter, actor), steps),
-    positionOf: async (filter, cursor, actor) => query.positionOf(filter, scopeOf(filter, actor), cursor),
 
     async summary(filter, actor) {
       const groups = await query.groups(filter, scopeOf(filter, actor));
@@ -79,5 +75,22 @@ export const createHoldQueue = (needs: HoldQueueNeeds): OwnHoldQueue => {
         throw error;
       }
     },
+  };
+};
+
+/** This node has no mail of another one. */
+const scopeOn =
+  (nodeId: string) =>
+  ({node}: HoldFilter, {reach}: Actor): AccessScope =>
+    node === undefined || node === nodeId ? reach : {kind: 'none'};
+
+/** For a node with a store of its own. */
+export const createListedQueue = (needs: HoldQueueNeeds & {query: SampledHeldQuery}): OwnHoldQueue & ListedQueue => {
+  const {nodeId, query} = needs;
+  const scopeOf = scopeOn(nodeId);
+  return {
+    ...createHoldQueue(needs),
+    samples: async (filter, steps, actor) => query.samples(filter, scopeOf(filter, actor), steps),
+    positionOf: async (filter, cursor, actor) => query.positionOf(filter, scopeOf(filter, actor), cursor),
   };
 };

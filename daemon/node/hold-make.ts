@@ -6,6 +6,7 @@ import type {SpoolHolderNeeds} from '../hold/spool/spool-backend.ts';
 import type {MailHolder} from '../services/intake/mail.ts';
 import type {Quarantine} from '../services/quarantine/quarantine.ts';
 import type {Retention} from '../services/quarantine/retention.ts';
+import type {ListedQueue} from '../services/quarantine/stored-mail.ts';
 import type {Job} from './jobs.ts';
 import type {followPeers} from './peer-clients.ts';
 
@@ -18,6 +19,8 @@ type Others = Pick<ReturnType<typeof followPeers>, 'queues' | 'ask' | 'isAway' |
 /** What a hold queue of either make has. */
 export interface Hold {
   queue: OwnHoldQueue;
+  /** The same queue where the nodes merge their lists. */
+  listed?: ListedQueue;
   holder: MailHolder;
   retention: Retention;
   openQuarantine(others: Others): Quarantine;

@@ -1,5 +1,5 @@
 // Hold queue of a node with a database and a spool of its own.
-import {createHoldQueue} from '../hold/hold-queue.ts';
+import {createListedQueue} from '../hold/hold-queue.ts';
 import {createSpoolBackend, createSpoolHolder} from '../hold/spool/spool-backend.ts';
 import {arrivalFields} from '../mail/authentication/arrival-fields.ts';
 import {createQuarantine} from '../services/quarantine/quarantine.ts';
@@ -16,7 +16,7 @@ export const openOwnHold = (
   const {settings, storage, fqdn, records, log, now} = base;
   const {nodeId, reserveFile} = storage;
   const spoolBackend = createSpoolBackend({spool, ...delivery});
-  const queue = createHoldQueue({
+  const queue = createListedQueue({
     ...common,
     nodeId,
     store,
@@ -26,6 +26,7 @@ export const openOwnHold = (
   });
   return {
     queue,
+    listed: queue,
     holder: createSpoolHolder({
       nodeId,
       store,

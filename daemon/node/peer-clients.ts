@@ -9,12 +9,12 @@ import {createEventBus, publishConfigEvents} from '../services/events/event-bus.
 import {createEvents} from '../services/events/events.ts';
 import {createAskAll} from '../services/peers/gather.ts';
 import type {AuditLog} from '../services/ports.ts';
-import type {HoldQueue} from '../services/quarantine/stored-mail.ts';
+import type {ListedQueue} from '../services/quarantine/stored-mail.ts';
 import type {Base} from './base.ts';
 
 /** Provides the clients of all current peers. */
 export const followPeers = ({records: {nodeDirectory, peerStates}, log}: Pick<Base, 'records' | 'log'>, peers: Peers) => {
-  const queues = new Map<number, HoldQueue>();
+  const queues = new Map<number, ListedQueue>();
   const logs = new Map<number, AuditLog>();
   const counters = new Map<number, DmarcNode & ReportedNode>();
   peers.follow(peer => {

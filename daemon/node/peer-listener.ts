@@ -3,11 +3,13 @@ import {joinTokenIdIn} from '../cluster/join-token.ts';
 import {hostsIn, identityIn} from '../cluster/peer-identity.ts';
 import {createMetricsApp} from '../http/metrics-app.ts';
 import {createPeerApi} from '../http/peer/peer-app.ts';
-import {routePeerAdmission, routePeerEvents, routePeerTrust} from '../http/peer/routes-peer-cluster.ts';
-import {routePeerDmarc} from '../http/peer/routes-peer-dmarc.ts';
-import {routePeerHold} from '../http/peer/routes-peer-hold.ts';
+import {routeGivenCounts, routePeerAdmission, routePeerEvents, routePeerTrust} from '../http/peer/routes-peer-cluster.ts';
+import {routeMailBodies, routeQuestions} from '../http/peer/routes-questions.ts';
 import type {NodeIdentity} from '../services/actor.ts';
+import {auditQuestions} from '../services/audit/audit-questions.ts';
 import {validityOf} from '../services/cluster/certificate-names.ts';
+import {dmarcQuestions, reportedQuestion} from '../services/dmarc/dmarc-questions.ts';
+import {holdListQuestions, holdQuestions} from '../services/quarantine/hold-questions.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
 import {listenOf} from './free-addresses.ts';
@@ -36,9 +38,8 @@ export const openPeerListener = async (
     routes: [
       ...cluster.routes,
       routePeerTrust({...services, hostsIn}),
-      routePeerHold(services.forPeers),
       routePeerEvents(services.forPeers),
-      routePeerDmarc(services.forPeers),
+      ...questionRoutes(services),
     ],
     openRoutes: [routePeerAdmission({...services, tokenIdIn: joinTokenIdIn})],
     log,
@@ -107,3 +108,14 @@ export const openMetricsListener = async (
   });
   return listenHttp(listenOf(config.metrics.listen), app.callback());
 };
+
+/** What other nodes may ask of this one for their callers. */
+const questionRoutes = ({queue, listed, dmarc, forPeers: {auditLog, actors}}: Services) => [
+  ...(listed ? [routeQuestions(actors, listed, holdListQuestions)] : []),
+  routeQuestions(actors, queue, holdQuestions),
+  routeMailBodies(actors, queue),
+  routeQuestions(actors, auditLog, auditQuestions),
+  routeQuestions(actors, dmarc.own, dmarcQuestions),
+  routeQuestions(actors, dmarc.own, {reportedQuestion}),
+  routeGivenCounts(dmarc),
+];

@@ -88,7 +88,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
         ? createAudit({logs: () => [auditLog, ...others.auditLogs()], ask: others.ask})
         : createCommonAudit(auditLog),
     events,
-    forPeers: {queue: mail.queue, auditLog, actors, bus, dmarc},
+    forPeers: {auditLog, actors, bus},
     ...mail,
     dmarc,
     inbox,

@@ -1,5 +1,5 @@
 // Ports to the store of a single node: what replication and the spool need from it, in addition to what the services need.
-import type {ConfigReads, HeldQuery, Store, StoreTransaction} from './ports.ts';
+import type {ConfigReads, SampledHeldQuery, Store, StoreTransaction} from './ports.ts';
 import type {HeldState, SpoolOverview} from './quarantine/stored-mail.ts';
 import type {Kind, Readable, RecordDigest, RecordKey, StoredRecord} from './records.ts';
 
@@ -154,7 +154,7 @@ export interface NodeStore extends Store, NodeReads {
   /** Runs `read` on one snapshot of the store: its queries do not see what is committed meanwhile. */
   atOneMoment<T>(read: (reads: NodeReads & {config: ConfigReads}) => Promise<T>): Promise<T>;
   /** `nodeId` is the node of all mails in this store. */
-  heldQuery(nodeId: string): HeldQuery;
+  heldQuery(nodeId: string): SampledHeldQuery;
   /** The error that a read or write met on damaged data; undefined if there was none. */
   damage(): string | undefined;
   /** Looks for damage in all data, which takes a while; the first error, undefined if there is none. */

@@ -33,11 +33,15 @@ export type HeldGroup = Omit<SummaryGroup, 'node_id'>;
 export interface HeldQuery {
   /** Ordered by arrival, newest first, then by queue id. */
   list(filter: HoldFilter, reach: AccessScope, page: Page): Promise<HeldMailPage>;
+  groups(filter: HoldFilter, reach: AccessScope): Promise<HeldGroup[]>;
+}
+
+/** A list that is merged with those of other nodes. */
+export interface SampledHeldQuery extends HeldQuery {
   /** The cursors of every `stride`-th match after the first `offset`, `limit` of them. `total` counts all matches. */
   samples(filter: HoldFilter, reach: AccessScope, steps: Steps): Promise<Samples<HoldCursor>>;
   /** The number of matches before a cursor in the list of all nodes. */
   positionOf(filter: HoldFilter, reach: AccessScope, cursor: HoldCursor): Promise<number>;
-  groups(filter: HoldFilter, reach: AccessScope): Promise<HeldGroup[]>;
 }
 
 /** A cursor in the audit log of all nodes, which is ordered by `at` descending, then `node_id`, then `seq` descending. */

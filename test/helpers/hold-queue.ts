@@ -2,11 +2,12 @@
 
 import {join} from 'node:path';
 import {buffer} from 'node:stream/consumers';
-import {createHoldQueue, type OwnHoldQueue} from '../../daemon/hold/hold-queue.ts';
+import {createListedQueue, type OwnHoldQueue} from '../../daemon/hold/hold-queue.ts';
 import {createSpool} from '../../daemon/hold/spool/spool.ts';
 import {createSpoolBackend, createSpoolHolder} from '../../daemon/hold/spool/spool-backend.ts';
 import type {Actor} from '../../daemon/services/actor.ts';
 import type {Deliver, Judgement, MailHolder, Ownership, RecipientResult, Trainer} from '../../daemon/services/intake/mail.ts';
+import type {ListedQueue} from '../../daemon/services/quarantine/stored-mail.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {Reason} from '../../shared/reason.ts';
 import {type MailParts, receivedMail} from './received-mail.ts';
@@ -22,7 +23,7 @@ interface Delivery {
 }
 
 export interface TestQueue {
-  queue: OwnHoldQueue & MailHolder;
+  queue: OwnHoldQueue & ListedQueue & MailHolder;
   store: TestStore;
   filename: string;
   spool: Awaited<ReturnType<typeof createSpool>>;
@@ -85,7 +86,7 @@ export const openQueue = async (
     },
   };
   const keeper = createSpoolBackend({spool, deliver, routeOf: () => ({servers: [{host: '127.0.0.1', port: 25}]})});
-  const own = createHoldQueue({
+  const own = createListedQueue({
     nodeId,
     store,
     query: store.heldQuery(nodeId),

@@ -7,14 +7,16 @@ import {createPeerClient, type PeerClient, type PeerCredentials} from '../../dae
 import {identityIn, identityUris} from '../../daemon/cluster/peer-identity.ts';
 import {createPeerApi} from '../../daemon/http/peer/peer-app.ts';
 import {routePeerEvents} from '../../daemon/http/peer/routes-peer-cluster.ts';
-import {routePeerHold} from '../../daemon/http/peer/routes-peer-hold.ts';
+import {routeMailBodies, routeQuestions} from '../../daemon/http/peer/routes-questions.ts';
 import {type Listener, listenMutualTls} from '../../daemon/node/listen.ts';
 import type {KeyDirectory} from '../../daemon/services/access/key-directory.ts';
 import {createAuditLog} from '../../daemon/services/audit/audit.ts';
+import {auditQuestions} from '../../daemon/services/audit/audit-questions.ts';
 import type {DomainDirectory} from '../../daemon/services/domains/domain-directory.ts';
 import {createEventBus, type EventBus} from '../../daemon/services/events/event-bus.ts';
 import {createPeerActors} from '../../daemon/services/peers/peer-actors.ts';
 import type {AuditLog} from '../../daemon/services/ports.ts';
+import {holdListQuestions, holdQuestions} from '../../daemon/services/quarantine/hold-questions.ts';
 import type {StoredApiKey} from '../../daemon/services/records.ts';
 import type {Domain} from '../../shared/domain.ts';
 import {operator, type TestQueue, testQueue} from './hold-queue.ts';
@@ -90,7 +92,13 @@ const startPeerNode = async (
     isMember: () => true,
     wasRemoved: () => false,
     noteAddress: () => {},
-    routes: [routePeerHold({queue: held.queue, auditLog, actors}), routePeerEvents({bus})],
+    routes: [
+      routeQuestions(actors, held.queue, holdListQuestions),
+      routeQuestions(actors, held.queue, holdQuestions),
+      routeMailBodies(actors, held.queue),
+      routeQuestions(actors, auditLog, auditQuestions),
+      routePeerEvents({bus}),
+    ],
     openRoutes: [],
     log: pino({level: 'silent'}),
   });

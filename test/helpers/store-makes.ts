@@ -4,7 +4,7 @@ import test, {type ExecutionContext} from 'ava';
 import {createChange, createConfiguration} from '../../daemon/replication/configuration.ts';
 import {changedKeys, createNotifier} from '../../daemon/replication/notifier.ts';
 import type {CommonStore} from '../../daemon/services/common-store.ts';
-import type {ConfigStore, HeldQuery, Store} from '../../daemon/services/ports.ts';
+import type {ConfigStore, HeldQuery, SampledHeldQuery, Store} from '../../daemon/services/ports.ts';
 import type {PostgresSettings} from '../../daemon/store/postgres/connection.ts';
 import {openPostgresStore} from '../../daemon/store/postgres/store.ts';
 import {openSqliteStore} from '../../daemon/store/sqlite/store.ts';
@@ -15,7 +15,7 @@ import {sharedPostgres, testWithPostgres} from './test-with-postgres.ts';
 export interface OpenStore {
   store: Store;
   config: ConfigStore;
-  heldQuery: Pick<HeldQuery, 'list' | 'groups'>;
+  heldQuery: HeldQuery;
   /** Closes it and opens it again, as a restarted node does. */
   reopen(): Promise<OpenStore>;
 }
@@ -23,7 +23,7 @@ export interface OpenStore {
 /** The node whose mail the store has. */
 export const nodeId = 'alpha';
 
-const openSqlite = async (t: Teardown, filename: string): Promise<OpenStore & {heldQuery: HeldQuery}> => {
+const openSqlite = async (t: Teardown, filename: string): Promise<OpenStore & {heldQuery: SampledHeldQuery}> => {
   const store = await openSqliteStore(filename);
   t.teardown(store.close);
   return {

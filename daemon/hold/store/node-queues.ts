@@ -79,17 +79,10 @@ export const createNodeQueues = ({nodeId: ownId, store, deliver, postfix, isNode
   };
 };
 
-/** Nodes that share a store do not merge their lists, so nobody asks for samples of one. */
 const queryOf = (node: string, {heldQuery}: CommonStore): HeldQuery => ({
   list: async (filter, scope, page) => heldQuery.list({...filter, node}, scope, page),
   groups: async (filter, scope) => heldQuery.groups({...filter, node}, scope),
-  samples: async () => refuseSamples(),
-  positionOf: async () => refuseSamples(),
 });
-
-const refuseSamples = (): never => {
-  throw new Fault('unavailable', 'the nodes of this cluster share one list');
-};
 
 const elsewhere = (nodeId: string): HoldBackend => {
   const refuse = async (): Promise<never> => {

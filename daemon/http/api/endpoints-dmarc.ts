@@ -2,7 +2,7 @@
 import {dmarcReportSchema, dmarcSummarySchema, reportPreviewSchema} from '../../../shared/dmarc-report.ts';
 import {dmarcSourcesQuerySchema, dmarcSummaryQuerySchema, pageQuerySchema} from '../../../shared/hold-filter.ts';
 import {reportedSourcesSchema} from '../../../shared/reported-source.ts';
-import {reportSubjectSchema} from '../../services/dmarc/peer-dmarc-protocol.ts';
+import {reportSubjectSchema} from '../../services/dmarc/dmarc-questions.ts';
 import {validateParameters} from '../../services/validate.ts';
 import {endpoint, gathered, gatheredPage} from './endpoint.ts';
 import {replyGathered, replyPage, search} from './gathered-answer.ts';

@@ -3,6 +3,7 @@
 import type {RouterMiddleware} from '@koa/router';
 import {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
+import type {NodeIdentity} from '../../services/actor.ts';
 import {certificateRequestsSchema, joinRequestSchema} from '../../services/cluster/join-protocol.ts';
 import type {JoinTokens} from '../../services/cluster/join-tokens.ts';
 import type {Joining} from '../../services/cluster/joining.ts';
@@ -15,8 +16,9 @@ import {
   removedSchema,
 } from '../../services/cluster/peer-protocol.ts';
 import type {EventInbox, HeartbeatExchange, Replication} from '../../services/cluster/replication-ports.ts';
+import {type GivenBatch, givenBatchSchema} from '../../services/dmarc/dmarc-questions.ts';
 import type {BusEvent, EventBus} from '../../services/events/event-bus.ts';
-import type {holdEventSchema} from '../../services/quarantine/peer-hold-protocol.ts';
+import type {holdEventSchema} from '../../services/quarantine/hold-questions.ts';
 import {validate, validateParameters} from '../../services/validate.ts';
 import {createTextStream, reply, type TextStream} from '../answer.ts';
 import {remoteAddressOf} from '../observe.ts';
@@ -142,6 +144,16 @@ export const routePeerTrust =
         remoteAddress: remoteAddressOf(ctx.req),
       };
       reply(ctx, await joining.renew(peer, validate(certificateRequestsSchema, ctx.state.body)));
+    });
+  };
+
+/** Nodes of 0.8 give the counts for a report to the node that sends it. */
+export const routeGivenCounts =
+  ({take}: {take(origin: NodeIdentity, given: GivenBatch): Promise<void>}) =>
+  (router: PeerRouter): void => {
+    router.post('/dmarc/counts', peerJsonBody, async ctx => {
+      await take(ctx.state.peer, validate(givenBatchSchema, ctx.state.body));
+      reply(ctx, null);
     });
   };
 

@@ -8,7 +8,7 @@ import {type AskAll, answerMs, type Gathered} from '../peers/gather.ts';
 import {readMerged, type Steps} from '../peers/merged-list.ts';
 import {SearchOverdue, searchMs} from '../search-limits.ts';
 import {createRoutedActions, type RoutedActions} from './routed-actions.ts';
-import type {HeldMailPage, HoldCursor, HoldQueue} from './stored-mail.ts';
+import type {HeldMailPage, HoldCursor, HoldQueue, ListedQueue} from './stored-mail.ts';
 
 export interface Quarantine extends RoutedActions {
   list(actor: Actor, filter: HoldFilter, page: Page): Promise<Gathered<HeldMailPage>>;
@@ -17,7 +17,7 @@ export interface Quarantine extends RoutedActions {
 
 interface Needs {
   /** All current hold queues of the cluster; called for every request. */
-  queues(): HoldQueue[];
+  queues(): ListedQueue[];
   ask: AskAll;
   /** Whether a node has been away for long. */
   isAway?(nodeId: string): boolean;
@@ -45,7 +45,7 @@ export const createQuarantine = ({
     };
     return {queueOf: ownerOf, detailsOf: ownerOf};
   };
-  const queuesFor = ({node}: HoldFilter): HoldQueue[] => queues().filter(({nodeId}) => node === undefined || nodeId === node);
+  const queuesFor = ({node}: HoldFilter): ListedQueue[] => queues().filter(({nodeId}) => node === undefined || nodeId === node);
 
   return {
     ...createRoutedActions({routes, isAway: ({nodeId}) => isAway(nodeId), onUnexpected, withinMs}),

@@ -110,13 +110,17 @@ export interface HoldQueue {
   /** How many actions may run at the same time. */
   readonly actsAtOnce: number;
   list(filter: HoldFilter, page: Page, actor: Actor): Promise<HeldMailPage>;
-  /** Cursors of some of the matches, see `readMerged`. */
-  samples(filter: HoldFilter, steps: Steps, actor: Actor): Promise<Samples<HoldCursor>>;
-  /** The number of matches before a cursor. */
-  positionOf(filter: HoldFilter, cursor: HoldCursor, actor: Actor): Promise<number>;
   summary(filter: HoldFilter, actor: Actor): Promise<Summary>;
   get(queueId: string, actor: Actor): Promise<HeldMailDetail>;
   body(queueId: string, actor: Actor): Promise<MailBody>;
   /** A mail is released when the backend has answered 250 for every recipient. */
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
+}
+
+/** The hold queue of a node with a store of its own, whose list is merged with those of the others. */
+export interface ListedQueue extends HoldQueue {
+  /** Cursors of some of the matches, see `readMerged`. */
+  samples(filter: HoldFilter, steps: Steps, actor: Actor): Promise<Samples<HoldCursor>>;
+  /** The number of matches before a cursor. */
+  positionOf(filter: HoldFilter, cursor: HoldCursor, actor: Actor): Promise<number>;
 }

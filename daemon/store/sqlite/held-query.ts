@@ -2,13 +2,13 @@
 
 import {type HoldFilter, isSearch} from '../../../shared/hold-filter.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
-import type {HeldGroup, HeldQuery} from '../../services/ports.ts';
+import type {HeldGroup, SampledHeldQuery} from '../../services/ports.ts';
 import type {HoldCursor} from '../../services/quarantine/stored-mail.ts';
 import {type Db, query} from '../sql/db.ts';
 import {foldSubject, heldFilter, type ListedRow, listColumns, listedMail, type SqlCondition, totalOf} from '../sql/held-mail.ts';
 
 /** `nodeId` is the node of all mails in this database. */
-export const createHeldQuery = (read: Db, nodeId: string): HeldQuery => ({
+export const createHeldQuery = (read: Db, nodeId: string): SampledHeldQuery => ({
   async list(filter, scope, {limit, offset}) {
     const search = await searchOf(read, filter, scope);
     const {sql, bindings} = heldCondition(search, true);

@@ -1,7 +1,7 @@
 // Implementation of the store ports with SQLite: one database file for one node.
 import {type HoldFilter, isSearch} from '../../../shared/hold-filter.ts';
 import type {NodeStore, NodeTransaction} from '../../services/node-store.ts';
-import type {HeldQuery} from '../../services/ports.ts';
+import type {SampledHeldQuery} from '../../services/ports.ts';
 import type {SearchLimit} from '../../services/search-limits.ts';
 import type {Db} from '../sql/db.ts';
 import {dmarcStore} from '../sql/dmarc-store.ts';
@@ -36,9 +36,9 @@ export const createSqliteStore = (database: Database): NodeStore => {
 export const openSqliteStore = async (filename: string, options: {searchLimit?: SearchLimit} = {}): Promise<NodeStore> =>
   createSqliteStore(await openDatabase(filename, options));
 
-const heldQueryOn = ({read, search}: Database, nodeId: string): HeldQuery => {
+const heldQueryOn = ({read, search}: Database, nodeId: string): SampledHeldQuery => {
   const query = createHeldQuery(read, nodeId);
-  const on = async <T>(filter: HoldFilter, ask: (query: HeldQuery) => Promise<T>): Promise<T> =>
+  const on = async <T>(filter: HoldFilter, ask: (query: SampledHeldQuery) => Promise<T>): Promise<T> =>
     isSearch(filter) ? search(async db => ask(createHeldQuery(db, nodeId))) : ask(query);
   return {
     list: async (filter, scope, page) => on(filter, async asked => asked.list(filter, scope, page)),

@@ -7,7 +7,7 @@ import type {Actor} from '../../../daemon/services/actor.ts';
 import {createAudit} from '../../../daemon/services/audit/audit.ts';
 import {createAskAll} from '../../../daemon/services/peers/gather.ts';
 import {createQuarantine} from '../../../daemon/services/quarantine/quarantine.ts';
-import type {HoldQueue} from '../../../daemon/services/quarantine/stored-mail.ts';
+import type {ListedQueue} from '../../../daemon/services/quarantine/stored-mail.ts';
 import {Fault, type FaultCode} from '../../../shared/fault.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {operator} from '../../helpers/hold-queue.ts';
@@ -324,7 +324,7 @@ test.serial('however many read the mails of a node slowly, its list is there', a
 test('of many mails of a node that has fallen silent some wait for it, and the others are told at once that nothing was done', async t => {
   const {alpha} = await startTwo(t);
   let asked = 0;
-  const silent = (nodeId: string, code: FaultCode): HoldQueue => ({
+  const silent = (nodeId: string, code: FaultCode): ListedQueue => ({
     ...alpha.queue,
     nodeId,
     actsAtOnce: 64,
@@ -376,7 +376,7 @@ test('an action that takes longer than its caller waits goes on, and is told to 
     finish = resolve;
   });
   const asked: string[] = [];
-  const slow: HoldQueue = {
+  const slow: ListedQueue = {
     ...alpha.queue,
     nodeId: 'beta',
     actsAtOnce: 2,

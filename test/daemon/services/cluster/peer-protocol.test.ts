@@ -11,12 +11,8 @@ import {
   recordsPageSchema,
   recordsRequestSchema,
 } from '../../../../daemon/services/cluster/peer-protocol.ts';
-import {
-  heldMailRequest,
-  holdAnswersOf,
-  holdEventSchema,
-  holdRequests,
-} from '../../../../daemon/services/quarantine/peer-hold-protocol.ts';
+import {withActor} from '../../../../daemon/services/peers/question.ts';
+import {holdEventSchema, holdListQuestions, holdQuestions} from '../../../../daemon/services/quarantine/hold-questions.ts';
 import {newFields, stamped, stampOf} from '../../../helpers/config-history.ts';
 
 const change = {kind: 'domain', id: 1, fields: stamped(newFields.domain('one.test'), stampOf(1)), deleted: null};
@@ -55,8 +51,8 @@ const messages: Record<string, [z.ZodType, Record<string, unknown>]> = {
   'page of digests': [digestsPageSchema, {digests: [['domain', 1, digest]], next: {kind: 'domain', id: 1}}],
   'request for records': [recordsRequestSchema, {keys: [{kind: 'domain', id: 1}]}],
   'answer to a join': [joinAnswerSchema, {node_cert: 'x', api_cert: 'x', node_no: 2}],
-  'request for a held mail': [heldMailRequest, {actor, queue_id: 'AAAAAA1'}],
-  'outcome of an action': [holdAnswersOf('alpha').outcome, outcome],
+  'request for a held mail': [withActor(holdQuestions.get.request), {actor, queue_id: 'AAAAAA1'}],
+  'outcome of an action': [holdQuestions.act.answer('alpha'), outcome],
   'event of a held mail': [holdEventSchema, {id: 'alpha-1', domain_id: 1, event: {...outcome, at, type: 'released'}}],
 };
 
@@ -74,12 +70,13 @@ for (const [what, [schema, message]] of Object.entries(messages))
   });
 
 test('who asks and by which filters has to be understood whole: what is left out would let more be seen', t => {
+  const list = withActor(holdListQuestions.list.request);
   const request = {actor, filter: {domain: 'one.test'}, page: {limit: 1, offset: 0}};
 
-  t.true(holdRequests.list.safeParse(request).success);
-  t.false(holdRequests.list.safeParse({...request, filter: {...request.filter, has_attachment: true}}).success);
-  t.false(holdRequests.list.safeParse({...request, actor: {...actor, reach: {kind: 'tenant', tenant: 7}}}).success);
-  t.false(holdRequests.list.safeParse({...request, actor: {...actor, may_not: ['read']}}).success);
+  t.true(list.safeParse(request).success);
+  t.false(list.safeParse({...request, filter: {...request.filter, has_attachment: true}}).success);
+  t.false(list.safeParse({...request, actor: {...actor, reach: {kind: 'tenant', tenant: 7}}}).success);
+  t.false(list.safeParse({...request, actor: {...actor, may_not: ['read']}}).success);
 });
 
 test('records of unknown kinds can be told of, and are neither compared nor asked for', t => {

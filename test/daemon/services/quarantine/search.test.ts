@@ -2,7 +2,7 @@
 import test from 'ava';
 import {createAskAll} from '../../../../daemon/services/peers/gather.ts';
 import {createQuarantine} from '../../../../daemon/services/quarantine/quarantine.ts';
-import type {HoldQueue} from '../../../../daemon/services/quarantine/stored-mail.ts';
+import type {ListedQueue} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {SearchOverdue} from '../../../../daemon/services/search-limits.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import {operator} from '../../../helpers/hold-queue.ts';
@@ -10,7 +10,7 @@ import {operator} from '../../../helpers/hold-queue.ts';
 const filter = {subject: 'ab'};
 const page = {limit: 10, offset: 0};
 
-const queueOf = (nodeId: string, read: () => Promise<void>): HoldQueue => ({
+const queueOf = (nodeId: string, read: () => Promise<void>): ListedQueue => ({
   nodeId,
   actsAtOnce: 1,
   async list() {
@@ -31,7 +31,7 @@ const queueOf = (nodeId: string, read: () => Promise<void>): HoldQueue => ({
   act: async () => Promise.reject(new Error('not asked')),
 });
 
-const quarantineOf = (queues: HoldQueue[], limits: {searchWithinMs?: number} = {}) => {
+const quarantineOf = (queues: ListedQueue[], limits: {searchWithinMs?: number} = {}) => {
   const silent: string[] = [];
   const ask = createAskAll({onSilent: nodeId => silent.push(nodeId)});
   return {silent, ...createQuarantine({queues: () => queues, ask, onUnexpected: () => {}, ...limits})};

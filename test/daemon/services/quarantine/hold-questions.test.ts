@@ -1,12 +1,10 @@
 import test from 'ava';
-import {holdAnswersOf, holdRequests} from '../../../../daemon/services/quarantine/peer-hold-protocol.ts';
+import {holdListQuestions} from '../../../../daemon/services/quarantine/hold-questions.ts';
 import type {HeldMail} from '../../../../shared/held-mail.ts';
-
-const actor = {key_id: 1, scope: 'read-only', reach: {kind: 'all'}, remote_address: null};
 
 test('a peer may ask for marks of a list that is far too long, but not for so many that they cannot be counted', t => {
   const ask = (steps: object) =>
-    holdRequests.marks.safeParse({actor, filter: {}, steps: {offset: 0, stride: 1, limit: 10_000, ...steps}}).success;
+    holdListQuestions.samples.request.safeParse({filter: {}, steps: {offset: 0, stride: 1, limit: 10_000, ...steps}}).success;
 
   t.true(ask({stride: 1e11, offset: 1e11}));
   t.false(ask({stride: 2 ** 52}));
@@ -44,7 +42,7 @@ const broken: [title: string, change: object][] = [
 
 for (const [title, change] of broken)
   test(`a peer's list with a held mail ${title} is refused`, t => {
-    const {list} = holdAnswersOf(mail.node_id);
+    const list = holdListQuestions.list.answer(mail.node_id);
     const answer = (mails: object[]) => list.safeParse({mails, total: 2});
 
     t.true(answer([mail, mail]).success);
@@ -52,7 +50,7 @@ for (const [title, change] of broken)
   });
 
 test('what a peer of a newer version says beyond what is known of a held mail is left out', t => {
-  const {list} = holdAnswersOf(mail.node_id);
+  const list = holdListQuestions.list.answer(mail.node_id);
 
   const {mails} = list.parse({mails: [{...mail, extra: '<b>'}], total: 1, more: true});
 

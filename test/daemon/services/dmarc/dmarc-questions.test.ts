@@ -1,5 +1,5 @@
 import test from 'ava';
-import {fromGiven, givenBatchSchema} from '../../../../daemon/services/dmarc/peer-dmarc-protocol.ts';
+import {fromGiven, givenBatchSchema} from '../../../../daemon/services/dmarc/dmarc-questions.ts';
 import {mailCount, policyOf} from '../../../helpers/dmarc.ts';
 
 test('what a node of 0.8 gives is counted as its own, without what belongs to another report', t => {

@@ -4,8 +4,10 @@ import {dmarcReportSchema, dmarcSourceSchema, maxReports, maxSources} from '../.
 import {canonicalMailDomain} from '../../../shared/domain-name.ts';
 import {mailAuthenticationSchema} from '../../../shared/mail-authentication.ts';
 import {domainReporterSchema, maxDomainReporters, reportedSourceSchema} from '../../../shared/reported-source.ts';
-import {relayedActorSchema} from '../actor.ts';
+import {question} from '../peers/question.ts';
 import type {NodeCount} from './dmarc-store.ts';
+import type {DmarcNode} from './dmarc-view.ts';
+import type {ReportedNode} from './reported-view.ts';
 
 const name = z.string().max(255);
 const domain = name.refine(text => canonicalMailDomain(text) === text, 'must be a domain in lower case, with A-labels');
@@ -78,37 +80,46 @@ export const reportSubjectSchema = z.object(about);
 
 const digest = z.string().max(50);
 
-/** Questions on behalf of a caller, by their path. */
-export const dmarcRequests = {
-  summary: z.strictObject({actor: relayedActorSchema, domain: name, since: day}),
-  reports: z.strictObject({actor: relayedActorSchema, limit: z.int().min(1).max(maxReports)}),
-  preview: z.strictObject({actor: relayedActorSchema, ...about}),
-  reported: z.strictObject({
-    actor: relayedActorSchema,
-    domain: name,
-    since: day,
-    isVerified: z.boolean(),
-    without: z.array(digest),
+const counted = {count: z.int().min(0), passed: z.int().min(0), source_count: z.int().min(0)};
+
+/** Strict: ignoring a part of a request would show the caller too much. */
+export const dmarcQuestions = {
+  summary: question({
+    path: 'dmarc/summary',
+    permission: 'domains:read',
+    request: z.strictObject({domain: name, since: day}),
+    answer: () => z.object({...counted, sources: z.array(z.object(dmarcSourceSchema.shape)).max(maxSources)}),
+    run: async (node: DmarcNode, choice, actor) => node.summary(choice, actor),
+  }),
+  reports: question({
+    path: 'dmarc/reports',
+    permission: 'audit:read',
+    request: z.strictObject({limit: z.int().min(1).max(maxReports)}),
+    answer(owner) {
+      const reports = z.array(z.object({...dmarcReportSchema.shape, node_id: z.literal(owner)}));
+      return z.object({reports, total: z.int().min(0)});
+    },
+    run: async (node: DmarcNode, {limit}, actor) => node.reports(limit, actor),
+  }),
+  counts: question({
+    path: 'dmarc/preview',
+    permission: 'audit:read',
+    request: z.strictObject(about),
+    answer: () => z.array(countSchema.extend({batch: z.string().max(100)})),
+    run: async (node: DmarcNode, subject, actor) => node.counts(subject, actor),
   }),
 };
 
-/** Answers of the node `owner`. */
-export const dmarcAnswersOf = (owner: string) => ({
-  summary: z.object({
-    count: z.int().min(0),
-    passed: z.int().min(0),
-    source_count: z.int().min(0),
-    sources: z.array(z.object(dmarcSourceSchema.shape)).max(maxSources),
-  }),
-  reports: z.object({reports: z.array(z.object({...dmarcReportSchema.shape, node_id: z.literal(owner)})), total: z.int().min(0)}),
-  preview: z.array(countSchema.extend({batch: z.string().max(100)})),
-  reported: z.object({
-    digests: z.array(digest),
-    count: z.int().min(0),
-    passed: z.int().min(0),
-    source_count: z.int().min(0),
-    // Nodes of 0.8 do not tell.
-    reporters: z.array(z.object(domainReporterSchema.shape)).max(maxDomainReporters).default([]),
-    sources: z.array(z.object({...reportedSourceSchema.omit({name: true, network: true}).shape, source_ip})).max(maxSources),
-  }),
+export const reportedQuestion = question({
+  path: 'dmarc/reported',
+  permission: 'domains:read',
+  request: z.strictObject({domain: name, since: day, isVerified: z.boolean(), without: z.array(digest)}),
+  answer: () =>
+    z.object({
+      ...{digests: z.array(digest), ...counted},
+      // Nodes of 0.8 do not tell.
+      reporters: z.array(z.object(domainReporterSchema.shape)).max(maxDomainReporters).default([]),
+      sources: z.array(z.object({...reportedSourceSchema.omit({name: true, network: true}).shape, source_ip})).max(maxSources),
+    }),
+  run: async (node: ReportedNode, choice, actor) => node.reported(choice, actor),
 });

@@ -1,0 +1,22 @@
+// Questions to the audit log of another node.
+import {z} from 'zod';
+import {auditEntrySchema} from '../../../shared/audit-entry.ts';
+import {id, nodeId, timestamp} from '../../../shared/fields.ts';
+import {listQuestions} from '../peers/question.ts';
+import type {AuditFilter} from '../ports.ts';
+
+/** Strict: ignoring a part of it would show the caller too much. */
+const filter: z.ZodType<AuditFilter> = z.strictObject({
+  since: timestamp.optional(),
+  key_id: id.optional(),
+  action: z.string().max(1000).optional(),
+});
+
+const cursor = z.object({at: timestamp, node_id: nodeId, seq: z.int()});
+const ofNode = (owner: string) => ({node_id: z.literal(owner)});
+
+export const auditQuestions = listQuestions({
+  ...{name: 'audit', permission: 'audit:read', filter, cursor},
+  answer: owner => z.object({entries: z.array(z.object({...auditEntrySchema.shape, ...ofNode(owner)})), total: z.int().min(0)}),
+  cursorOf: owner => cursor.extend(ofNode(owner)),
+});

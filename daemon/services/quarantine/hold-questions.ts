@@ -1,0 +1,90 @@
+// Questions to the hold queue of another node, and the events of held mail that it sends.
+
+import {z} from 'zod';
+import {discardedEventSchema, heldEventSchema, releasedEventSchema} from '../../../shared/cluster-event.ts';
+import {id, nodeId, queueId, timestamp} from '../../../shared/fields.ts';
+import {
+  actionOutcomeSchema,
+  heldMailDetailSchema,
+  heldMailSchema,
+  holdActions,
+  summaryGroupSchema,
+  summarySchema,
+  symbolSchema,
+} from '../../../shared/held-mail.ts';
+import type {HoldFilter} from '../../../shared/hold-filter.ts';
+import {mailAuthenticationSchema} from '../../../shared/mail-authentication.ts';
+import {reasons} from '../../../shared/reason.ts';
+import {listQuestions, question} from '../peers/question.ts';
+import type {HoldQueue} from './stored-mail.ts';
+
+const text = z.string().max(1000);
+
+/** Strict: ignoring a part of it would show the caller too much. */
+const filter: z.ZodType<HoldFilter> = z.strictObject({
+  domain: text.optional(),
+  sender: text.optional(),
+  recipient: text.optional(),
+  subject: text.optional(),
+  since: timestamp.optional(),
+  until: timestamp.optional(),
+  min_score: z.number().optional(),
+  max_score: z.number().optional(),
+  reason: z.enum(reasons).optional(),
+  node: nodeId.optional(),
+});
+
+const cursor = z.object({arrived_at: timestamp, node_id: nodeId, queue_id: queueId});
+const read = {permission: 'quarantine:read'} as const;
+const ofNode = (owner: string) => ({node_id: z.literal(owner)});
+
+export const holdListQuestions = listQuestions({
+  ...{name: 'hold', ...read, filter, cursor},
+  answer: owner => z.object({mails: z.array(z.object({...heldMailSchema.shape, ...ofNode(owner)})), total: z.int().min(0)}),
+  cursorOf: owner => cursor.extend(ofNode(owner)),
+});
+
+export const holdQuestions = {
+  summary: question({
+    ...{path: 'hold/summary', ...read, request: z.object({filter})},
+    answer(owner) {
+      const groups = z.array(z.object({...summaryGroupSchema.shape, ...ofNode(owner)}));
+      return z.object({...summarySchema.shape, groups});
+    },
+    run: async (queue: HoldQueue, asked, actor) => queue.summary(asked.filter, actor),
+  }),
+  get: question({
+    ...{path: 'hold/get', ...read, request: z.object({queue_id: queueId})},
+    answer: owner =>
+      z.object({
+        ...heldMailDetailSchema.shape,
+        symbol_scores: z.array(z.object(symbolSchema.shape)),
+        // Nodes of earlier versions verify nothing.
+        authentication: mailAuthenticationSchema.nullable().default(null),
+        ...ofNode(owner),
+      }),
+    run: async (queue: HoldQueue, {queue_id}, actor) => queue.get(queue_id, actor),
+  }),
+  act: question({
+    path: 'hold/act',
+    permission: 'quarantine:act',
+    request: z.object({queue_id: queueId, action: z.enum(holdActions)}),
+    answer: owner => z.object({...actionOutcomeSchema.shape, ...ofNode(owner)}),
+    run: async (queue: HoldQueue, {queue_id, action}, actor) => queue.act(action, queue_id, actor),
+  }),
+};
+
+/** Its answer is the mail itself, as a stream. */
+export const bodyQuestion = {path: 'hold/body', ...read, request: z.object({queue_id: queueId})};
+
+/** GET /hold-events: one event per line. Empty lines are sent regularly, so that the receiver notices a broken connection. */
+export const holdEventSchema = z.object({
+  id: z.string().max(200),
+  /** The domain that owns the mail. */
+  domain_id: id,
+  event: z.discriminatedUnion('type', [
+    z.object(heldEventSchema.shape),
+    z.object(releasedEventSchema.shape),
+    z.object(discardedEventSchema.shape),
+  ]),
+});
