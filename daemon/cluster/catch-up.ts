@@ -4,7 +4,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
 import {ownValue} from '../../shared/has-own.ts';
-import {recordsPageSchema} from '../services/cluster/peer-protocol.ts';
+import {afterRecord, messages} from '../services/cluster/peer-protocol.ts';
 import type {ChangeSource, Replication} from '../services/cluster/replication-ports.ts';
 import {causeOf} from './heartbeats.ts';
 import type {PeerClient} from './peer-client.ts';
@@ -68,16 +68,17 @@ export const catchUp = async (
   nodeNo: number,
 ): Promise<number> => {
   let applied: Record<string, number> | undefined;
+  const {at, answer} = messages.recordsPage;
   let query = '';
   let count = 0;
   do {
-    const page = await client.ask(recordsPageSchema, {method: 'GET', path: `records${query}`, deadlineMs: pageMs});
+    const page = await client.ask(answer, {...at, path: at.path + query, deadlineMs: pageMs});
     applied ??= page.applied;
     // First: otherwise new events would reuse numbers that peers have already applied.
     if (count === 0) await replication.recover(ownValue(applied, nodeNo) ?? 0);
     await replication.merge(page.records, source);
     count += page.records.length;
-    query = page.next ? `?kind=${page.next.kind}&id=${page.next.id}` : '';
+    query = afterRecord(page.next);
   } while (query !== '');
   await replication.caughtUp(applied);
   return count;

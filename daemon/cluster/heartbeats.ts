@@ -1,10 +1,9 @@
 // Heartbeats to one peer, sent at the interval, and sooner after urgent changes.
 
 import type {Logger} from 'pino';
-import {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
 import {ownValue} from '../../shared/has-own.ts';
-import {changeSchema, type Heartbeat, heartbeatSchema} from '../services/cluster/peer-protocol.ts';
+import {type Heartbeat, messages} from '../services/cluster/peer-protocol.ts';
 import type {HeartbeatExchange} from '../services/cluster/replication-ports.ts';
 import type {Peer, Peers} from './peers.ts';
 
@@ -39,9 +38,8 @@ export const startHeartbeats = ({peer, exchange, intervalMs, news, onAnswer, onF
     const current = news();
     try {
       const {heartbeat, usesUpTo} = await exchange.heartbeat(peer.nodeNo, usesSent);
-      const reply = await peer.client.ask(heartbeatSchema, {
-        method: 'POST',
-        path: 'heartbeat',
+      const reply = await peer.client.ask(messages.heartbeat.answer, {
+        ...messages.heartbeat.at,
         body: heartbeat,
         deadlineMs: answerMs,
       });
@@ -106,8 +104,9 @@ export const findLostPeers = ({exchange, peers, states}: LostPeersNeeds): {stop(
     const client = peers.clientAt({nodeNo, nodeId}, clusterUrl);
     try {
       const {heartbeat} = await exchange.heartbeat(nodeNo, Number.POSITIVE_INFINITY);
-      const request = {method: 'POST', path: 'heartbeat', body: heartbeat, deadlineMs: searchAnswerMs} as const;
-      await exchange.receiveHeartbeat({nodeNo, nodeId}, await client.ask(heartbeatSchema, request));
+      const {at, answer} = messages.heartbeat;
+      const request = {...at, body: heartbeat, deadlineMs: searchAnswerMs};
+      await exchange.receiveHeartbeat({nodeNo, nodeId}, await client.ask(answer, request));
     } finally {
       client.close();
     }
@@ -119,8 +118,8 @@ export const findLostPeers = ({exchange, peers, states}: LostPeersNeeds): {stop(
     const asked = found[Math.floor(Math.random() * found.length)];
     if (lost.length === 0 || !asked) return;
     const keys = lost.map(({peer}) => ({kind: 'node', id: peer.nodeNo}));
-    const wanted = {method: 'POST', path: 'records', body: {keys}, deadlineMs: searchAnswerMs} as const;
-    const records = await asked.peer.client.ask(z.array(changeSchema), wanted);
+    const wanted = {...messages.records.at, body: {keys}, deadlineMs: searchAnswerMs};
+    const records = await asked.peer.client.ask(messages.records.answer, wanted);
     for (const {peer} of lost) {
       const url = records.find(({kind, id}) => kind === 'node' && id === peer.nodeNo)?.fields.cluster_url?.[0];
       // After a failure the next poll tries again, perhaps with the answer of another peer.

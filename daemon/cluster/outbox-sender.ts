@@ -1,6 +1,6 @@
 // Sender of this node's changes to one peer, in order, starting after the last event that the peer has applied.
 import {Fault} from '../../shared/fault.ts';
-import {eventsAnswerSchema} from '../services/cluster/peer-protocol.ts';
+import {messages} from '../services/cluster/peer-protocol.ts';
 import type {Replication} from '../services/cluster/replication-ports.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {PeerClient} from './peer-client.ts';
@@ -115,9 +115,8 @@ const createBatches = (
           : await replication.batchAfter(after, {limit: size, maxChars: batch.maxChars});
       if (after !== undefined && events.length === 0 && after >= floor) return undefined;
       if (events.length > 0) crashPoint('outbox-send.before');
-      const {applied, left_out} = await client.ask(eventsAnswerSchema, {
-        method: 'POST',
-        path: 'events',
+      const {applied, left_out} = await client.ask(messages.events.answer, {
+        ...messages.events.at,
         body: {floor, events},
         deadlineMs: answerMs,
       });

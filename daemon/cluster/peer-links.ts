@@ -2,8 +2,8 @@
 
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
-import {z} from 'zod';
 import type {RateLimiter} from '../services/access/rate-limit.ts';
+import {messages} from '../services/cluster/peer-protocol.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {HeartbeatExchange} from '../services/cluster/replication-ports.ts';
 import {createFailureLog, startHeartbeats} from './heartbeats.ts';
@@ -76,9 +76,9 @@ export const startPeerLinks = (needs: Needs) => {
     },
     /** Notifies every peer that this node stops. */
     async sayGoodbye(deadlineMs: number): Promise<void> {
-      const request = {method: 'POST', path: 'stopping', deadlineMs} as const;
+      const {at, answer} = messages.stopping;
       // A peer that does not receive this notices later that the node is gone.
-      await Promise.all(all().map(async ({peer}) => peer.client.ask(z.null(), request).catch(() => {})));
+      await Promise.all(all().map(async ({peer}) => peer.client.ask(answer, {...at, deadlineMs}).catch(() => {})));
     },
     stop(): void {
       for (const link of all()) link.stop();

@@ -1,12 +1,12 @@
 // Data of another node, requested over mutual TLS: its hold queue and its audit log on behalf of a caller, and its records.
 
-import {z} from 'zod';
+import type {z} from 'zod';
 import {Fault, type FaultCode} from '../../shared/fault.ts';
 import type {HoldAction} from '../../shared/held-mail.ts';
 import type {Page} from '../../shared/hold-filter.ts';
 import {type Actor, actorToRelay} from '../services/actor.ts';
 import {auditQuestions} from '../services/audit/audit-questions.ts';
-import {changeSchema, digestsPageSchema} from '../services/cluster/peer-protocol.ts';
+import {afterRecord, messages} from '../services/cluster/peer-protocol.ts';
 import type {RemoteRecords} from '../services/cluster/replication-ports.ts';
 import {dmarcQuestions, reportedQuestion, withAllTags} from '../services/dmarc/dmarc-questions.ts';
 import type {DmarcNode} from '../services/dmarc/dmarc-view.ts';
@@ -149,14 +149,13 @@ const unreachable = (detail: string, cause?: Fault): Fault =>
 const deadlineMs = 10_000;
 
 /** Records of a peer, for comparison with those of this node. */
-export const remoteRecords = ({nodeNo, nodeId, client}: Peer): RemoteRecords => ({
-  nodeNo,
-  nodeId,
-  digestsPage: async after =>
-    client.ask(digestsPageSchema, {
-      method: 'GET',
-      path: `digests${after ? `?kind=${after.kind}&id=${after.id}` : ''}`,
-      deadlineMs,
-    }),
-  records: async keys => client.ask(z.array(changeSchema), {method: 'POST', path: 'records', body: {keys}, deadlineMs}),
-});
+export const remoteRecords = ({nodeNo, nodeId, client}: Peer): RemoteRecords => {
+  const {digestsPage, records} = messages;
+  return {
+    nodeNo,
+    nodeId,
+    digestsPage: async after =>
+      client.ask(digestsPage.answer, {...digestsPage.at, path: digestsPage.at.path + afterRecord(after), deadlineMs}),
+    records: async keys => client.ask(records.answer, {...records.at, body: {keys}, deadlineMs}),
+  };
+};

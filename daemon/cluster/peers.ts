@@ -1,12 +1,12 @@
 // Other nodes of the cluster, each with the one client for all requests to it.
 
-import {z} from 'zod';
 import {parseHostPort} from '../../shared/host-port.ts';
 import type {NodeIdentity} from '../services/actor.ts';
 import type {NodeDirectory} from '../services/cluster/membership.ts';
+import {messages, type ReachAnswer} from '../services/cluster/peer-protocol.ts';
 import type {StoredNode} from '../services/records.ts';
 import {createPeerClient, type PeerClient, type PeerCredentials} from './peer-client.ts';
-import {type ReachAnswer, tryToReach} from './reachability.ts';
+import {tryToReach} from './reachability.ts';
 
 export interface Peer {
   readonly nodeNo: number;
@@ -58,7 +58,9 @@ export const startPeers = ({nodeNo, directory, credentials, routes}: Needs) => {
   /** Notifies a removed node, which otherwise would go on accepting revoked keys. A node that is down learns it from its next request. */
   const notifyRemoved = async ({nodeNo: node_no, client}: Peer): Promise<void> => {
     notified.add(client);
-    await client.ask(z.null(), {method: 'POST', path: 'removed', body: {node_no}, deadlineMs: removalNoticeMs}).catch(() => {});
+    await client
+      .ask(messages.removed.answer, {...messages.removed.at, body: {node_no}, deadlineMs: removalNoticeMs})
+      .catch(() => {});
     notified.delete(client);
     client.close();
   };

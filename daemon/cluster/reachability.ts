@@ -2,14 +2,10 @@
 import {once} from 'node:events';
 import {connect, createServer} from 'node:net';
 import {setTimeout as delay} from 'node:timers/promises';
-import {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
 import {formatHostPort, type HostPort} from '../../shared/host-port.ts';
+import {messages, type ReachAnswer} from '../services/cluster/peer-protocol.ts';
 import type {PeerClient} from './peer-client.ts';
-
-/** Answer to POST /reach: the caller's address as the peer knows it, and why the peer cannot connect to it. */
-const reachAnswerSchema = z.object({address: z.string().max(300), why: z.string().max(300).nullable()});
-export type ReachAnswer = z.infer<typeof reachAnswerSchema>;
 
 const connectMs = 3000;
 const answerMs = 8000;
@@ -48,7 +44,7 @@ export const findReachProblem = async (client: PeerClient, listen: HostPort): Pr
     return undefined;
   }
   try {
-    const {address, why} = await client.ask(reachAnswerSchema, {method: 'POST', path: 'reach', deadlineMs: answerMs});
+    const {address, why} = await client.ask(messages.reach.answer, {...messages.reach.at, deadlineMs: answerMs});
     if (why !== null) return `node ${client.nodeId} cannot reach this one at ${address}: ${why}`;
     // The system accepts the connection before this process receives it, so the answer may arrive first.
     const isReached = await Promise.race([reached, delay(acceptMs, false, {ref: false})]);

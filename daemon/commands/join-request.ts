@@ -10,7 +10,7 @@ import {createPeerClient, type PeerClient, type PeerCredentials} from '../cluste
 import {CommandError} from '../node/command-error.ts';
 import {apiUrl, clusterUrl, listenOf} from '../node/free-addresses.ts';
 import {apiHosts} from '../node/tls-files.ts';
-import {type JoinAnswer, joinAnswerSchema, joinTermsSchema} from '../services/cluster/join-protocol.ts';
+import {type JoinAnswer, joinMessages} from '../services/cluster/join-protocol.ts';
 import type {NewNode} from './new-node.ts';
 
 /** A token that has not expired, with the credentials for the request. */
@@ -73,7 +73,7 @@ export const findAdmitter = async (ticket: Ticket, aborted: AbortSignal): Promis
 export const askStoreUrl = async ({connect}: Admitter, aborted: AbortSignal): Promise<string | undefined> => {
   const client = connect();
   try {
-    const {store_url} = await client.ask(joinTermsSchema, {method: 'GET', path: 'join', deadlineMs: answerMs});
+    const {store_url} = await client.ask(joinMessages.terms.answer, {...joinMessages.terms.at, deadlineMs: answerMs});
     return store_url ?? undefined;
   } catch (error) {
     aborted.throwIfAborted();
@@ -96,7 +96,7 @@ export const requestToJoin = async (
   const client = connect();
   const body = {...describeNode(node), version, node_csr: keys.node.request, api_csr: keys.api.request};
   try {
-    const answer = await client.ask(joinAnswerSchema, {method: 'POST', path: 'join', body, deadlineMs: answerMs});
+    const answer = await client.ask(joinMessages.join.answer, {...joinMessages.join.at, body, deadlineMs: answerMs});
     return {...admitter, answer, keys};
   } catch (error) {
     if (error instanceof Fault && error.code === 'outcome_unknown')

@@ -4,17 +4,11 @@ import type {RouterMiddleware} from '@koa/router';
 import {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
 import type {NodeIdentity} from '../../services/actor.ts';
-import {certificateRequestsSchema, joinRequestSchema} from '../../services/cluster/join-protocol.ts';
+import {joinMessages} from '../../services/cluster/join-protocol.ts';
 import type {JoinTokens} from '../../services/cluster/join-tokens.ts';
 import type {Joining} from '../../services/cluster/joining.ts';
 import type {Membership} from '../../services/cluster/membership.ts';
-import {
-  eventsRequestSchema,
-  heartbeatSchema,
-  recordKeySchema,
-  recordsRequestSchema,
-  removedSchema,
-} from '../../services/cluster/peer-protocol.ts';
+import {messages, type PeerMessage, type ReachAnswer, recordKeySchema} from '../../services/cluster/peer-protocol.ts';
 import type {EventInbox, HeartbeatExchange, Replication} from '../../services/cluster/replication-ports.ts';
 import {type GivenBatch, givenBatchSchema} from '../../services/dmarc/dmarc-questions.ts';
 import type {BusEvent, EventBus} from '../../services/events/event-bus.ts';
@@ -25,35 +19,42 @@ import {remoteAddressOf} from '../observe.ts';
 import {peerJsonBody} from '../request-input.ts';
 import {type PeerCtx, type PeerRouter, type PeerState, shownCertificateOf} from './peer-app.ts';
 
+/** `first` comes before the body is read. */
+const routeMessage = <Asked extends z.ZodType | undefined, Answer extends z.ZodType>(
+  router: PeerRouter,
+  {at: {method, path}, request}: PeerMessage<Asked, Answer>,
+  answer: (asked: Asked extends z.ZodType ? z.output<Asked> : undefined, ctx: PeerCtx) => Promise<z.input<Answer>>,
+  ...first: RouterMiddleware<PeerState>[]
+): void => {
+  const read = request ? [...first, peerJsonBody] : first;
+  router.register(
+    `/${path}`,
+    [method],
+    [...read, async ctx => reply(ctx, await answer((request && validate(request, ctx.state.body)) as never, ctx))],
+  );
+};
+
 interface LinkNeeds {
   membership: Pick<Membership, 'removedBy'>;
   nodeNo: number;
   exchange: HeartbeatExchange;
   /** See `Peers`. */
-  reach(nodeNo: number): Promise<object>;
+  reach(nodeNo: number): Promise<ReachAnswer>;
 }
 
 export const routePeerLinks =
   ({exchange, membership, nodeNo, reach}: LinkNeeds) =>
   (router: PeerRouter): void => {
-    router.post('/heartbeat', peerJsonBody, async ctx => {
-      reply(ctx, await exchange.answer(ctx.state.peer, validate(heartbeatSchema, ctx.state.body)));
+    routeMessage(router, messages.heartbeat, async (heartbeat, {state}) => exchange.answer(state.peer, heartbeat));
+    routeMessage(router, messages.stopping, async (_, {state}) => {
+      exchange.receiveStop(state.peer);
+      return null;
     });
-
-    router.post('/stopping', async ctx => {
-      exchange.receiveStop(ctx.state.peer);
-      reply(ctx, null);
-    });
-
-    router.post('/reach', async ctx => {
-      reply(ctx, await reach(ctx.state.peer.nodeNo));
-    });
-
-    router.post('/removed', peerJsonBody, async ctx => {
-      const {node_no} = validate(removedSchema, ctx.state.body);
+    routeMessage(router, messages.reach, async (_, {state}) => reach(state.peer.nodeNo));
+    routeMessage(router, messages.removed, async ({node_no}, {state}) => {
       if (node_no !== nodeNo) throw new Fault('validation_failed', `this is node number ${nodeNo}`);
-      membership.removedBy(ctx.state.peer.nodeId);
-      reply(ctx, null);
+      membership.removedBy(state.peer.nodeId);
+      return null;
     });
   };
 
@@ -65,21 +66,10 @@ interface ReplicationNeeds {
 export const routePeerReplication =
   ({replication, inbox}: ReplicationNeeds) =>
   (router: PeerRouter): void => {
-    router.post('/events', peerJsonBody, async ctx => {
-      reply(ctx, await inbox.receive(ctx.state.peer, validate(eventsRequestSchema, ctx.state.body)));
-    });
-
-    router.get('/records', async ctx => {
-      reply(ctx, await replication.recordsPage(afterOf(ctx)));
-    });
-
-    router.post('/records', peerJsonBody, async ctx => {
-      reply(ctx, await replication.records(validate(recordsRequestSchema, ctx.state.body).keys));
-    });
-
-    router.get('/digests', async ctx => {
-      reply(ctx, await replication.digestsPage(afterOf(ctx)));
-    });
+    routeMessage(router, messages.events, async (events, {state}) => inbox.receive(state.peer, events));
+    routeMessage(router, messages.recordsPage, async (_, ctx) => replication.recordsPage(afterOf(ctx)));
+    routeMessage(router, messages.records, async ({keys}) => replication.records(keys));
+    routeMessage(router, messages.digestsPage, async (_, ctx) => replication.digestsPage(afterOf(ctx)));
   };
 
 const afterSchema = z.union([
@@ -110,15 +100,13 @@ export const routePeerAdmission =
       await next();
     };
 
-    router.get('/join', requireToken, async ctx => {
-      reply(ctx, joining.terms());
-    });
-
-    router.post('/join', requireToken, peerJsonBody, async ctx => {
-      const tokenId = tokenOf(ctx);
-      const bearer = {tokenId, remoteAddress: remoteAddressOf(ctx.req)};
-      reply(ctx, await joining.admit(bearer, validate(joinRequestSchema, ctx.state.body)));
-    });
+    routeMessage(router, joinMessages.terms, async () => joining.terms(), requireToken);
+    routeMessage(
+      router,
+      joinMessages.join,
+      async (request, ctx) => joining.admit({tokenId: tokenOf(ctx), remoteAddress: remoteAddressOf(ctx.req)}, request),
+      requireToken,
+    );
   };
 
 interface TrustNeeds {
@@ -131,19 +119,11 @@ interface TrustNeeds {
 export const routePeerTrust =
   ({joinTokens, joining, hostsIn}: TrustNeeds) =>
   (router: PeerRouter): void => {
-    router.post('/tokens', peerJsonBody, async ctx => {
-      reply(ctx, await joinTokens.createFor(ctx.state.peer, ctx.state.body));
-    });
-
-    router.post('/certificates', peerJsonBody, async ctx => {
+    routeMessage(router, joinMessages.tokens, async (order, {state}) => joinTokens.createFor(state.peer, order));
+    routeMessage(router, joinMessages.certificates, async (requests, ctx) => {
       const {subjectAltName, endMs} = shownCertificateOf(ctx);
-      const peer = {
-        ...ctx.state.peer,
-        given: hostsIn(subjectAltName),
-        endMs,
-        remoteAddress: remoteAddressOf(ctx.req),
-      };
-      reply(ctx, await joining.renew(peer, validate(certificateRequestsSchema, ctx.state.body)));
+      const shown = {given: hostsIn(subjectAltName), endMs, remoteAddress: remoteAddressOf(ctx.req)};
+      return joining.renew({...ctx.state.peer, ...shown}, requests);
     });
   };
 

@@ -5,7 +5,7 @@ import type {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
 import type {NodeIdentity} from '../actor.ts';
 import type {StoredNode} from '../records.ts';
-import {type CertificateRequests, type Certificates, certificatesSchema} from './join-protocol.ts';
+import {type CertificateRequests, type Certificates, joinMessages} from './join-protocol.ts';
 import type {NodeDirectory} from './membership.ts';
 import type {PeerStates} from './peer-states.ts';
 
@@ -73,8 +73,8 @@ export const createAuthorities = ({own, directory, peerStates, peers, nodeNo, on
       // The key may have been moved while this node was disconnected, so the remaining nodes are asked as well.
       for (const {id, node_id} of [...holders, ...others.filter(node => !holders.includes(node))])
         try {
-          const request = {method: 'POST', path: 'certificates', body, deadlineMs: answerMs, isRenewal: true} as const;
-          const certificates = await peer(id)?.client.ask(certificatesSchema, request);
+          const {at, answer} = joinMessages.certificates;
+          const certificates = await peer(id)?.client.ask(answer, {...at, body, deadlineMs: answerMs, isRenewal: true});
           if (certificates) return certificates;
         } catch (error) {
           if (error instanceof Fault && error.code === 'node_removed') {

@@ -5,7 +5,7 @@ import {z} from 'zod';
 import {nodeId, timestamp} from '../../../shared/fields.ts';
 import {formatHostPort, parseHostPort} from '../../../shared/host-port.ts';
 import {relayedActorSchema} from '../actor.ts';
-import {nodeNo} from './peer-protocol.ts';
+import {get, nodeNo, post} from './peer-protocol.ts';
 
 const pem = z.string().max(16_384);
 
@@ -28,14 +28,14 @@ const requestsShape = {
 };
 
 /** POST /certificates: the client certificate of the connection identifies the node. */
-export const certificateRequestsSchema = z.object(requestsShape);
+const certificateRequestsSchema = z.object(requestsShape);
 export type CertificateRequests = z.infer<typeof certificateRequestsSchema>;
 
-export const certificatesSchema = z.object({node_cert: pem, api_cert: pem});
+const certificatesSchema = z.object({node_cert: pem, api_cert: pem});
 export type Certificates = z.infer<typeof certificatesSchema>;
 
 /** GET /join, sent with the client certificate from a join token: what a node has to know before it asks to be admitted. */
-export const joinTermsSchema = z.object({
+const joinTermsSchema = z.object({
   /** The `store.url` that all nodes share; null when every node has a store of its own. */
   store_url: z.string().max(4096).nullable(),
 });
@@ -80,7 +80,17 @@ export const createdTokenSchema = z
 export type CreatedToken = z.infer<typeof createdTokenSchema>;
 
 /** POST /tokens: a node without the CA key relays the request of one of its callers. */
-export const passedOrderSchema = z.object({
+const passedOrderSchema = z.object({
   ...tokenOrderSchema.shape,
   actor: relayedActorSchema,
 });
+
+export type PassedOrder = z.output<typeof passedOrderSchema>;
+
+export const joinMessages = {
+  /** These two with the client certificate from a join token. */
+  terms: get('join', joinTermsSchema),
+  join: post('join', joinRequestSchema, joinAnswerSchema),
+  tokens: post('tokens', passedOrderSchema, createdTokenSchema),
+  certificates: post('certificates', certificateRequestsSchema, certificatesSchema),
+};

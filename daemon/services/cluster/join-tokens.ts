@@ -8,14 +8,14 @@ import {type Actor, actorToRelay} from '../actor.ts';
 import type {ConfigStore} from '../ports.ts';
 import {validate} from '../validate.ts';
 import type {Authorities, Authority} from './authority.ts';
-import {type CreatedToken, createdTokenSchema, passedOrderSchema, tokenOrderSchema} from './join-protocol.ts';
+import {type CreatedToken, joinMessages, type PassedOrder, tokenOrderSchema} from './join-protocol.ts';
 import type {NodeDirectory} from './membership.ts';
 
 export interface JoinTokens {
   /** Creates a token on the node that admits nodes: on this one, or by a request to that one. */
   create(actor: Actor, body: unknown): Promise<CreatedToken>;
   /** Creates a token for a caller of another node. Throws a Fault if, to this node's knowledge, the caller's key does not permit it. */
-  createFor(peer: {nodeId: string}, body: unknown): Promise<CreatedToken>;
+  createFor(peer: {nodeId: string}, order: PassedOrder): Promise<CreatedToken>;
 }
 
 interface Needs {
@@ -73,8 +73,7 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
       return ask(peer, {expires_in_s, actor: actorToRelay(actor)});
     },
 
-    async createFor({nodeId}, body) {
-      const {expires_in_s, actor: relayed} = validate(passedOrderSchema, body);
+    async createFor({nodeId}, {expires_in_s, actor: relayed}) {
       const own = await authorities.own();
       if (!own) throw noAuthority();
       const holders = await authorities.holders();
@@ -87,8 +86,9 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
   };
 
   async function ask({nodeId, client}: NonNullable<ReturnType<Authorities['peer']>>, body: object): Promise<CreatedToken> {
+    const {at, answer} = joinMessages.tokens;
     try {
-      const created = await client.ask(createdTokenSchema, {method: 'POST', path: 'tokens', body, deadlineMs: answerMs});
+      const created = await client.ask(answer, {...at, body, deadlineMs: answerMs});
       // A node under an attacker's control must not lead new nodes into another cluster.
       if (!isOurs(created.token)) throw new Error(`the token that node ${nodeId} has made is not for this cluster`);
       return created;

@@ -1,5 +1,5 @@
-// Messages between nodes on the cluster port, below /peer/v1, as schemas that every message is checked against. Unknown members are
-// ignored, because a newer version may send more.
+// Messages between nodes on the cluster port, on behalf of no caller: their paths, and schemas that each is checked against. Unknown
+// members are ignored, because a newer version may send more.
 
 import {z} from 'zod';
 import {licenseSchema} from '../../../shared/cluster-status.ts';
@@ -138,3 +138,44 @@ export type Heartbeat = z.infer<typeof heartbeatSchema>;
 export const shownDmarc = (state?: DmarcState) => ({dmarc_config: state?.config ?? null, dmarc_unset: state?.is_unset ?? false});
 
 export const vectorOf = (applied: ReadonlyMap<number, number>): Record<string, number> => Object.fromEntries(applied);
+
+/** The address of the asking node as the peer knows it, and why the peer cannot connect to it; null when it can. */
+const reachAnswerSchema = z.object({address: z.string().max(300), why: z.string().max(300).nullable()});
+export type ReachAnswer = z.infer<typeof reachAnswerSchema>;
+
+/** Where a message goes below `/peer/v1/`, and what is sent and answered; without a request it has no body. */
+export interface PeerMessage<Asked extends z.ZodType | undefined, Answer extends z.ZodType> {
+  at: {method: 'GET' | 'POST'; path: string};
+  request: Asked;
+  answer: Answer;
+}
+
+export const get = <Answer extends z.ZodType>(path: string, answer: Answer): PeerMessage<undefined, Answer> => ({
+  at: {method: 'GET', path},
+  request: undefined,
+  answer,
+});
+
+export const post = <Asked extends z.ZodType | undefined, Answer extends z.ZodType>(
+  path: string,
+  request: Asked,
+  answer: Answer,
+): PeerMessage<Asked, Answer> => ({at: {method: 'POST', path}, request, answer});
+
+export const messages = {
+  /** Answered with the heartbeat of the receiver. */
+  heartbeat: post('heartbeat', heartbeatSchema, heartbeatSchema),
+  /** The sender stops. */
+  stopping: post('stopping', undefined, z.null()),
+  /** Asks the receiver to connect to the sender, which may be about to join. */
+  reach: post('reach', undefined, reachAnswerSchema),
+  removed: post('removed', removedSchema, z.null()),
+  events: post('events', eventsRequestSchema, eventsAnswerSchema),
+  /** The query names the key that the page comes after. */
+  recordsPage: get('records', recordsPageSchema),
+  digestsPage: get('digests', digestsPageSchema),
+  records: post('records', recordsRequestSchema, z.array(changeSchema)),
+};
+
+/** The query for the page after a record. */
+export const afterRecord = (key: RecordKey | null | undefined): string => (key ? `?kind=${key.kind}&id=${key.id}` : '');

@@ -111,7 +111,7 @@ const arrange = async (
 const told = (key_id: number, scope: Scope = 'full-admin') => ({
   key_id,
   scope,
-  reach: {kind: 'all'},
+  reach: {kind: 'all' as const},
   remote_address: '192.0.2.1',
 });
 
