@@ -22,7 +22,7 @@ const json: z.ZodType<Json> = z.json() as z.ZodType<Json>;
 const kind = z.string().max(64) as unknown as z.ZodType<Kind, string>;
 
 /** All or part of the state of a record: fields with the stamps of their last writes, or the stamp of the deletion. */
-export const changeSchema = z.object({
+const changeSchema = z.object({
   kind,
   id,
   fields: z.record(z.string().max(64), z.tuple([json, stampSchema])),
@@ -43,11 +43,11 @@ export const eventsRequestSchema = z.object({floor: seq, events: z.array(eventSc
 export type EventsRequest = z.infer<typeof eventsRequestSchema>;
 
 /** The number of the last of the sender's events that the receiver has applied, and a description of the changes that it skipped. */
-export const eventsAnswerSchema = z.object({applied: seq, left_out: z.string().max(2000).optional()});
+const eventsAnswerSchema = z.object({applied: seq, left_out: z.string().max(2000).optional()});
 export type EventsAnswer = z.infer<typeof eventsAnswerSchema>;
 
 /** POST /removed: the receiver has been removed from the cluster. Contains its number, because its name may have been reused. */
-export const removedSchema = z.strictObject({node_no: nodeNo});
+const removedSchema = z.strictObject({node_no: nodeNo});
 
 /** Sequence numbers by the number of the node that assigned them. */
 const vectorSchema = z.record(z.string().regex(/^\d{1,5}$/), seq);
