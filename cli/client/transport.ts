@@ -1,9 +1,10 @@
 // Requests to the API over HTTPS: authentication, TLS, other addresses, retries, errors. The client has a method for each endpoint on top of it.
+
 import type {IncomingMessage} from 'node:http';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import type {EventType} from '../../shared/event-type.ts';
 import {readUpTo} from '../command-line/read-up-to.ts';
-import {type CliError, usageError} from '../errors.ts';
+import {CliError, exitCodes, usageError} from '../errors.ts';
 import {type Attempt, createAddresses, type Move} from './addresses.ts';
 import {type Answer, type Answered, answerOf, deprecationIn, type RawAnswer, unexpectedAnswer} from './answer.ts';
 import type {Connection} from './connection.ts';
@@ -12,7 +13,6 @@ import {chunksOf, createExchange, TooLongAnswer, wholeBodyOf} from './exchange.t
 import {answerFailure, connectionFailure, type FailedAnswer} from './request-failure.ts';
 import {once, type Retry} from './retry.ts';
 import {trusting} from './trust.ts';
-import {whileAsking} from './while-asking.ts';
 
 export type {Answer};
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -228,3 +228,31 @@ const isRepeatable = (request: Request): boolean =>
   isRead(request) ||
   (request.method === 'POST' &&
     /^\/*(?:mail\/quarantine\/(?:[^/]+\/[^/]+\/)?(?:release|discard)|auth\/api-keys\/[^/]+\/revoke)$/.test(request.path));
+
+/**
+ * Asks with a signal that aborts when one of `sources` does, and after `withinMs`, but not once the answer is there.
+ * `AbortSignal.any` would leave something in a source that lives long for each request.
+ */
+const whileAsking = async <T>(
+  sources: readonly (AbortSignal | undefined)[],
+  withinMs: number | undefined,
+  ask: (signal: AbortSignal) => Promise<T>,
+): Promise<T> => {
+  const asking = new AbortController();
+  const abort = (): void => asking.abort(sources.find(source => source?.aborted)?.reason);
+  if (sources.some(source => source?.aborted)) abort();
+  for (const source of sources) source?.addEventListener('abort', abort);
+  const timer = withinMs === undefined ? undefined : setTimeout(() => asking.abort(noAnswer(withinMs)), withinMs);
+  try {
+    return await ask(asking.signal);
+  } finally {
+    clearTimeout(timer);
+    for (const source of sources) source?.removeEventListener('abort', abort);
+  }
+};
+
+const noAnswer = (withinMs: number): CliError =>
+  new CliError('timeout', `no answer within ${withinMs / 1000} s`, {
+    exitCode: exitCodes.unreachable,
+    hint: 'repeat it: no request acts twice',
+  });

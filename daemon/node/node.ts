@@ -1,4 +1,5 @@
 // Composition root: opens everything in order, passes each part what it needs, and closes in reverse.
+
 import {hostname} from 'node:os';
 import type {Logger} from 'pino';
 import type {HostPort} from '../../shared/host-port.ts';
@@ -10,13 +11,12 @@ import {type Closers, createClosers} from './closers.ts';
 import {openCommonRecords} from './common-records.ts';
 import {dataFolder} from './data-folder.ts';
 import {requireFreeAddresses} from './free-addresses.ts';
-import {startJobs} from './jobs.ts';
+import {type Job, startJobs} from './jobs.ts';
 import {createRenewal, openListeners} from './listeners.ts';
 import {openConfig} from './live-settings.ts';
-import {nodeJobs} from './node-jobs.ts';
 import type {Phase} from './peer-listener.ts';
 import {openReplicatedRecords} from './replicated-records.ts';
-import {createServices} from './services.ts';
+import {createServices, type Services} from './services.ts';
 import {type OpenCommonStore, openStorage} from './storage.ts';
 import {openTrust} from './trust.ts';
 
@@ -122,4 +122,34 @@ const open = async ({data, loaded, log, version, openCommon}: Needs, closers: Cl
       await closers.closeAll();
     },
   };
+};
+
+/** The jobs of every node. */
+const nodeJobs = (
+  base: Pick<Base, 'config' | 'storage' | 'records' | 'metrics' | 'log'>,
+  {services, renew}: {services: Services; renew(): Promise<void>},
+): Job[] => {
+  const {config, storage, records, metrics, log} = base;
+  const {postfixPoll} = services;
+  return [
+    {everyMs: 2_000, what: 'checking disk space', run: storage.reserveFile.refresh},
+    {everyMs: 5_000, what: 'counting requests without a valid key', run: async () => services.keyFailures.report()},
+    {everyMs: 20_000, what: 'storing key uses', run: services.flushKeyUses},
+    {everyMs: 1_000, what: 'checking peer health', run: async () => records.peerStates.checkHealth()},
+    {everyMs: 10_000, what: 'storing peer reports', run: records.peerStates.flush},
+    {
+      everyMs: config.retention.sweep_interval * 1000,
+      what: 'retention sweep',
+      async run() {
+        const expired = await services.retention.sweep();
+        if (expired > 0) log.info({expired}, 'held mail removed by retention');
+        metrics.expired(expired);
+      },
+    },
+    ...(postfixPoll
+      ? [{everyMs: config.postfix.reconcile_interval * 1000, what: 'looking at Postfix’s queue', run: postfixPoll.run}]
+      : []),
+    ...services.jobs,
+    {everyMs: 60_000, what: 'certificate renewal', run: async () => renew()},
+  ];
 };

@@ -1,7 +1,11 @@
 // Services and hold queue of one node, wired to each other.
+
 import {networkInterfaces} from 'node:os';
 import {setTimeout as delay} from 'node:timers/promises';
 import {isTokenFor} from '../cluster/join-token.ts';
+import {createDnsCheck} from '../mail/dns-check/check-records.ts';
+import type {Lookup} from '../mail/lookup.ts';
+import type {Readers} from '../mail/readers/readers.ts';
 import {createKeyFailures} from '../services/access/key-failures.ts';
 import {createKeys} from '../services/access/keys.ts';
 import {createClusterRateLimits} from '../services/access/rate-limit.ts';
@@ -12,16 +16,19 @@ import {createJoinTokens} from '../services/cluster/join-tokens.ts';
 import {createColocatedNodes, createJoining} from '../services/cluster/joining.ts';
 import {createNodeAnnouncement} from '../services/cluster/membership.ts';
 import {createRemoval} from '../services/cluster/removal.ts';
-import {createDomainParts} from '../services/domains/domain-parts.ts';
-import {createBackendRules, createDomains} from '../services/domains/domains.ts';
+import type {ReportedView} from '../services/dmarc/reported-view.ts';
+import {dayOf} from '../services/dmarc/reporter.ts';
+import {createDnsView, type DnsView} from '../services/dns/domain-dns.ts';
+import {createDomainParts, type DomainParts} from '../services/domains/domain-parts.ts';
+import {createBackendRules, createDomains, type Domains} from '../services/domains/domains.ts';
 import {createGlobalFilters, createMailFilters} from '../services/domains/mail-filters.ts';
+import type {MailClaim} from '../services/intake/intake.ts';
 import {createPeerActors} from '../services/peers/peer-actors.ts';
 import {createKeySearches} from '../services/search-limits.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
 import {openDmarc} from './dmarc.ts';
 import {createDmarcState} from './dmarc-state.ts';
-import {openDnsView} from './dns.ts';
 import {apiUrl, listenOf} from './free-addresses.ts';
 import {openHold} from './hold.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
@@ -149,3 +156,32 @@ const createAccess = (
 };
 
 const ownAddresses = (): string[] => Object.values(networkInterfaces()).flatMap(all => (all ?? []).map(({address}) => address));
+
+interface DnsNeeds {
+  domains: Domains;
+  domainParts: DomainParts;
+  claim: MailClaim;
+  freshLookup(): Lookup;
+  readers: Readers;
+  dmarc: ReportedView;
+}
+
+const reportedMs = 30 * 86_400_000;
+
+const openDnsView = (
+  {config, settings, records: {nodeDirectory}, now}: Pick<Base, 'config' | 'settings' | 'records' | 'now'>,
+  {domains, domainParts, claim, freshLookup, readers, dmarc}: DnsNeeds,
+): DnsView =>
+  createDnsView({
+    domains,
+    parts: domainParts,
+    hosts: () => nodeDirectory.list().map(({fqdn}) => fqdn),
+    receiveAt: config.dmarc.receive_at,
+    takesMailTo: address => claim({isTrusted: false}, '', address).kind === 'owned',
+    hasCertificate: () => settings().hasOwnCertificate,
+    check: createDnsCheck(freshLookup, readers.checkSender),
+    async reported(actor, domain) {
+      const {result} = await dmarc.sources(actor, {domain, since: dayOf(now() - reportedMs), isVerified: true});
+      return result;
+    },
+  });

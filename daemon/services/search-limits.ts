@@ -1,8 +1,8 @@
 // Limits of searches, which read many rows of held mail, or of what was received and reported for DMARC: mail and actions never wait for
 // a search.
+
 import {Fault} from '../../shared/fault.ts';
 import {type HoldFilter, isSearch} from '../../shared/hold-filter.ts';
-import {createSemaphore, type Semaphore} from './semaphore.ts';
 
 /** How long a search may take on one node, its wait for a connection included. */
 export const searchMs = 5000;
@@ -109,3 +109,47 @@ const tooMany = (atOnce: number, cause: unknown): Fault =>
     cause,
     retryAfterSeconds: 5,
   });
+
+/** How many do something at once. The others wait in the order in which they came, and may leave. */
+interface Semaphore {
+  /** Resolves with the function that gives the place back. Rejects with the reason of `signal` when that aborts first. */
+  acquire(signal: AbortSignal): Promise<() => void>;
+}
+
+const createSemaphore = (atOnce: number): Semaphore => {
+  let free = atOnce;
+  const waiting = new Set<() => void>();
+
+  const release = (): void => {
+    const [next] = waiting;
+    if (next) next();
+    else free += 1;
+  };
+
+  return {
+    async acquire(signal) {
+      signal.throwIfAborted();
+      if (free > 0) {
+        free -= 1;
+        return release;
+      }
+      await new Promise<void>((resolve, reject) => {
+        const end = () => {
+          waiting.delete(enter);
+          signal.removeEventListener('abort', leave);
+        };
+        const enter = () => {
+          end();
+          resolve();
+        };
+        const leave = () => {
+          end();
+          reject(signal.reason as Error);
+        };
+        waiting.add(enter);
+        signal.addEventListener('abort', leave);
+      });
+      return release;
+    },
+  };
+};

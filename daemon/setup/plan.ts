@@ -1,11 +1,14 @@
 // Plan of a setup: derives the settings to write, and notes for the administrator, from the current state of the machine.
-import {dirname} from 'node:path';
+
+import {dirname, relative} from 'node:path';
+import {hasOwn} from '../../shared/has-own.ts';
+import {formatHostPort, isWildcard} from '../../shared/host-port.ts';
+import {type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
 import type {MailSystem} from './mail-system.ts';
 import {type ConfigKey, missingKeys, rspamdOptions} from './node-config.ts';
 import {hasEntry, listEntries, subjectOf, withEntry, withEntryReplaced} from './postfix-tool.ts';
 import {SetupError} from './setup-error.ts';
 import type {Setting, SetupRecord} from './setup-record.ts';
-import {postfixAddress} from './socket-address.ts';
 
 export interface Plan {
   main: Setting[];
@@ -180,4 +183,31 @@ const rspamdNotes = ({rspamd}: MailSystem): string[] => {
       ? [`${rspamd.optionsFile} is yours: set dns { timeout } to about 1s in it, with few retransmits.`]
       : []),
   ];
+};
+
+/** Postfix programs that connect to mfd. */
+const clients = ['smtpd', 'trivial-rewrite', 'cleanup', 'flush', 'verify'];
+
+/**
+ * The address of a listener of mfd as Postfix writes it: `unix:PATH` or `inet:HOST:PORT`. A path in Postfix's queue directory is relative to that directory, which is the working directory
+ * of all Postfix programs, with or without a chroot.
+ */
+const postfixAddress = (key: string, listen: string, {queueDir, services}: MailSystem): string => {
+  const address = parseLocalAddress(listen);
+  if (!address) throw new SetupError(`${key}: ${listen} is too long for a socket; set ${key} to another one, or to HOST:PORT`);
+  if (!hasOwn(address, 'path')) return inetAddress(key, address);
+
+  const inQueue = relative(queueDir, address.path);
+  if (!inQueue.startsWith('..')) return `unix:${inQueue}`;
+  const caged = services.find(({program, isChrooted}) => isChrooted && clients.includes(program));
+  if (!caged) return `unix:${address.path}`;
+  throw new SetupError(
+    `${key}: ${address.path} cannot be reached by ${caged.name}, which is chrooted in ${queueDir}; set ${key} to a path in there, or remove it`,
+  );
+};
+
+const inetAddress = (key: string, {host, port}: Exclude<LocalAddress, {path: string}>): string => {
+  if (port === 0) throw new SetupError(`${key}: Postfix must be told a port; set ${key} to one that is not 0`);
+  const address = isWildcard(host) ? '127.0.0.1' : host;
+  return `inet:${formatHostPort({host: address, port})}`;
 };

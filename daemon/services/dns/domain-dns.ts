@@ -1,13 +1,14 @@
 // DNS records of one domain: what they should be, what DNS has, and what to do about it.
+
 import type {DnsRecord, DomainDns} from '../../../shared/domain-dns.ts';
+import {canonicalDomain} from '../../../shared/domain-name.ts';
 import type {DmarcPolicy} from '../../../shared/mail-authentication.ts';
 import type {Actor} from '../actor.ts';
 import type {DomainParts} from '../domains/domain-parts.ts';
 import type {Domains} from '../domains/domains.ts';
 import {loadPublicSuffixes} from '../public-suffixes.ts';
 import {adviceOf, type ReportedResults} from './dmarc-advice.ts';
-import {setupAdvice} from './setup-advice.ts';
-import {type DnsFacts, mtaStsPolicy, type WantedRecord, wantedRecords} from './wanted-records.ts';
+import {type DnsFacts, isReceived, mtaStsPolicy, type WantedRecord, wantedRecords} from './wanted-records.ts';
 
 export interface DnsView {
   /** Throws a Fault `not_found` for a domain outside the actor's access scope. With `isChecked` it asks DNS. */
@@ -71,3 +72,24 @@ export const createDnsView = ({
 });
 
 const unchecked = (record: WantedRecord): DnsRecord => ({...record, state: null, found: [], detail: ''});
+
+/** What keeps the records from being complete, and the setting that changes it. */
+export const setupAdvice = ({domain, keys, hosts, receiveAt, unread, hasCertificate}: DnsFacts): string[] => {
+  const {name, dkim_active} = domain;
+  const unfindable = hosts.filter(host => canonicalDomain(host) === undefined);
+  return [
+    ...unfindable.map(host => `A node is called ${host}, which other servers cannot find in DNS: set fqdn in its mfd.yaml`),
+    ...(dkim_active && keys.length === 0
+      ? [`DKIM is on without a key, so mail leaves unsigned: mfctl domain dkim create ${name} --selector NAME`]
+      : []),
+    ...(receiveAt.length === 0
+      ? ['Reports about this domain go nowhere: set dmarc.receive_at in mfd.yaml to the address that they should be sent to']
+      : []),
+    ...unread.map(
+      address => `Reports to ${address} are not read here: dmarc.receive_at needs an address of a domain that takes mail here`,
+    ),
+    ...(isReceived(domain) && !hasCertificate
+      ? ['Without MTA-STS and TLS-RPT: other servers cannot verify a certificate of the cluster; set api.cert_file in mfd.yaml']
+      : []),
+  ];
+};

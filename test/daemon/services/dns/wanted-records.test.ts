@@ -1,5 +1,5 @@
 import test from 'ava';
-import {setupAdvice} from '../../../../daemon/services/dns/setup-advice.ts';
+import {setupAdvice} from '../../../../daemon/services/dns/domain-dns.ts';
 import {type DnsFacts, mtaStsPolicy, wantedRecords} from '../../../../daemon/services/dns/wanted-records.ts';
 
 const facts = ({
