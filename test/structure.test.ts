@@ -290,6 +290,20 @@ test('imports point one way', t => {
   t.deepEqual(wrong, []);
 });
 
+test('folders of services import each other in no circle', t => {
+  // Ports are in words of the services, and stand in the folder above.
+  const folders = services.slice(1);
+  const isReached = (from: string, to: string, seen = new Set<string>()): boolean =>
+    (mayImport[from] ?? [])
+      .filter(next => folders.includes(next) && !seen.has(next))
+      .some(next => next === to || isReached(next, to, seen.add(next)));
+
+  t.deepEqual(
+    folders.filter(folder => isReached(folder, folder)),
+    [],
+  );
+});
+
 test('a package is known where it belongs only', t => {
   const wrong = product.flatMap(({path, imports}) =>
     imports.packages
