@@ -3,17 +3,10 @@
 import type {z} from 'zod';
 import {Fault, type FaultCode} from '../../shared/fault.ts';
 import type {HoldAction} from '../../shared/held-mail.ts';
-import type {Page} from '../../shared/hold-filter.ts';
 import {type Actor, actorToRelay} from '../services/actor.ts';
-import {auditQuestions} from '../services/audit/audit-questions.ts';
 import {afterRecord, messages} from '../services/cluster/peer-protocol.ts';
 import type {RemoteRecords} from '../services/cluster/replication-ports.ts';
-import {dmarcQuestions, reportedQuestion, withAllTags} from '../services/dmarc/dmarc-questions.ts';
-import type {DmarcNode} from '../services/dmarc/dmarc-view.ts';
-import type {ReportedNode} from '../services/dmarc/reported-view.ts';
-import type {Steps} from '../services/peers/merged-list.ts';
-import type {ListQuestions, Question} from '../services/peers/question.ts';
-import type {AuditLog} from '../services/ports.ts';
+import {type AskedNode, remoteList} from '../services/peers/question.ts';
 import {bodyQuestion, holdListQuestions, holdQuestions} from '../services/quarantine/hold-questions.ts';
 import type {ListedQueue} from '../services/quarantine/stored-mail.ts';
 import type {PeerClient} from './peer-client.ts';
@@ -28,13 +21,13 @@ const actionMs = 15_000;
 const actsAtOnce = 64;
 
 export const createPeerHoldQueue = (client: PeerClient): ListedQueue => {
-  const {nodeId} = client;
-  const ask = createAsk(client);
+  const node = askedNode(client);
+  const {nodeId, ask} = node;
 
   return {
     nodeId,
     actsAtOnce,
-    ...createPeerPart(ask, holdListQuestions),
+    ...remoteList(node, holdListQuestions),
     summary: async (filter, actor) => ask(holdQuestions.summary, {filter}, actor),
     get: async (queueId, actor) => ask(holdQuestions.get, {queue_id: queueId}, actor),
 
@@ -57,53 +50,20 @@ export const createPeerHoldQueue = (client: PeerClient): ListedQueue => {
   };
 };
 
-export const createPeerAuditLog = (client: PeerClient): AuditLog => ({
-  nodeId: client.nodeId,
-  ...createPeerPart(createAsk(client), auditQuestions),
-});
-
-export const createPeerDmarc = ({nodeNo, client}: Peer): DmarcNode & ReportedNode => {
-  const ask = createAsk(client);
+/** Asks a peer on behalf of callers. */
+export const askedNode = (client: PeerClient): AskedNode => {
+  const {nodeId} = client;
+  /** By path. Making a schema takes longer than checking an answer with it. */
+  const answers = new Map<string, z.ZodType>();
   return {
-    nodeId: client.nodeId,
-    summary: async (choice, actor) => ask(dmarcQuestions.summary, choice, actor),
-    reports: async (limit, actor) => ask(dmarcQuestions.reports, {limit}, actor),
-    reported: async (choice, actor) => ask(reportedQuestion, {...choice, without: [...choice.without]}, actor),
-    async counts(subject, actor) {
-      const counts = await ask(dmarcQuestions.counts, subject, actor);
-      return counts.map(count => ({...withAllTags(count), origin: nodeNo}));
+    nodeId,
+    async ask({path, answer}, request, actor) {
+      const schema = (answers.get(path) as ReturnType<typeof answer> | undefined) ?? answer(nodeId);
+      answers.set(path, schema);
+      return translateReadFaults(client, async () => client.ask(schema, lookUp(path, request, actor)));
     },
   };
 };
-
-/** Asks a peer what changes nothing. */
-type Ask = <Asked extends z.ZodObject, Answer extends z.ZodType>(
-  question: Question<never, Asked, Answer>,
-  request: z.input<Asked>,
-  actor: Actor,
-) => Promise<z.output<Answer>>;
-
-const createAsk = (client: PeerClient): Ask => {
-  /** By path. Making a schema takes longer than checking an answer with it. */
-  const answers = new Map<string, z.ZodType>();
-  return async <Asked extends z.ZodObject, Answer extends z.ZodType>(
-    {path, answer}: Question<never, Asked, Answer>,
-    request: z.input<Asked>,
-    actor: Actor,
-  ) => {
-    const schema = (answers.get(path) as Answer | undefined) ?? answer(client.nodeId);
-    answers.set(path, schema);
-    return translateReadFaults(client, async () => client.ask(schema, lookUp(path, request, actor)));
-  };
-};
-
-/** Another node's part of a list that is merged from many, see `readMerged`. */
-const createPeerPart = <F, C, Answer extends z.ZodType>(ask: Ask, questions: ListQuestions<F, C, Answer>) => ({
-  list: async (filter: F, page: Page, actor: Actor) => ask(questions.list, {filter, page}, actor),
-  samples: async (filter: F, steps: Steps, actor: Actor) => ask(questions.samples, {filter, steps}, actor),
-  positionOf: async (filter: F, cursor: C, actor: Actor) =>
-    (await ask(questions.positionOf, {filter, place: cursor}, actor)).rank,
-});
 
 const lookUp = (path: string, request: object, actor: Actor): PeerRequest => ({
   method: 'POST',

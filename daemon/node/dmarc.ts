@@ -9,23 +9,23 @@ import {clusterKeyword} from '../mail/smtp-reply.ts';
 import type {NodeIdentity} from '../services/actor.ts';
 import {domainPart, type Reporter} from '../services/dmarc/aggregate-report.ts';
 import {createDmarcCounter} from '../services/dmarc/dmarc-counter.ts';
-import {fromGiven, type GivenBatch} from '../services/dmarc/dmarc-questions.ts';
-import {createDmarcView, createOwnDmarc, type DmarcNode} from '../services/dmarc/dmarc-view.ts';
+import {fromGiven, type GivenBatch, remoteDmarc} from '../services/dmarc/dmarc-questions.ts';
+import {createDmarcView, createOwnDmarc} from '../services/dmarc/dmarc-view.ts';
 import type {ReportInbox} from '../services/dmarc/report-inbox.ts';
-import {createOwnReported, createReportedView, type ReportedNode} from '../services/dmarc/reported-view.ts';
+import {createOwnReported, createReportedView} from '../services/dmarc/reported-view.ts';
 import {createReportSender, dayOf} from '../services/dmarc/reporter.ts';
 import {routeFor} from '../services/intake/intake.ts';
-import type {AskAll} from '../services/peers/gather.ts';
 import type {Base} from './base.ts';
 import {reportFromOf} from './dmarc-state.ts';
 import type {Job} from './jobs.ts';
+import type {followPeers} from './peer-clients.ts';
 
 interface Needs {
   sign: DeliverNeeds['sign'];
   newLookup(): Lookup;
   version: string;
   /** The other nodes, and how they are asked. */
-  others: {dmarcNodes(): (DmarcNode & ReportedNode)[]; ask: AskAll};
+  others: Pick<ReturnType<typeof followPeers>, 'nodes' | 'ask'>;
   inbox: ReportInbox;
 }
 
@@ -71,7 +71,7 @@ export const openDmarc = (base: Base, needs: Needs) => {
   });
   const own = {...counted, ...createOwnReported({nodeId, store, domains: domainDirectory})};
   const asking = {
-    nodes: () => (origin === undefined ? [own] : [own, ...needs.others.dmarcNodes()]),
+    nodes: () => (origin === undefined ? [own] : [own, ...needs.others.nodes().map(node => remoteDmarc(node.nodeNo, node))]),
     ask: needs.others.ask,
     domains: domainDirectory,
   };

@@ -1,31 +1,25 @@
 // Clients for the other nodes: their hold queues, audit logs and events.
 
 import {createHoldEventListener} from '../cluster/hold-event-listener.ts';
-import {createPeerAuditLog, createPeerDmarc, createPeerHoldQueue} from '../cluster/peer-queries.ts';
+import {askedNode, createPeerHoldQueue} from '../cluster/peer-queries.ts';
 import type {Peers} from '../cluster/peers.ts';
-import type {DmarcNode} from '../services/dmarc/dmarc-view.ts';
-import type {ReportedNode} from '../services/dmarc/reported-view.ts';
 import {createEventBus, publishConfigEvents} from '../services/events/event-bus.ts';
 import {createEvents} from '../services/events/events.ts';
 import {createAskAll} from '../services/peers/gather.ts';
-import type {AuditLog} from '../services/ports.ts';
+import type {AskedNode} from '../services/peers/question.ts';
 import type {ListedQueue} from '../services/quarantine/stored-mail.ts';
 import type {Base} from './base.ts';
 
 /** Provides the clients of all current peers. */
 export const followPeers = ({records: {nodeDirectory, peerStates}, log}: Pick<Base, 'records' | 'log'>, peers: Peers) => {
   const queues = new Map<number, ListedQueue>();
-  const logs = new Map<number, AuditLog>();
-  const counters = new Map<number, DmarcNode & ReportedNode>();
-  peers.follow(peer => {
-    const {nodeNo, client} = peer;
-    counters.set(nodeNo, createPeerDmarc(peer));
+  const nodes = new Map<number, AskedNode & {nodeNo: number}>();
+  peers.follow(({nodeNo, client}) => {
+    nodes.set(nodeNo, {nodeNo, ...askedNode(client)});
     queues.set(nodeNo, createPeerHoldQueue(client));
-    logs.set(nodeNo, createPeerAuditLog(client));
     return () => {
+      nodes.delete(nodeNo);
       queues.delete(nodeNo);
-      logs.delete(nodeNo);
-      counters.delete(nodeNo);
     };
   });
   const nodeOf = (nodeId: string) => {
@@ -38,8 +32,7 @@ export const followPeers = ({records: {nodeDirectory, peerStates}, log}: Pick<Ba
   };
   return {
     queues: () => [...queues.values()],
-    auditLogs: () => [...logs.values()],
-    dmarcNodes: () => [...counters.values()],
+    nodes: () => [...nodes.values()],
     isAway,
     isSilent: (nodeId: string) => isAway(nodeId) || peerStates.unreached().includes(nodeOf(nodeId)?.id ?? 0),
     ask: createAskAll({

@@ -10,6 +10,7 @@ import {createKeyFailures} from '../services/access/key-failures.ts';
 import {createKeys} from '../services/access/keys.ts';
 import {createClusterRateLimits} from '../services/access/rate-limit.ts';
 import {createAudit, createAuditLog, createCommonAudit} from '../services/audit/audit.ts';
+import {remoteAuditLog} from '../services/audit/audit-questions.ts';
 import {createIssuedNames} from '../services/cluster/certificate-names.ts';
 import {createClusterView} from '../services/cluster/cluster-view.ts';
 import {createJoinTokens} from '../services/cluster/join-tokens.ts';
@@ -92,7 +93,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     }),
     audit:
       engine.kind === 'own'
-        ? createAudit({logs: () => [auditLog, ...others.auditLogs()], ask: others.ask})
+        ? createAudit({logs: () => [auditLog, ...others.nodes().map(remoteAuditLog)], ask: others.ask})
         : createCommonAudit(auditLog),
     events,
     forPeers: {auditLog, actors, bus},

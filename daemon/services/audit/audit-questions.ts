@@ -2,8 +2,8 @@
 import {z} from 'zod';
 import {auditEntrySchema} from '../../../shared/audit-entry.ts';
 import {id, nodeId, timestamp} from '../../../shared/fields.ts';
-import {listQuestions} from '../peers/question.ts';
-import type {AuditFilter} from '../ports.ts';
+import {type AskedNode, listQuestions, remoteList} from '../peers/question.ts';
+import type {AuditFilter, AuditLog} from '../ports.ts';
 
 /** Strict: ignoring a part of it would show the caller too much. */
 const filter: z.ZodType<AuditFilter> = z.strictObject({
@@ -20,3 +20,5 @@ export const auditQuestions = listQuestions({
   answer: owner => z.object({entries: z.array(z.object({...auditEntrySchema.shape, ...ofNode(owner)})), total: z.int().min(0)}),
   cursorOf: owner => cursor.extend(ofNode(owner)),
 });
+
+export const remoteAuditLog = (node: AskedNode): AuditLog => ({nodeId: node.nodeId, ...remoteList(node, auditQuestions)});

@@ -4,7 +4,7 @@ import {dmarcReportSchema, dmarcSourceSchema, maxReports, maxSources} from '../.
 import {canonicalMailDomain} from '../../../shared/domain-name.ts';
 import {mailAuthenticationSchema} from '../../../shared/mail-authentication.ts';
 import {domainReporterSchema, maxDomainReporters, reportedSourceSchema} from '../../../shared/reported-source.ts';
-import {question} from '../peers/question.ts';
+import {type AskedNode, question} from '../peers/question.ts';
 import type {NodeCount} from './dmarc-store.ts';
 import type {DmarcNode} from './dmarc-view.ts';
 import type {ReportedNode} from './reported-view.ts';
@@ -69,7 +69,7 @@ export const fromGiven = ({day: of, policy_domain, counts, batch}: GivenBatch, o
     .map(count => ({...withAllTags(count), origin, batch}));
 
 /** JSON leaves out what is undefined. */
-export const withAllTags = <C extends z.output<typeof countSchema>>({policy, ...count}: C) => ({
+const withAllTags = <C extends z.output<typeof countSchema>>({policy, ...count}: C) => ({
   ...count,
   policy: policy && {...policy, record: {...policy.record, sp: policy.record.sp, np: policy.record.np, fo: policy.record.fo}},
 });
@@ -122,4 +122,15 @@ export const reportedQuestion = question({
       sources: z.array(z.object({...reportedSourceSchema.omit({name: true, network: true}).shape, source_ip})).max(maxSources),
     }),
   run: async (node: ReportedNode, choice, actor) => node.reported(choice, actor),
+});
+
+export const remoteDmarc = (nodeNo: number, {nodeId, ask}: AskedNode): DmarcNode & ReportedNode => ({
+  nodeId,
+  summary: async (choice, actor) => ask(dmarcQuestions.summary, choice, actor),
+  reports: async (limit, actor) => ask(dmarcQuestions.reports, {limit}, actor),
+  reported: async (choice, actor) => ask(reportedQuestion, {...choice, without: [...choice.without]}, actor),
+  async counts(subject, actor) {
+    const counts = await ask(dmarcQuestions.counts, subject, actor);
+    return counts.map(count => ({...withAllTags(count), origin: nodeNo}));
+  },
 });

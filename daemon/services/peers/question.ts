@@ -22,6 +22,17 @@ export const question = <Of, Asked extends z.ZodObject, Answer extends z.ZodType
   declared: Question<Of, Asked, Answer>,
 ): Question<Of, Asked, Answer> => declared;
 
+/** Another node, to be asked on behalf of a caller. */
+export interface AskedNode {
+  readonly nodeId: string;
+  /** Asks what changes nothing. Rejects with a Fault of `gather.ts` or of the caller's key. */
+  ask<Asked extends z.ZodObject, Answer extends z.ZodType>(
+    question: Question<never, Asked, Answer>,
+    request: z.input<Asked>,
+    actor: Actor,
+  ): Promise<z.output<Answer>>;
+}
+
 /** A request as it is sent. */
 export const withActor = <Asked extends z.ZodObject>(request: Asked) => request.extend({actor: relayedActorSchema});
 
@@ -81,3 +92,14 @@ export const listQuestions = <F, C, Answer extends z.ZodType>({
 };
 
 export type ListQuestions<F, C, Answer extends z.ZodType> = ReturnType<typeof listQuestions<F, C, Answer>>;
+
+/** The part of another node. */
+export const remoteList = <F, C, Answer extends z.ZodType>(
+  {ask}: Pick<AskedNode, 'ask'>,
+  questions: ListQuestions<F, C, Answer>,
+) => ({
+  list: async (filter: F, page: Page, actor: Actor) => ask(questions.list, {filter, page}, actor),
+  samples: async (filter: F, steps: Steps, actor: Actor) => ask(questions.samples, {filter, steps}, actor),
+  positionOf: async (filter: F, cursor: C, actor: Actor) =>
+    (await ask(questions.positionOf, {filter, place: cursor}, actor)).rank,
+});

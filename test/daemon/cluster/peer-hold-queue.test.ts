@@ -2,9 +2,10 @@ import {buffer} from 'node:stream/consumers';
 import {setTimeout as wait} from 'node:timers/promises';
 import test, {type ExecutionContext} from 'ava';
 import {createPeerClient, type PeerClient} from '../../../daemon/cluster/peer-client.ts';
-import {createPeerAuditLog, createPeerHoldQueue} from '../../../daemon/cluster/peer-queries.ts';
+import {askedNode, createPeerHoldQueue} from '../../../daemon/cluster/peer-queries.ts';
 import type {Actor} from '../../../daemon/services/actor.ts';
 import {createAudit} from '../../../daemon/services/audit/audit.ts';
+import {remoteAuditLog} from '../../../daemon/services/audit/audit-questions.ts';
 import {createAskAll} from '../../../daemon/services/peers/gather.ts';
 import {createQuarantine} from '../../../daemon/services/quarantine/quarantine.ts';
 import type {ListedQueue} from '../../../daemon/services/quarantine/stored-mail.ts';
@@ -312,7 +313,7 @@ test.serial('however many read the mails of a node slowly, its list is there', a
     reading += bodies.length - refusals.length;
   }
   const list = await remote.list({}, page, operator);
-  const audit = await createPeerAuditLog(client).list({}, page, operator);
+  const audit = await remoteAuditLog(askedNode(client)).list({}, page, operator);
 
   t.log(`${reading} read`);
   t.true(reading > 0);
@@ -441,7 +442,7 @@ test('the audit logs of all nodes are one, newest first, and each node says what
   const nodes = (await startPeerNodes(t, ['alpha', 'beta'])) as [PeerNode, PeerNode];
   const [alpha, beta] = nodes;
   const audit = createAudit({
-    logs: () => [alpha.auditLog, createPeerAuditLog(beta.clientOf(alpha))],
+    logs: () => [alpha.auditLog, remoteAuditLog(askedNode(beta.clientOf(alpha)))],
     ask: createAskAll({onSilent: () => {}}),
   });
   for (let n = 0; n < 6; n += 1)
@@ -463,7 +464,7 @@ test('the audit logs of all nodes are one, newest first, and each node says what
 
   const place = result.entries[7];
   if (!place) throw new Error('no entry');
-  const remote = createPeerAuditLog(beta.clientOf(alpha));
+  const remote = remoteAuditLog(askedNode(beta.clientOf(alpha)));
   const before = result.entries.slice(0, 7).filter(({node_id}) => node_id === 'beta').length;
   t.is(await remote.positionOf({}, place, operator), before);
   t.deepEqual(
