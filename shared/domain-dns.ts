@@ -23,7 +23,7 @@ export const dnsRecordSchema = z
     found: z
       .array(z.string().max(maxFoundChars))
       .max(maxFound)
-      .meta({description: 'What is in DNS, some of it when it is much. Whoever owns the zone wrote it'}),
+      .meta({description: 'What is in DNS, shortened if there is much. The owner of the zone wrote it'}),
     detail: z.string().meta({description: 'What differs'}),
   })
   .meta({id: 'DnsRecord'});

@@ -121,7 +121,7 @@ const authorityFindings = (peers: readonly Peer[]): Finding[] =>
     ? [
         {
           status: warning,
-          text: 'no node has tls/ca.key, so certificates end without being renewed (copy it to tls/ of one node and restart that one)',
+          text: 'no node has tls/ca.key, so certificates expire without being renewed (copy it to tls/ of one node and restart that one)',
         },
       ]
     : [];

@@ -56,7 +56,7 @@ const addressesText = ({addresses}: DmarcReport): string =>
     .join(', ');
 
 export const addDmarcCommands = (program: Command, session: Session): void => {
-  const dmarc = program.command('dmarc').description('see who sends mail as whom, and the reports about it');
+  const dmarc = program.command('dmarc').description('show who sends mail for a domain, and reports about it');
 
   session
     .prints(addSortOption(dmarc.command('summary')), sources)

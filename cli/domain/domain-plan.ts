@@ -129,7 +129,7 @@ const differences = (domain: Domain, {settings}: DomainEntry): SettingChange[] =
 
 const readDomain = async (client: Client, id: number): Promise<{domain: Domain; etag: string}> => {
   const {data: domain, etag} = await client.domains.get(id);
-  if (etag === undefined) throw new CliError('unexpected_answer', `the node told no version (ETag) of the domain ${domain.name}`);
+  if (etag === undefined) throw new CliError('unexpected_answer', `the node sent no version (ETag) of the domain ${domain.name}`);
   return {domain, etag};
 };
 

@@ -21,5 +21,5 @@ export const unsentReports = async (
   );
   const names = peers.filter(({dmarc_unset}) => dmarc_unset).map(({node_id}) => node_id);
   if (names.length === 0) return undefined;
-  return `no DMARC reports leave ${names.join(', ')}, which has no address for them: set an fqdn with a dot, or dmarc.report_from, in mfd.yaml`;
+  return `no DMARC reports are sent by ${names.join(', ')}, which has no address for them: set an fqdn with a dot, or dmarc.report_from, in mfd.yaml`;
 };

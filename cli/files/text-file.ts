@@ -44,7 +44,7 @@ const reasons: Record<string, string> = {
   EACCES: 'permission denied',
   EPERM: 'not permitted',
   EISDIR: 'is a folder',
-  ENOTDIR: 'a part of the path is no folder',
+  ENOTDIR: 'a part of the path is not a folder',
   ENOSPC: 'no space left on the disk',
   EROFS: 'the file system is read-only',
   EEXIST: 'it exists already',

@@ -104,7 +104,7 @@ const moveBody = async (spool: Spool, to: SharedStore, mail: StoredHeldMail): Pr
   if ((await hashOf(to, queueId)) === mail.sha256) return;
   // Another node may have released or discarded it since an earlier run.
   if ((await to.hold.find(queueId))?.state !== 'held') return;
-  throw new CommandError(`the bytes of ${queueId} in PostgreSQL differ from those in the spool; this node is as it was`);
+  throw new CommandError(`the bytes of ${queueId} in PostgreSQL differ from those in the spool; this node is unchanged`);
 };
 
 /** Recipients to whom it was delivered here since an earlier run must not get it again. */

@@ -63,7 +63,7 @@ export const addMigrateCommand = (mfd: Command, print: (text: string) => void, w
 
 const help = `
 Stop all nodes of the cluster once they have the same configuration, migrate one after the other, and start them. The
-files of before stay as mfd.db.migrated and spool.migrated. Join tokens are not moved: make new ones.`;
+old files stay as mfd.db.migrated and spool.migrated. Join tokens are not moved: make new ones.`;
 
 const migrate = async (options: Options, warn: (text: string) => void): Promise<MigrateReport> => {
   const folder = dataFolder(resolve(options.data));

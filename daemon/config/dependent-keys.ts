@@ -21,7 +21,7 @@ export const checkDependentKeys = (config: Sections, context: z.RefinementCtx): 
     const values = valuesOf(section);
     const [given, missing] = [keys.find(key => values[key] !== undefined), keys.find(key => values[key] === undefined)];
     if (given === undefined || missing === undefined) continue;
-    const message = `is nothing without ${section}.${missing}; give both or neither`;
+    const message = `is useless without ${section}.${missing}; give both or neither`;
     context.addIssue({code: 'custom', path: [section, given], message});
   }
   for (const {section, keys, needed, example} of dependents) {

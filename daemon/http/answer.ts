@@ -110,7 +110,7 @@ export const refuseBrokenTargets =
       handler(request, response);
       return;
     }
-    const {headers, body} = refusal('the target of the request is no path in percent-encoded ASCII, such as /api/v1/auth/me');
+    const {headers, body} = refusal('the target of the request is not a path in percent-encoded ASCII, such as /api/v1/auth/me');
     response.writeHead(400, headers).end(body);
   };
 

@@ -116,7 +116,7 @@ const createSourceGauges = (registers: Registry[]) => {
   const heldBytes = gauge('mfd_held_bytes', 'Bytes in the hold queue of this node', ['reason']);
   const outbox = gauge('mfd_outbox_events', 'Replication events this node keeps for its peers');
   const hasSpace = gauge('mfd_spool_has_room', '0 while mail is refused because of too little disk space');
-  const certificateEnd = gauge('mfd_certificate_expiry_timestamp_seconds', 'When the certificate of a listener ends', [
+  const certificateEnd = gauge('mfd_certificate_expiry_timestamp_seconds', 'When the certificate of a listener expires', [
     'listener',
   ]);
 

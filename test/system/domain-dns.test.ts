@@ -57,7 +57,7 @@ test('records are printed, published, and found to be right; then the reports sa
   for (const kind of ['mx', 'spf', 'dkim', 'dmarc']) t.regex(before.stdout, new RegExp(`^${kind} .* missing`, 'm'));
   t.regex(before.stderr, /^wanted: _dmarc\.example\.com\. IN TXT "v=DMARC1; p=none; rua=mailto:dmarc@example\.com"$/m);
   t.is(taken, 250);
-  t.regex(alone.stderr, /^1 organization reports .*; stay with p=none: 3 independent ones are needed$/m);
+  t.regex(alone.stderr, /^1 organisation reports .*; stay with p=none: 3 independent ones are needed$/m);
   t.is(after.code, 0, after.stdout);
   for (const kind of ['mx', 'spf', 'dkim', 'dmarc']) t.regex(after.stdout, new RegExp(`^${kind} .* right`, 'm'));
   t.regex(

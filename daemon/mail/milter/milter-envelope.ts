@@ -30,7 +30,7 @@ export const peerOf = ({hostname, family, port, address}: CommandOf<'connect'>):
   if (family === 'L') return {ip: '127.0.0.1', hostname: null, isLocal: true};
 
   const ip = plainAddress(address.replace(/^ipv6:/i, ''));
-  if (isIP(ip) === 0) throw new MilterError('a client whose address is none');
+  if (isIP(ip) === 0) throw new MilterError('a client whose address is invalid');
   const isNameless = hostname === 'unknown' || hostname.startsWith('[') || hostname === '';
   // Postfix reports its `pickup` like this; a TCP connection always has a port.
   const isLocal = port === 0 && (ip === '127.0.0.1' || ip === '::1');

@@ -79,8 +79,8 @@ export const parseFeedback = async (
   const [first, last] = [wholeNumber(begin), wholeNumber(end)];
   if (report_id === '') throw new Error('the report has no report_id');
   if (policyDomain === undefined) throw new Error('the report names no policy domain');
-  if (first === undefined) throw new Error('its begin is no whole number');
-  if (last === undefined) throw new Error('its end is no whole number');
+  if (first === undefined) throw new Error('its begin is not a whole number');
+  if (last === undefined) throw new Error('its end is not a whole number');
   return {report_id, policy_domain: policyDomain, begin: first, end: last, ...rows.result()};
 };
 

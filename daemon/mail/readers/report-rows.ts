@@ -50,7 +50,7 @@ export const createRows = (maxSources: number) => {
     return source;
   };
   const problemOf = ({source_ip}: Row, count: number | undefined): string | undefined => {
-    if (count === undefined) return 'its count is no whole number';
+    if (count === undefined) return 'its count is not a whole number';
     if (total + count > maxCount) return `it counts more than ${maxCount} mails`;
     return isIP(source_ip) === 0 ? 'a record has no address in source_ip' : undefined;
   };

@@ -61,7 +61,7 @@ export const createReportTransport = ({
       const way = routeTo(domain) ?? (await foreignRoute(domain, newLookup()));
       if (typeof way === 'string') return noWay[way];
       if (!mayGetOne(way.servers.map(({host}) => host)))
-        return {state: 'waiting', detail: 'its server has got many reports within a minute', isPostponed: true};
+        return {state: 'waiting', detail: 'its server has received many reports within a minute', isPostponed: true};
       const bytes = await reportMail({report, xml, from, to: address});
       const signer = signFor();
       const route = {...way, ...(signer && {signFor: signer})};
