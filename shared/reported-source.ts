@@ -1,4 +1,4 @@
-// What aggregate reports of other receivers say of the mail that comes from a domain here.
+// Sources of mail from a domain here, as aggregate reports of other receivers list them.
 import {z} from 'zod';
 import {maxSources} from './dmarc-report.ts';
 

@@ -15,7 +15,7 @@ export const checkedMetricsUrl = (text: string): URL => {
   return url;
 };
 
-/** More than a node has to say, and little for a computer of today. */
+/** More than a node ever has to say, and little memory for a computer. */
 const maxBytes = 16 * 1024 * 1024;
 
 interface MetricsRequest {

@@ -5,7 +5,7 @@ import type {Session} from '../session.ts';
 import {type Completion, complete, unquoted} from './complete.ts';
 import {type Shell, shellScripts, shells} from './shell-scripts.ts';
 
-/** A person who pressed the Tab key waits. */
+/** A person who pressed the Tab key is waiting. */
 const patienceMs = 1500;
 const aboutWidth = 72;
 

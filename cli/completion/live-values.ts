@@ -28,7 +28,7 @@ interface LiveQuestion {
   operands: readonly string[];
 }
 
-/** More values are no help; lists of mail are requested up to this limit. */
+/** More values do not help; lists of mail are requested up to this limit. */
 export const maxValues = 200;
 
 export const liveValues = (kind: LiveKind, question: LiveQuestion): Promise<Candidate[]> => askers[kind](question);

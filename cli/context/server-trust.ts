@@ -122,7 +122,7 @@ const dayOf = (time: string): string | null => dateText(new Date(time).toISOStri
 const namesIn = ({subjectAltName}: X509Certificate): string[] =>
   (subjectAltName ?? '').split(', ').flatMap(name => canonicalHost(name.replace(/^(DNS|IP Address):/, '')) || []);
 
-/** Undefined when none was given. Throws a usage error for anything that is no fingerprint. */
+/** Undefined when none was given. Throws a usage error for anything but a fingerprint. */
 export const expectedFingerprint = (text: string | undefined): string | undefined => {
   if (text === undefined) return undefined;
   const fingerprint = canonicalFingerprint(text);

@@ -1,4 +1,4 @@
-// Command `dmarc sources`: who sends mail as a domain here, as the reports of others say.
+// Command `dmarc sources`: who sends mail as a domain here, by the reports of others.
 import type {Command} from 'commander';
 import {otherSources, sourceText} from '../../shared/other-sources.ts';
 import type {ReportedSource} from '../../shared/reported-source.ts';

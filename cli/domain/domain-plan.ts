@@ -170,7 +170,7 @@ export const applyDomainChanges = async (
   return {outcomes, end: undefined};
 };
 
-/** A domain-admin key may not create domains, which is no reason to stop. */
+/** A domain-admin key may not create domains, but that is no reason to stop. */
 const isEnd = ({exitCode, code}: CliError): boolean =>
   exitCode === exitCodes.unreachable ||
   exitCode === exitCodes.interrupted ||

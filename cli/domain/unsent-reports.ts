@@ -5,7 +5,7 @@ import type {Settings} from './domain-fields.ts';
 
 /**
  * Undefined when none of the settings that were made asks for reports, and when all nodes that were heard can send them. The setting is made, so a status that this key may not read, or that does not
- * come, is no failure: `cluster check` says the same.
+ * come, is not a failure: `cluster check` says the same.
  */
 export const unsentReports = async (
   {cluster}: Pick<Client, 'cluster'>,

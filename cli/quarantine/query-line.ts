@@ -1,5 +1,5 @@
 // Query for held mail in one line, as in the dashboard: `domain:example.com since:2h score>=8 march invoice`. A mail has to match all
-// parts; words that are no filter are searched in the subject.
+// parts; words that are not a filter are searched in the subject.
 
 import {canonicalMailDomain} from '../../shared/domain-name.ts';
 import {ownValue} from '../../shared/has-own.ts';

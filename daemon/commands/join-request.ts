@@ -39,7 +39,7 @@ interface NodeKeys {
 
 const answerMs = 15_000;
 
-/** Throws a CommandError for a text that is no token, or one that is damaged or expired. */
+/** Throws a CommandError for a text that is not a token, or one that is damaged or expired. */
 export const readToken = (text: string): Ticket => {
   try {
     const token = decodeJoinToken(text);

@@ -73,7 +73,7 @@ const warningOf = ({folder}: NewNode, reachProblem: string): string =>
 
 /**
  * Signals abort the join in order: a process that ended at once after the request would leave half a node here, and a whole one
- * in the cluster that nobody knows of. A second signal ends the process all the same.
+ * in the cluster that nobody knows of. A second signal ends the process anyway.
  */
 const catchSignals = (): {aborted: AbortSignal; stopCatching(): void} => {
   const controller = new AbortController();

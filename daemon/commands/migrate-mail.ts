@@ -55,7 +55,7 @@ const count = (counts: MailCounts, mail: StoredHeldMail): void => {
   }
 };
 
-/** What becomes of an action that was interrupted is found out by the start of the node, from the spool and from Postfix. */
+/** The start of the node finds out the result of an interrupted action, from the spool and from Postfix. */
 const requireNoActions = async ({hold}: NodeStore): Promise<void> => {
   const claimed = [...(await hold.listClaimed('spool')), ...(await hold.listClaimed('postfix'))];
   if (claimed.length > 0)

@@ -163,7 +163,7 @@ const noteMigration = async (to: SharedStore, {mails, node_id}: MigrateReport): 
     await tx.state.write('migrated', at);
   });
 
-/** The names of the former files say that their content is elsewhere now. Interrupted, it can be repeated. */
+/** The names of the former files say that their content is elsewhere now. It can be repeated when it was interrupted. */
 const setAside = async (folder: DataFolder, identity: NodeIdentity): Promise<void> => {
   await writeIdentityFile(folder.identity, identity);
   // The spool after the database, which a repetition would compare with it.

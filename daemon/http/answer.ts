@@ -16,7 +16,7 @@ export const reply = (ctx: Pick<Ctx, 'status' | 'body'>, data: unknown, message:
   ctx.body = success(data, message);
 };
 
-/** The nodes whose part is missing from an answer, or who have yet to hear of what was done. */
+/** The nodes whose part is missing from an answer, or that do not know yet what was done. */
 export const nameUnreachable = (ctx: Pick<Ctx, 'set'>, nodeIds: readonly string[]): void => {
   if (nodeIds.length > 0) ctx.set('X-Unreachable-Nodes', nodeIds.join(', '));
 };

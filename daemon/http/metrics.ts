@@ -40,7 +40,7 @@ const unclean = ['nodejs_active_resources_total', 'nodejs_active_handles_total',
 /** The default of 10 ms wakes a quiet node a hundred times a second, which is a third of what it uses. The lag includes it. */
 const eventLoopResolutionMs = 50;
 
-/** Only `expose` can fail: `onFailure` is told what could not be counted. */
+/** Only `expose` can fail: `onFailure` gets the error of what could not be counted. */
 export const createMetrics = (version: string, onFailure: (error: unknown) => void = () => {}): Metrics => {
   const registry = new Registry();
   collectDefaultMetrics({eventLoopMonitoringPrecision: eventLoopResolutionMs, register: registry});

@@ -158,7 +158,7 @@ export interface DecisionPort extends Pick<Intake, 'judge' | 'hold'> {
   count(received: Received): void;
   /**
    * Reads the DMARC report in a mail; it is on stable storage when this resolves with undefined. Else it resolves with the reason why
-   * the mail is none that can be read.
+   * the mail cannot be read.
    */
   takeReport(mail: ReceivedMail, judgement: Judgement): Promise<string | undefined>;
 }

@@ -2,7 +2,7 @@ import {BlockList, isIP} from 'node:net';
 import {Fault} from '../../shared/fault.ts';
 
 export interface NetworkSet {
-  /** False for a text that is no address. An IPv4 address in IPv6 notation (`::ffff:127.0.0.1`) counts as IPv4. */
+  /** False for a text that is not an address. An IPv4 address in IPv6 notation (`::ffff:127.0.0.1`) counts as IPv4. */
   contains(ip: string): boolean;
 }
 

@@ -78,7 +78,7 @@ const takeReport =
   async (mail: ReceivedMail, judgement: Judgement) =>
     inbox.take(mail.content, reportSenderOf(mail, judgement));
 
-/** Says of a name in lower case, with A-labels, whether it is that of a node. */
+/** Whether a name in lower case, with A-labels, is that of a node. */
 const isNodeOf =
   ({nodeDirectory}: Base['records']) =>
   (host: string): boolean =>

@@ -66,7 +66,7 @@ test('records are printed, published, and found to be right; then the reports sa
   );
 });
 
-test('a key for another domain sees nothing of it, and a node whose name servers are mute says that it does not know', async t => {
+test('a key for another domain sees nothing of it, and a node whose name servers do not answer says that it does not know', async t => {
   let isMute = false;
   const node = await start(t, {}, () => isMute);
   const id = await node.createDomain({name: 'other.test', backend_servers: ['192.0.2.1:25']});

@@ -308,7 +308,7 @@ test('a node whose database is gone does not start as another one', async t => {
   }
 });
 
-test('a certificate of our own that is damaged is made anew, a damaged authority is one line', async t => {
+test('a certificate of our own that is damaged is renewed, a damaged authority is one line', async t => {
   const {data} = await arrangeNode(t);
   await writeFile(join(data, 'tls', 'api.crt'), 'garbage');
   const daemon = startDaemon(t, data);

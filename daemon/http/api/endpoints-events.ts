@@ -1,4 +1,4 @@
-// Endpoints of what was done, the audit log, and of what happens now: server-sent events (WHATWG HTML, section 9.2).
+// Endpoints of the audit log and of server-sent events (WHATWG HTML, section 9.2).
 import {auditEntrySchema} from '../../../shared/audit-entry.ts';
 import {eventsQuerySchema} from '../../../shared/cluster-event.ts';
 import {permissionFor} from '../../../shared/event-type.ts';

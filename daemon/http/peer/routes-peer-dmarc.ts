@@ -1,4 +1,4 @@
-// What this node has counted and reported for DMARC, for other nodes and their callers.
+// DMARC counts and reports of this node, for other nodes and their callers.
 import type {NodeIdentity} from '../../services/access/actor.ts';
 import type {PeerActors} from '../../services/cluster/peer-actors.ts';
 import type {DmarcNode} from '../../services/dmarc/dmarc-view.ts';

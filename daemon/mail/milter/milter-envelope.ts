@@ -123,7 +123,7 @@ const canonicalAddress = (macro: string | undefined, argument: string): string |
 };
 
 /**
- * The address in a macro, which lacks quoting. It is no path: `"@a.test:user"@b.test` comes as `@a.test:user@b.test`, which must not be
+ * The address in a macro, which lacks quoting. It is not a path: `"@a.test:user"@b.test` comes as `@a.test:user@b.test`, which must not be
  * taken for a source route to another mailbox.
  */
 const quotedAsNeeded = (macro: string): string => {

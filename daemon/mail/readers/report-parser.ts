@@ -57,7 +57,7 @@ export const parseReport = async (candidates: AsyncIterable<AsyncIterable<Buffer
   throw problem;
 };
 
-/** Reads the XML to its end. Rejects with an Error in plain words when it is no report. */
+/** Reads the XML to its end. Rejects with an Error in plain words when it is not a report. */
 export const parseFeedback = async (
   xml: AsyncIterable<Buffer>,
   {maxSources = maxSourcesOfReport} = {},
@@ -110,7 +110,7 @@ for (const [path, read] of Object.entries(readers)) {
  * with the reader of each element that has one, and the text in it, without white space around it.
  */
 const elementReader = (onEnd: (read: Reader, text: string) => void): ((piece: string | null) => void) => {
-  // Without positions it has no limit for what has no end, such as a name.
+  // Without positions it has no limit for an endless text, such as a name.
   const parser = sax.parser(true, {position: true});
   /** The open elements, undefined where nothing of theirs is read. */
   const places: (Place | undefined)[] = [];

@@ -1,4 +1,4 @@
-// Way of a report to a domain that is none of ours. Its owner chose the names, and may have chosen those of machines inside: so each name
+// Route of a report to a domain that is not ours. Its owner chose the names, and may have chosen those of machines inside: so each name
 // is looked up once, its address is judged, and that address is connected to.
 import {isPublicAddress} from '../../../shared/public-address.ts';
 import type {Route} from '../../services/intake/mail.ts';

@@ -1,4 +1,4 @@
-// Limit of what one server gets: whoever sends mail in many names chooses who receives the reports about them.
+// Limit for what one server gets: a sender of mail in many names chooses who receives the reports about them.
 
 /** Whether all of the hosts may get one more recipient, which then counts for each of them. */
 type HostAllowance = (hosts: readonly string[]) => boolean;

@@ -1,4 +1,4 @@
-// What keeps the DNS records of a domain from being complete, and the setting that changes it.
+// Advice on settings without which the DNS records of a domain cannot be complete.
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {type DnsFacts, isReceived} from './wanted-records.ts';
 

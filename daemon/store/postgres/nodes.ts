@@ -1,4 +1,4 @@
-// What nodes write about themselves: that they live, and that they still work on the mails they have claimed.
+// Entries of nodes about themselves: that they live, and that they still work on the mails they have claimed.
 import type {Reason} from '../../../shared/reason.ts';
 import type {NodeIdentity} from '../../services/access/actor.ts';
 import type {Leases, NodePresence, SharedStore} from '../../services/shared-store.ts';

@@ -39,7 +39,7 @@ test('certificates that have ended, or end within 14 days, are warned of with wh
   ]);
 });
 
-test('no warning is of a certificate that nobody is shown, or that the next start makes anew, or that is not there yet', async t => {
+test('no warning is of a certificate that nobody is shown, or that the next start renews, or that is not there yet', async t => {
   const {folder, issue, warningsAt} = await arrange(t);
   const before = await warningsAt(0);
   await issue();
