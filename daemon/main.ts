@@ -111,7 +111,7 @@ const addStartCommand = (mfd: Command): void => {
 const addCheckConfigCommand = (mfd: Command): void => {
   mfd
     .command('check-config')
-    .description('check mfd.yaml and the files it names, and warn about certificates that will end soon')
+    .description('check mfd.yaml and the files it names, and warn about certificates that will expire soon')
     .requiredOption('--data <dir>', 'data directory')
     .action(async ({data}: {data: string}) => {
       const folder = dataFolder(data);
@@ -140,7 +140,7 @@ const addBootstrapKeyCommand = (mfd: Command): void => {
 const addRepairCommand = (mfd: Command): void => {
   mfd
     .command('repair')
-    .description('rebuild a damaged database from what can be read of it and of the spool; stop the node first')
+    .description('rebuild a damaged database from its readable part and the spool; stop the node first')
     .requiredOption('--data <dir>', 'data directory')
     .action(async ({data}: {data: string}) => asOwnerOf(data, async () => repair(data, print)));
 };
@@ -223,7 +223,7 @@ const describe = (error: unknown, text: string): string => {
   const where = address === undefined ? '' : ` ${address}${isPath || port === undefined ? '' : `:${port}`}`;
   if (code === 'EADDRINUSE') return `the address${where} is in use; stop what listens there, or choose another one in mfd.yaml`;
   if (isPath && (code === 'EACCES' || code === 'ENOENT' || code === 'EROFS'))
-    return `cannot listen on${where}: its folder is not there, or not for this user to write to; for a Postfix on this host mfd setup postfix --apply makes it`;
+    return `cannot listen on${where}: its folder does not exist, or this user may not write to it; for a Postfix on this host mfd setup postfix --apply makes it`;
   if (code === 'EACCES' && where) return `no permission to listen on${where}`;
   if (code === 'EADDRNOTAVAIL') return `the address${where} is not one of this machine`;
   const line = text.split('\n')[0] ?? text;
@@ -231,6 +231,6 @@ const describe = (error: unknown, text: string): string => {
   if (serverText !== undefined) return `the store cannot be used: ${serverText}`;
   const databaseText = error instanceof Error ? databaseErrorText(error) : undefined;
   if (isDamaged(error) || isOtherSchema(error))
-    return `the database cannot be used: ${databaseText ?? line}; mfd repair makes a whole one of what can be read`;
+    return `the database cannot be used: ${databaseText ?? line}; mfd repair rebuilds it from what can be read`;
   return databaseText === undefined ? line : `the database cannot be used: ${databaseText}`;
 };

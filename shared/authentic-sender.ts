@@ -1,4 +1,4 @@
-// Whether a mail really comes from the domain of its envelope sender. Apart from the schemas, which mfctl does not load.
+// Check that a mail really comes from the domain of its envelope sender. Separate from the schemas, which mfctl does not load.
 import {domainOf} from './mail-address.ts';
 import type {MailAuthentication} from './mail-authentication.ts';
 

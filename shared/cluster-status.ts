@@ -36,7 +36,7 @@ export const peerSchema = z
     outbox_refused: z.boolean().meta({description: 'Whether a node refuses changes from this one'}),
     cut_off_since: timestamp.nullable().meta({
       description:
-        'When the certificate ended by which other nodes know the answering one: it takes mail and is heard by none of them. Null while it is good, and of other nodes',
+        'When the certificate of the answering node expired: it takes mail, but no other node hears it. Null while it is valid, and for other nodes',
     }),
     has_authority: z.boolean().nullable().meta({
       description:

@@ -1,4 +1,4 @@
-// What nodes count for DMARC, and the reports that they send.
+// DMARC counts of nodes, and the reports that they send.
 import {z} from 'zod';
 import {nodeId, timestamp} from './fields.ts';
 

@@ -6,7 +6,7 @@ const dnsRecordKinds = ['mx', 'spf', 'dkim', 'dmarc', 'dmarc-consent', 'mta-sts'
 const dnsStates = ['right', 'missing', 'differs', 'unknown'] as const;
 export type DnsState = (typeof dnsStates)[number];
 
-/** DNS can have many and long records; an answer holds a part of them. */
+/** DNS can have many long records; an answer contains a part of them. */
 export const maxFound = 10;
 export const maxFoundChars = 1000;
 
@@ -23,7 +23,7 @@ export const dnsRecordSchema = z
     found: z
       .array(z.string().max(maxFoundChars))
       .max(maxFound)
-      .meta({description: 'What is in DNS, some of it when it is much. Whoever owns the zone wrote it'}),
+      .meta({description: 'What is in DNS, shortened if there is much. The owner of the zone wrote it'}),
     detail: z.string().meta({description: 'What differs'}),
   })
   .meta({id: 'DnsRecord'});

@@ -13,7 +13,7 @@ export const mailLabel = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 /**
  * The canonical form of a domain of the cluster: lower case, IDNA A-labels, no trailing dot.
- * Undefined when it is no valid host name with at least one dot (RFC 1123 section 2.1, RFC 5890).
+ * Undefined when it is not a valid host name with at least one dot (RFC 1123 section 2.1, RFC 5890).
  */
 export const canonicalDomain = (text: string): string | undefined => canonicalName(text, hostLabel);
 

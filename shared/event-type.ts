@@ -1,4 +1,4 @@
-// Types of events, apart from their schemas, which mfctl does not load.
+// Types of events, separate from their schemas, which mfctl does not load.
 import type {Permission} from './scopes.ts';
 
 export const eventTypes = ['held', 'released', 'discarded', 'domain', 'key', 'health'] as const;

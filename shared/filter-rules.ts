@@ -1,4 +1,4 @@
-// Rules of mail filters, apart from the schemas: mfctl compares files with stored filters and does not load the schemas.
+// Rules of mail filters, separate from the schemas: mfctl compares files with stored filters and does not load the schemas.
 import {canonicalMailDomain} from './domain-name.ts';
 import {globCost, isGlob} from './glob.ts';
 import {comparableAddress, parseMailAddress} from './mail-address.ts';

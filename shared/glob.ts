@@ -1,4 +1,4 @@
-// Patterns of mail filters. They are no regular expressions: a customer writes the pattern, a stranger the text, and
+// Patterns of mail filters. They are not regular expressions: a customer writes the pattern, a stranger the text, and
 // together these must not block the event loop.
 
 /**

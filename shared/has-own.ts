@@ -1,4 +1,4 @@
-// Own properties. What an object inherits must decide nothing: every object has a `constructor`, and a mail that managed to change the
+// Own properties. Inherited properties must decide nothing: every object has a `constructor`, and a mail that managed to change the
 // prototype of all objects could give them more.
 
 type KeysOf<T> = T extends unknown ? keyof T : never;

@@ -20,7 +20,7 @@ const localPart =
 const maxLocalBytes = 255;
 
 /**
- * Splits `local@domain`; undefined when it is no mailbox (RFC 5321 section 4.1.2, RFC 6531). Programs send from
+ * Splits `local@domain`; undefined when it is not a mailbox (RFC 5321 section 4.1.2, RFC 6531). Programs send from
  * `root@localhost` and `root@[192.0.2.1]`, so these are mailboxes too.
  */
 export const parseMailAddress = (text: string): MailAddress | undefined => {
@@ -35,7 +35,7 @@ export const parseMailAddress = (text: string): MailAddress | undefined => {
 
 /**
  * The domain that owns an address, canonical: what follows the last `@`, whether or not the rest can be parsed. Takes an SMTP path
- * too, in angle brackets and with a source route. Undefined when that is no domain name, so that it belongs to no domain here.
+ * too, in angle brackets and with a source route. Undefined when that is not a domain name, so that it belongs to no domain here.
  */
 export const owningDomain = (text: string): string | undefined => {
   const {domain} = atLastSign(text);

@@ -1,4 +1,4 @@
-// Name of the sources of mail that are summed up. Apart from the schemas, as mfctl does not load these.
+// Name of the sources of mail that are summed up. Separate from the schemas, which mfctl does not load.
 
 /** In place of an address: sources that are not stored one by one, as there were too many on one day. No mail comes from it. */
 export const otherSources = '::';

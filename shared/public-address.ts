@@ -19,7 +19,7 @@ for (const [network, bits] of [
 ] as const)
   inside.addSubnet(network, bits, 'ipv4');
 
-/** Global unicast, without what has an IPv4 address in it: tunnels (Teredo, 6to4), and addresses for protocols. */
+/** Global unicast, without addresses that contain an IPv4 address (tunnels: Teredo, 6to4), and without those for protocols. */
 const outside = new BlockList();
 outside.addSubnet('2000::', 3, 'ipv6');
 for (const [network, bits] of [
@@ -28,7 +28,7 @@ for (const [network, bits] of [
 ] as const)
   inside.addSubnet(network, bits, 'ipv6');
 
-/** False for all that is no IP address. IPv4 addresses in IPv6 ones (`::ffff:127.0.0.1`) are judged as IPv4. */
+/** False for anything but an IP address. IPv4 addresses in IPv6 ones (`::ffff:127.0.0.1`) are judged as IPv4. */
 export const isPublicAddress = (address: string): boolean => {
   const plain = canonicalHost(address);
   if (isIPv4(plain)) return !inside.check(plain, 'ipv4');

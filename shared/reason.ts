@@ -1,3 +1,3 @@
-/** Why mail is held. */
+/** Reasons for holding mail. */
 export const reasons = ['spam', 'phishing', 'sandbox', 'rbl'] as const;
 export type Reason = (typeof reasons)[number];

@@ -1,4 +1,4 @@
-// What aggregate reports of other receivers say of the mail that comes from a domain here.
+// Sources of mail from a domain here, as aggregate reports of other receivers list them.
 import {z} from 'zod';
 import {maxSources} from './dmarc-report.ts';
 
@@ -29,7 +29,7 @@ export const reportedSourceSchema = z
     network: z.string().meta({description: 'The /24 of an IPv4 address, the /64 of an IPv6 address'}),
     count: mails.meta({description: 'Mails from this address'}),
     passed: mails.meta({description: 'Those that pass DMARC, by SPF, DKIM or both'}),
-    spf_passed: mails.meta({description: 'Those that SPF authenticates, for whatever domain'}),
+    spf_passed: mails.meta({description: 'Those that SPF authenticates, for any domain'}),
     spf_aligned: mails.meta({description: 'Those that SPF authenticates as from the domain in From'}),
     dkim_passed: mails,
     dkim_aligned: mails,

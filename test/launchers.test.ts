@@ -1,4 +1,4 @@
-// What the launchers do before the first line of the built program.
+// Launchers, before the first line of the built program.
 import {cp, mkdir, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';

@@ -64,7 +64,7 @@ export const deprecationIn = (headers: IncomingHttpHeaders, asked: string): stri
   ].join('');
 };
 
-/** The day in UTC, as in the API's description. Undefined for anything that is no time, or is after the year 9999. */
+/** The day in UTC, as in the API's description. Undefined for anything that is not a time, or is after the year 9999. */
 const dayOf = (ms: number): string | undefined => {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? undefined : /^\d{4}-\d\d-\d\d/.exec(date.toISOString())?.[0];

@@ -77,7 +77,7 @@ const pinnedCa = (ca: string | undefined, {name, cacert, fingerprint = ''}: Cont
   if (pinned) return pinned;
   throw new CliError('tls_changed', `${cacert ?? 'the certificate'} is not what was trusted for the context ${name}`, {
     exitCode: exitCodes.unreachable,
-    hint: 'look at the server again and trust it anew: mfctl login URL',
+    hint: 'check the server and trust it again: mfctl login URL',
   });
 };
 
@@ -130,7 +130,7 @@ export const checkedUrl = (text: string, source?: string): string => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'https:' || url.username || url.password || url.search || url.hash)
     throw usageError(
-      `${source === undefined ? '' : `${source}: `}${JSON.stringify(withoutPassword(text))} is no address of a node`,
+      `${source === undefined ? '' : `${source}: `}${JSON.stringify(withoutPassword(text))} is not the address of a node`,
       'it looks like https://mx1.example.com:8443',
     );
   return (url.origin + url.pathname).replace(/(\/api\/v1)?\/*$/, '');

@@ -6,7 +6,7 @@ import type {EventType} from '../../shared/event-type.ts';
 import {hasOwn} from '../../shared/has-own.ts';
 
 interface EventParser {
-  /** Returns the events that this chunk completes, wherever it was cut. Skips what is no event or too long. */
+  /** Returns the events that this chunk completes, wherever it was cut. Skips what is not an event or too long. */
   push(chunk: Uint8Array): ClusterEvent[];
 }
 

@@ -10,12 +10,12 @@ export const defaultMetricsUrl = 'http://127.0.0.1:9090';
 export const checkedMetricsUrl = (text: string): URL => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
-    throw usageError(`${JSON.stringify(text)} is no address of a metrics listener`, `it looks like ${defaultMetricsUrl}`);
+    throw usageError(`${JSON.stringify(text)} is not the address of a metrics listener`, `it looks like ${defaultMetricsUrl}`);
   if (url.pathname === '/') url.pathname = '/metrics';
   return url;
 };
 
-/** More than a node has to say, and little for a computer of today. */
+/** More than a node ever has to say, and little memory for a computer. */
 const maxBytes = 16 * 1024 * 1024;
 
 interface MetricsRequest {

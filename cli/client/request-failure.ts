@@ -51,7 +51,7 @@ export const connectionFailure = (error: unknown, url: URL): CliError => {
     return failure(
       'tls_changed',
       `${url.host} shows a certificate that is not of the authority trusted at login (${trusted}); the key was not sent`,
-      `find out why: a cluster that was made anew has a new one (mfctl login ${url.origin}), or somebody is in between`,
+      `find out why: a cluster that was created again has a new one (mfctl login ${url.origin}), or somebody intercepts the connection`,
     );
   if (untrusted.has(code))
     return failure(
@@ -68,14 +68,14 @@ export const connectionFailure = (error: unknown, url: URL): CliError => {
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID')
     return failure(
       'tls_expired',
-      `the certificate of ${url.host} ${code === 'CERT_HAS_EXPIRED' ? 'has ended' : 'is not valid yet'}; the key was not sent`,
+      `the certificate of ${url.host} ${code === 'CERT_HAS_EXPIRED' ? 'has expired' : 'is not valid yet'}; the key was not sent`,
       code === 'CERT_HAS_EXPIRED' ? endedHint : clocksHint,
     );
   if (code === 'EPROTO' || code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS'))
     return failure(
       'tls_failed',
       `${url.host} does not speak TLS as the API does`,
-      'check the port: the API listens on 8443 by default; 8444 is for the nodes among themselves',
+      'check the port: the API listens on 8443 by default; 8444 is for traffic between nodes',
     );
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return failure('unknown_host', `no address is known for ${url.hostname}`, 'check the address: mfctl context list');

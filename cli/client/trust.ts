@@ -19,7 +19,7 @@ export const isPublicRoot = (certificate: X509Certificate): boolean =>
 
 const base64Of = (pem: string): string => pem.replace(/-----[A-Z ]+-----|\s/g, '');
 
-/** The option that bin/mfctl starts Node with, so that Node does not parse its list in vain. */
+/** The option that bin/mfctl starts Node with, so that Node does not parse its list needlessly. */
 const withoutList = '--use-openssl-ca';
 
 let hasForgotten = false;

@@ -16,7 +16,7 @@ interface CheckFlags {
 export const addCheckCommand = (cluster: Command, session: Session): void => {
   cluster
     .command('check')
-    .description('tell a monitoring system whether the cluster is well, as its plugins do')
+    .description('check the cluster as a monitoring plugin does')
     .option(
       '--backlog <number>',
       'warn when more changes of a node than this are not applied yet',

@@ -1,4 +1,4 @@
-// What is wrong in the cluster, from its status alone.
+// Findings about the cluster, from its status alone.
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import {checkStatuses} from '../errors.ts';
 import {countText, durationWords, plural} from '../output/cell-text.ts';
@@ -115,18 +115,18 @@ const licenseFindings = (peers: readonly Peer[]): Finding[] =>
     'without a valid licence',
   );
 
-/** Nothing is said while a node that may have the key has not been heard, or is of a version that does not tell. */
+/** No finding while a node that may have the key has not been heard from, or its version does not report it. */
 const authorityFindings = (peers: readonly Peer[]): Finding[] =>
   peers.length > 0 && peers.every(({has_authority}) => has_authority === false)
     ? [
         {
           status: warning,
-          text: 'no node has tls/ca.key, so certificates end without being renewed (copy it to tls/ of one node and restart that one)',
+          text: 'no node has tls/ca.key, so certificates expire without being renewed (copy it to tls/ of one node and restart that one)',
         },
       ]
     : [];
 
-/** Nodes of an earlier version tell nothing of it. */
+/** Nodes of an earlier version do not report it. */
 const dmarcFindings = (peers: readonly Peer[]): Finding[] => {
   const told = peers.filter(({dmarc_config}) => typeof dmarc_config === 'string');
   const unset = told.filter(({dmarc_unset}) => dmarc_unset);

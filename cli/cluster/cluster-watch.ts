@@ -49,7 +49,7 @@ export const addWatchCommand = (cluster: Command, session: Session, peerFields: 
   const watch = session
     .prints(cluster.command('watch'), streamed)
     .description('show every node, and each again when something about it changes, until Ctrl-C')
-    .option('--interval <duration>', 'time between two looks, at least 1s (default: 5s)', intervalMs);
+    .option('--interval <duration>', 'time between two polls, at least 1s (default: 5s)', intervalMs);
   addEndOptions(watch)
     .addHelpText('after', help)
     .action((flags: WatchFlags) => watchCluster(session, streamed, flags));

@@ -130,7 +130,7 @@ const createToken = async (session: Session, expiresInSeconds: number | undefine
   else printer.record(data, createdToken);
   printer.note(`This lets one node join through ${data.address}, until ${timeText(data.expires_at)}. On the new machine:`);
   printer.note('  mfd join - --data /var/lib/mfd');
-  printer.note('with the token on standard input, as arguments are seen by every user of a machine.');
+  printer.note('with the token on standard input, because every user of a machine can see arguments.');
 };
 
 const durationSeconds = (text: string): number => {

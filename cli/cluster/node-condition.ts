@@ -18,7 +18,7 @@ export const isCutOff = ({cut_off_since: since}: {cut_off_since?: string | null}
 
 /** The consequence and the remedy, for the peer that reports it. */
 export const cutOffText = ({node_id, cut_off_since}: Peer): string =>
-  `${node_id} is cut off from the other nodes, its certificate ended at ${cut_off_since}: start the node that has tls/ca.key, or put that file into tls/ of ${node_id} for one start`;
+  `${node_id} is cut off from the other nodes, its certificate expired at ${cut_off_since}: start the node that has tls/ca.key, or put that file into tls/ of ${node_id} for one start`;
 
 /**
  * The nodes that get no answer from a node whose heartbeats still arrive. A node without heartbeats and answers may just have been

@@ -39,7 +39,7 @@ export const exactMoment = (text: string): string => {
 
 const unitMs: Record<string, number> = {s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000};
 
-/** `90d`, `2h`, `1h30m` in milliseconds; undefined when it is no duration. */
+/** `90d`, `2h`, `1h30m` in milliseconds; undefined when it is not a duration. */
 export const parseDuration = (text: string): number | undefined => {
   if (!/^(\d{1,9}[smhdw])+$/.test(text)) return undefined;
   return [...text.matchAll(/(\d+)([smhdw])/g)].reduce(

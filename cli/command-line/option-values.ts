@@ -35,7 +35,7 @@ export const addPageOptions = (command: Command): Command =>
 
 /** For lists that the API returns whole: `--all` is accepted on every list, and changes nothing here. */
 export const addWholeOption = (command: Command): Command =>
-  command.addOption(new Option('--all', 'print the whole list, as is done anyway').hideHelp());
+  command.addOption(new Option('--all', 'print the whole list, which is the default').hideHelp());
 
 export const decimal = (text: string): number => {
   if (!/^[+-]?\d{1,9}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError('Must be a number such as 6.5.');

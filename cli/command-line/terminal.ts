@@ -20,7 +20,7 @@ export interface Terminal {
 export const processTerminal = (onLost: (error: NodeJS.ErrnoException) => void = () => undefined): Terminal => {
   const {env, stdout, stderr} = process;
   stderr.on('error', () => undefined);
-  // `mfctl … | head` closes the pipe before the output ends; that is no failure.
+  // `mfctl … | head` closes the pipe before the output ends; that is not a failure.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') onLost(error);
   });

@@ -5,14 +5,14 @@ import type {Session} from '../session.ts';
 import {type Completion, complete, unquoted} from './complete.ts';
 import {type Shell, shellScripts, shells} from './shell-scripts.ts';
 
-/** A person who pressed the Tab key waits. */
+/** A person who pressed the Tab key is waiting. */
 const patienceMs = 1500;
 const aboutWidth = 72;
 
 export const addCompletionCommands = (program: Command, session: Session): void => {
   program
     .command('completion')
-    .description('print the completion script of a shell: commands, options, and values that the node is asked for')
+    .description('print the completion script of a shell: commands, options, and values from the node')
     .addArgument(new Argument('<shell>', 'to complete in').choices(shells))
     .addHelpText('after', help)
     .action((shell: Shell) => session.printer().text(shellScripts[shell]));
@@ -40,8 +40,8 @@ zsh, with fpath+=~/.zfunc in ~/.zshrc before compinit runs:
 fish:
   mfctl completion fish > ~/.config/fish/completions/mfctl.fish
 
-Node ids, held mails, domains, keys and so on are asked for at the node that the command line names, with its key, for at most
-1.5 seconds; when there is no answer there are no suggestions.`;
+Node ids, held mails, domains, keys and so on come from the node that the command line names, with its key. Without an answer
+within 1.5 seconds there are no suggestions.`;
 
 /** Bash passes all words as they are typed, the others only the last one. */
 const bareWords = (words: readonly string[], shell: string | undefined): string[] =>

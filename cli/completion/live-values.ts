@@ -28,7 +28,7 @@ interface LiveQuestion {
   operands: readonly string[];
 }
 
-/** More values are no help; lists of mail are requested up to this limit. */
+/** More values do not help; lists of mail are requested up to this limit. */
 export const maxValues = 200;
 
 export const liveValues = (kind: LiveKind, question: LiveQuestion): Promise<Candidate[]> => askers[kind](question);
@@ -100,7 +100,7 @@ export const createQuickClient = async ({terminal, flags, contexts, version, sig
 const regularFile = async (given: string | undefined, env: Terminal['env'], variable: string): Promise<string | undefined> => {
   const file = given?.replace(/^~(?=\/)/, () => env.HOME ?? '~') ?? (env[variable] || undefined);
   if (file === undefined) return undefined;
-  if (file === '-' || !(await stat(file)).isFile()) throw new Error(`${file} is no file`);
+  if (file === '-' || !(await stat(file)).isFile()) throw new Error(`${file} is not a file`);
   return file;
 };
 

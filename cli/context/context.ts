@@ -120,7 +120,7 @@ const add = async (session: Session, name: string, {metricsUrl, use}: AddFlags):
   if (key === undefined) return;
   // Loaded here, so that other commands do not wait for the checksum's library.
   const {isApiKeyValue} = await import('../../shared/api-key-value.ts');
-  if (!isApiKeyValue(key)) printer.warn('the key does not look like one: its checksum is wrong');
+  if (!isApiKeyValue(key)) printer.warn('this does not look like an API key: its checksum is wrong');
 };
 
 const recordOf = (

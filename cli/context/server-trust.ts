@@ -59,7 +59,7 @@ const askToTrust = async (session: Session, anchor: X509Certificate, isAgreed: b
   if (isAgreed) return session.printer().warn('trusted because of --yes: no fingerprint was compared');
   if (!terminal.stdin.isTTY)
     throw usageError(
-      'nobody vouches for this server, and there is no terminal to ask on',
+      'this server is not trusted yet, and there is no terminal to ask on',
       'compare, and repeat with --fingerprint SHA256',
     );
   await session.confirm('Trust it from now on?', false);
@@ -87,7 +87,7 @@ const faultOf = (
     return fault('tls_wrong_name', `the certificate of ${host} is for other names`, 'use one of its names in the address');
   if (!isInTime(leaf) || !isInTime(anchor))
     return hasEnded(leaf)
-      ? fault('tls_expired', `the certificate of ${host} has ended`, endedHint)
+      ? fault('tls_expired', `the certificate of ${host} has expired`, endedHint)
       : fault('tls_expired', `the certificate of ${host} is not valid at this time`, clocksHint);
   if (!isExpected)
     return fault(
@@ -122,10 +122,10 @@ const dayOf = (time: string): string | null => dateText(new Date(time).toISOStri
 const namesIn = ({subjectAltName}: X509Certificate): string[] =>
   (subjectAltName ?? '').split(', ').flatMap(name => canonicalHost(name.replace(/^(DNS|IP Address):/, '')) || []);
 
-/** Undefined when none was given. Throws a usage error for anything that is no fingerprint. */
+/** Undefined when none was given. Throws a usage error for anything but a fingerprint. */
 export const expectedFingerprint = (text: string | undefined): string | undefined => {
   if (text === undefined) return undefined;
   const fingerprint = canonicalFingerprint(text);
   if (fingerprint !== undefined) return fingerprint;
-  throw usageError(`${JSON.stringify(text)} is no SHA-256 fingerprint`, `it is what this prints: ${compareCommand}`);
+  throw usageError(`${JSON.stringify(text)} is not a SHA-256 fingerprint`, `it is what this prints: ${compareCommand}`);
 };

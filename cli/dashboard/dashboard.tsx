@@ -142,7 +142,8 @@ const useDashboardKeys = (input: TerminalKeys, modal: Modal | undefined, globals
   useKeys(input, {
     onKey: (key, isFirst) => {
       // Only a person who has seen the question can answer it.
-      if (modal?.kind === 'question' && !isFirst) globals.say('Typed before the question was shown: it is no answer', 'warn');
+      if (modal?.kind === 'question' && !isFirst)
+        globals.say('Typed before the question was shown: not taken as an answer', 'warn');
       else if (modal) modalKeys.current?.onKey(key);
       else handleKey(key, globals);
     },

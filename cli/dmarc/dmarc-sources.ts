@@ -1,4 +1,4 @@
-// Command `dmarc sources`: who sends mail as a domain here, as the reports of others say.
+// Command `dmarc sources`: who sends mail as a domain here, by the reports of others.
 import type {Command} from 'commander';
 import {otherSources, sourceText} from '../../shared/other-sources.ts';
 import type {ReportedSource} from '../../shared/reported-source.ts';
@@ -62,7 +62,7 @@ interface Flags extends SortFlag {
 export const addSourcesCommand = (dmarc: Command, session: Session): void => {
   session
     .prints(addSortOption(dmarc.command('sources')), sources)
-    .description('list who sends mail as a domain, as reports sent to dmarc.receive_at say')
+    .description('list who sends mail as a domain, by the reports sent to dmarc.receive_at')
     .argument('<domain>', 'a domain of the cluster')
     .option('--since <time>', 'since the day of this time: 2026-03-01, or 7d before now (default: 30d)', pastMoment)
     .option('--verified', 'only reports whose sender SPF or DKIM verifies')
@@ -84,8 +84,8 @@ export const addSourcesCommand = (dmarc: Command, session: Session): void => {
 };
 
 const help = `
-SPF and DKIM say how much of the mail passes, for whatever domain. ALIGNED says how much
-passes for the domain in From; PASS is what one of the two authenticates so.
+SPF and DKIM say how much of the mail passes, for any domain. ALIGNED says how much passes
+for the domain in From; PASS is what passes DMARC by one of the two.
 All of this is what the senders of the reports claim.
 
 Example:

@@ -56,7 +56,7 @@ const addressesText = ({addresses}: DmarcReport): string =>
     .join(', ');
 
 export const addDmarcCommands = (program: Command, session: Session): void => {
-  const dmarc = program.command('dmarc').description('see who sends mail as whom, and the reports about it');
+  const dmarc = program.command('dmarc').description('show who sends mail for a domain, and reports about it');
 
   session
     .prints(addSortOption(dmarc.command('summary')), sources)
@@ -104,7 +104,7 @@ export const addDmarcCommands = (program: Command, session: Session): void => {
     .action(async ({policyDomain, date}: {policyDomain: string; date: string}) => {
       const client = await session.client();
       const answer = await client.dmarc.preview(date, policyDomain);
-      // Names and texts in it are those of strangers, and it is redirected into files that people look at.
+      // Names and texts in it come from strangers, and people redirect it into files and look at them.
       session.printer().text(safeBlock(answer.data.xml));
       warnOfPartialList(session, answer);
     });

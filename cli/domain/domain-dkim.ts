@@ -71,7 +71,7 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
     .action(async (nameOrId: string, selector: string, {yes}: {yes?: boolean}) => {
       const client = await session.client();
       const {data} = await findDomain(client, nameOrId);
-      await session.confirm(`Delete the DKIM key ${selector} of ${data.name}? No other one will ever fit its DNS record.`, yes);
+      await session.confirm(`Delete the DKIM key ${selector} of ${data.name}? No other key will ever match its DNS record.`, yes);
       await client.domains.removeDkimKey(data.id, selector);
       session.printer().done(`deleted DKIM key ${selector}`);
       await warnOfUnsigned(session, client, data);

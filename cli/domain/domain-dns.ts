@@ -50,8 +50,8 @@ export const addDnsCommand = (domain: Command, session: Session): void => {
 
 const help = `
 Without --check the output is for a zone file: records, and what to know about them after ";".
-With it, right is what means the same as the record here, whatever it looks like. MX records
-must name the nodes and nothing else, and SPF must let the nodes send and not everybody.
+With it, a record is right if it means the same as the one here, even if it is written differently.
+MX records must name the nodes and nothing else, and SPF must let the nodes send and not everybody.
 
 Examples:
   mfctl domain dns example.com >> example.com.zone
@@ -86,7 +86,7 @@ const zoneText = ({domain, records, mta_sts_policy, advice}: DomainDns): string 
       ? []
       : [
           comment(
-            `Serve this file at https://mta-sts.${domain}/.well-known/mta-sts.txt, and use mode: enforce when no report of TLS complains:`,
+            `Serve this file at https://mta-sts.${domain}/.well-known/mta-sts.txt, and use mode: enforce once TLS reports show no failures:`,
           ),
           ...mta_sts_policy
             .trimEnd()

@@ -152,7 +152,7 @@ export const domainFields: Readonly<Record<SettingName, DomainField>> = {
   },
   tenant_id: {
     label: 'Tenant',
-    hint: 'whose it is: a number or a name; empty for nobody',
+    hint: 'its tenant: a number or a name; empty for none',
     parse: text => (text.trim() === '' ? null : tenantOf(text.trim())),
     flags: [
       {flags: '--tenant-id <id>', description: 'tenant it belongs to'},

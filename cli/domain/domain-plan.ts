@@ -129,7 +129,7 @@ const differences = (domain: Domain, {settings}: DomainEntry): SettingChange[] =
 
 const readDomain = async (client: Client, id: number): Promise<{domain: Domain; etag: string}> => {
   const {data: domain, etag} = await client.domains.get(id);
-  if (etag === undefined) throw new CliError('unexpected_answer', `the node told no version (ETag) of the domain ${domain.name}`);
+  if (etag === undefined) throw new CliError('unexpected_answer', `the node sent no version (ETag) of the domain ${domain.name}`);
   return {domain, etag};
 };
 
@@ -170,7 +170,7 @@ export const applyDomainChanges = async (
   return {outcomes, end: undefined};
 };
 
-/** A domain-admin key may not create domains, which is no reason to stop. */
+/** A domain-admin key may not create domains, but that is no reason to stop. */
 const isEnd = ({exitCode, code}: CliError): boolean =>
   exitCode === exitCodes.unreachable ||
   exitCode === exitCodes.interrupted ||

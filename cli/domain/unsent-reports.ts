@@ -5,7 +5,7 @@ import type {Settings} from './domain-fields.ts';
 
 /**
  * Undefined when none of the settings that were made asks for reports, and when all nodes that were heard can send them. The setting is made, so a status that this key may not read, or that does not
- * come, is no failure: `cluster check` says the same.
+ * come, is not a failure: `cluster check` says the same.
  */
 export const unsentReports = async (
   {cluster}: Pick<Client, 'cluster'>,
@@ -21,5 +21,5 @@ export const unsentReports = async (
   );
   const names = peers.filter(({dmarc_unset}) => dmarc_unset).map(({node_id}) => node_id);
   if (names.length === 0) return undefined;
-  return `no DMARC reports leave ${names.join(', ')}, which has no address for them: set an fqdn with a dot, or dmarc.report_from, in mfd.yaml`;
+  return `no DMARC reports are sent by ${names.join(', ')}, which has no address for them: set an fqdn with a dot, or dmarc.report_from, in mfd.yaml`;
 };

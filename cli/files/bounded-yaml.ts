@@ -126,10 +126,7 @@ const plainValue = (
     if (node.anchor !== undefined) anchored.set(node.anchor, node);
     const one = isScalar(node) ? {value: node.value, count: 1} : makeCollection(node);
     if (one.count > maxValues)
-      return fail(
-        node,
-        `comes to more than ${maxValues} values with all that its aliases stand for; divide the file into several`,
-      );
+      return fail(node, `has more than ${maxValues} values with its aliases expanded; divide the file into several`);
     made.set(node, one);
     return one;
   };

@@ -44,7 +44,7 @@ const reasons: Record<string, string> = {
   EACCES: 'permission denied',
   EPERM: 'not permitted',
   EISDIR: 'is a folder',
-  ENOTDIR: 'a part of the path is no folder',
+  ENOTDIR: 'a part of the path is not a folder',
   ENOSPC: 'no space left on the disk',
   EROFS: 'the file system is read-only',
   EEXIST: 'it exists already',
@@ -78,7 +78,7 @@ export const openKeyFile = async (file: string): Promise<KeyFile> => {
     async write({id, key}) {
       try {
         await writeDurably(handle, `${key}\n`);
-        // The text is on disk; a folder that may not be read cannot be synced, which is no failure.
+        // The text is on disk; a folder that may not be read cannot be synced, which is not a failure.
         await syncFolder(dirname(file)).catch((error: NodeJS.ErrnoException) => {
           if (error.code !== 'EACCES') throw error;
         });

@@ -54,7 +54,7 @@ const tooLarge = (name: string): CliError =>
     hint: 'nothing was changed; divide it into several files',
   });
 
-/** A missing file counts as empty. Rejects with the error that `broken` returns when the file is no mapping. */
+/** A missing file counts as empty. Rejects with the error that `broken` returns when the file is not a mapping. */
 export const loadOwnYaml = async (file: string, broken: (detail: string) => CliError): Promise<Document> => {
   const [text, {parseDocument, Document, isMap}] = await Promise.all([readIfThere(file), import('yaml')]);
   const document = text === undefined ? new Document({}) : parseDocument(text);

@@ -43,7 +43,7 @@ export const addGlobalFilterCommands = (program: Command, session: Session): voi
 };
 
 const addHelp = `
-It is for mail to every domain, those that are created later too. Where a filter of the domain matches equally exactly, that one
+It is for mail to every domain, including domains that are created later. If a filter of the domain is equally specific, that one
 decides.
 
 Examples:

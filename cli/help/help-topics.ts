@@ -27,7 +27,7 @@ const exitMeanings: Record<keyof typeof exitCodes, string> = {
 };
 
 const formatMeanings: Record<string, string> = {
-  table: 'columns for people, the default; cut to fit a terminal, never cut off one',
+  table: 'columns for people, the default; cut to fit a terminal, never cut elsewhere',
   wide: 'the same with every column',
   json: "one value: the data of the API's answer",
   ndjson: 'one record a line, in JSON',
@@ -54,14 +54,14 @@ export const helpTopics: readonly HelpTopic[] = [
     name: 'connection',
     about: 'which node is asked, and with which key',
     intro:
-      'Address, key and certificate are each taken from the first of these that says something: an option, a variable of the environment, the context.',
+      'Address, key and certificate are each taken from the first of these that sets it: an option, an environment variable, the context.',
     entries: [
       ['options', '--url, --api-key-file, --cacert, and --context for another context'],
       ['environment', 'MFCTL_URL, MFCTL_API_KEY or MFCTL_API_KEY_FILE, MFCTL_CACERT, MFCTL_CONTEXT'],
       ['context', 'the current one, which mfctl context use chooses; mfctl context list shows all'],
     ],
     closing:
-      'A context may have the addresses of several nodes of one cluster. When a node does not answer, mfctl asks the next one and says so on standard error. It sends a request that changes something to another node only if nothing of it was sent before, or if repeating it is safe (release, discard, key revoke). mfctl login learns the addresses; log in again to update them, for example after a node was removed. --url and MFCTL_URL mean that one node only. The connection is HTTPS, and the certificate of the node must be signed by the authority of --cacert, or else by one that Node trusts: those it brings along, and the file of NODE_EXTRA_CA_CERTS. The authority of a cluster is tls/ca.crt in the data directory of each node; mfctl login shows it and asks whether to trust it from then on. Whoever makes a node with mfd init gets a context for it. A key is never an argument, as those are seen by every user of a machine.',
+      'A context may have the addresses of several nodes of one cluster. When a node does not answer, mfctl asks the next one and says so on standard error. It sends a request that changes something to another node only if no part of it was sent before, or if repeating it is safe (release, discard, key revoke). mfctl login learns the addresses; log in again to update them, for example after a node was removed. --url and MFCTL_URL mean that one node only. The connection is HTTPS, and the certificate of the node must be signed by the authority of --cacert, or else by one that Node trusts: its built-in ones, and those in the file of NODE_EXTRA_CA_CERTS. The authority of a cluster is tls/ca.crt in the data directory of each node; mfctl login shows it and asks whether to trust it from then on. The user who runs mfd init gets a context for the new node. A key is never an argument, because every user of a machine can see arguments.',
   },
   {
     name: 'formats',

@@ -27,10 +27,10 @@ export const authenticationMeaning = ({spf, dkim, dmarc}: MailAuthentication): s
     case 'temperror':
       return 'DNS did not answer, so it is not known who the mail comes from.';
     case 'none': {
-      if (domain === '') return 'The address of the author has no domain, so nobody says what the mail looks like.';
+      if (domain === '') return 'The address of the author has no domain, so there is no policy to check.';
       const signer = spf.result === 'pass' ? spf.domain : dkim.find(one => one.result === 'pass')?.domain;
-      if (signer !== undefined) return `The mail comes from ${signer}; ${domain} does not say what its mail looks like.`;
-      return `It is not known who the mail comes from: ${domain} does not say what its mail looks like.`;
+      if (signer !== undefined) return `The mail comes from ${signer}; ${domain} has no DMARC policy.`;
+      return `It is not known who the mail comes from: ${domain} has no DMARC policy.`;
     }
     default:
       return result satisfies never;

@@ -72,7 +72,7 @@ const aimMs = 1000;
 
 /**
  * Acts on `mails`, in chunks. Never rejects because of the node: the report contains what was done until then. What
- * another person did before is no failure, but `already` in its result.
+ * another person did before is not a failure, but `already` in its result.
  */
 export const actOn = async (
   client: Pick<Client, 'quarantine'>,

@@ -13,7 +13,7 @@ export const mailId = ({node_id, queue_id}: MailReference): string => `${node_id
 export const parseMailId = (text: string): MailReference => {
   const [, node_id, queue_id] = shape.exec(text) ?? [];
   if (node_id === undefined || queue_id === undefined)
-    throw usageError(`${JSON.stringify(text)} is no mail id: it must be NODE/QUEUE`, 'mfctl quarantine list shows ids');
+    throw usageError(`${JSON.stringify(text)} is not a mail id: it must be NODE/QUEUE`, 'mfctl quarantine list shows ids');
   return {node_id, queue_id};
 };
 

@@ -56,7 +56,7 @@ const charsetOf = ({attributes}: Tag): string | undefined => {
   return known(/charset[\t\n\f\r ]*=[\t\n\f\r "']*([^\t\n\f\r "';]+)/i.exec(attributes.get('content') ?? '')?.[1] ?? '');
 };
 
-/** UTF-16 cannot be meant by bytes in which this was found. Undefined for a name that is none. */
+/** UTF-16 cannot be meant by bytes in which this was found. Undefined for an unknown name. */
 const known = (label: string): string | undefined => {
   const encoding = decoderOf(label)?.encoding;
   return encoding?.startsWith('utf-16') ? 'utf-8' : encoding;

@@ -130,7 +130,7 @@ export const partialList = (unreachableNodes: readonly string[]): CliError =>
   });
 
 /**
- * Warns about a domain that does not exist; this is no failure, as mail of a deleted domain may still be held. Rejects for a node that does not
+ * Warns about a domain that does not exist; this is not a failure, as mail of a deleted domain may still be held. Rejects for a node that does not
  * exist. Does nothing with a key that cannot see all domains and nodes.
  */
 export const reportUnknownFilter = async (

@@ -26,7 +26,7 @@ export const addQuarantineCommands = (program: Command, session: Session): void 
     .description('write a held mail as it is, byte for byte')
     .argument('<id>', 'NODE/QUEUE, as quarantine list shows it')
     .option('--output-file <file>', 'write it to this file')
-    .option('--force', 'write it to a terminal all the same')
+    .option('--force', 'write it to a terminal anyway')
     .addHelpText('after', '\n-o changes nothing here.\n\nExample:\n  mfctl quarantine body NODE/QUEUE --output-file mail.eml')
     .action((id: string, flags: BodyFlags) => writeBody(session, id, flags));
 

@@ -1,5 +1,5 @@
 // Query for held mail in one line, as in the dashboard: `domain:example.com since:2h score>=8 march invoice`. A mail has to match all
-// parts; words that are no filter are searched in the subject.
+// parts; words that are not a filter are searched in the subject.
 
 import {canonicalMailDomain} from '../../shared/domain-name.ts';
 import {ownValue} from '../../shared/has-own.ts';
@@ -136,7 +136,7 @@ const addScore = (query: HoldQuery, {name, sign, value, raw}: Filter): void => {
   const isLeast = name === 'min_score' || sign.startsWith('>');
   if (name === 'score' ? !/^[<>]=?$/.test(sign) : sign !== ':')
     throw usageError(`${raw}: write ${name === 'score' ? 'score>=8 or score<15' : `${name}:8`}`);
-  if (!/^[+-]?\d{1,6}(\.\d{1,6})?$/.test(value)) throw usageError(`${raw}: ${JSON.stringify(value)} is no score such as 6.5`);
+  if (!/^[+-]?\d{1,6}(\.\d{1,6})?$/.test(value)) throw usageError(`${raw}: ${JSON.stringify(value)} is not a score such as 6.5`);
   const end = isLeast ? 'least' : 'most';
   if (query[end]) throw usageError(`${raw}: there is another ${isLeast ? 'lowest' : 'highest'} score already`);
   // `+ 0`: there is no score of minus zero.
@@ -145,7 +145,7 @@ const addScore = (query: HoldQuery, {name, sign, value, raw}: Filter): void => {
 
 const timeFault = (value: string): string | undefined =>
   isoMomentBefore(value, Date.now()) === undefined
-    ? `${JSON.stringify(value)} is no time such as 2h, 3d, 2026-03-01 or 2026-03-01T09:30Z`
+    ? `${JSON.stringify(value)} is not a time such as 2h, 3d, 2026-03-01 or 2026-03-01T09:30Z`
     : undefined;
 
 const isSender = (value: string): boolean =>
@@ -153,13 +153,13 @@ const isSender = (value: string): boolean =>
 
 const faultOf: Record<TextMember | 'reason', (value: string) => string | undefined> = {
   domain: value =>
-    canonicalMailDomain(value) === undefined ? `${JSON.stringify(value)} is no domain such as example.com` : undefined,
-  sender: value => (isSender(value) ? undefined : `${JSON.stringify(value)} is no address, no domain, and not <> for bounces`),
-  recipient: value => (parseMailAddress(value) ? undefined : `${JSON.stringify(value)} is no mail address`),
+    canonicalMailDomain(value) === undefined ? `${JSON.stringify(value)} is not a domain such as example.com` : undefined,
+  sender: value => (isSender(value) ? undefined : `${JSON.stringify(value)} is not an address, a domain, or <> for bounces`),
+  recipient: value => (parseMailAddress(value) ? undefined : `${JSON.stringify(value)} is not a mail address`),
   subject: value => (value === '' ? 'there is nothing to look for' : undefined),
   since: timeFault,
   until: timeFault,
   reason: value => ((reasons as readonly string[]).includes(value) ? undefined : `the reasons are ${reasons.join(', ')}`),
   node: value =>
-    /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(value) ? undefined : `${JSON.stringify(value)} is no node id`,
+    /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(value) ? undefined : `${JSON.stringify(value)} is not a node id`,
 };

@@ -148,7 +148,7 @@ const whyNot = ({sender, domain, direction, authentication}: HeldMailDetail): st
   if (fault !== undefined) return `its sender ${JSON.stringify(sender.slice(0, maxPatternChars))} ${fault}`;
   // Null for mail that is believed without, and of nodes of earlier versions.
   if (!authentication || isSenderAuthentic(sender, authentication)) return undefined;
-  return `neither SPF nor DKIM verifies that it comes from ${sender}, and anybody could write such mail; to allow it all the same: mfctl domain filters add ${quoted(domain)} --allow --sender ${quoted(sender)} --no-authenticated`;
+  return `neither SPF nor DKIM verifies that it comes from ${sender}, and anybody could write such mail; to allow it anyway: mfctl domain filters add ${quoted(domain)} --allow --sender ${quoted(sender)} --no-authenticated`;
 };
 
 const filtersOf = async (

@@ -161,7 +161,7 @@ const certify = async (
 const keyIn = async (pem: string): Promise<x509Types.PublicKey> => {
   const x509 = await loadX509();
   const wrong = (cause?: unknown) =>
-    new Fault('validation_failed', 'this is no certificate request (PKCS #10, PEM) for a P-256 key that it is signed with', {
+    new Fault('validation_failed', 'this is not a certificate request (PKCS #10, PEM) that is signed with its own P-256 key', {
       cause,
     });
   try {

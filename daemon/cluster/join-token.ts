@@ -34,7 +34,7 @@ export const encodeJoinToken = ({caFingerprint, seed, certificate, address}: Joi
   return prefix + Buffer.concat([body, checksumOf(body)]).toString('base64url');
 };
 
-/** Ignores line breaks from copying. Throws a Fault `invalid_parameter` that says whether the text is no token or a damaged one. */
+/** Ignores line breaks from copying. Throws a Fault `invalid_parameter` that says whether the text is not a token or a damaged one. */
 export const decodeJoinToken = (text: string): JoinToken => {
   const compact = text.replace(/\s/g, '');
   if (!compact.startsWith(prefix))
@@ -90,7 +90,7 @@ export const createClusterAuthority = (pair: KeyAndCertificate, now: () => numbe
   };
 };
 
-/** Whether a token belongs to the cluster of this authority; throws when the text is no token. */
+/** Whether a token belongs to the cluster of this authority; throws when the text is not a token. */
 export const isTokenFor = (caCert: string, token: string): boolean =>
   decodeJoinToken(token).caFingerprint.equals(fingerprintOf(new X509Certificate(caCert).raw));
 

@@ -61,7 +61,7 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
     if (!at) throw unreachable(peer, 'it has not said yet where it listens');
     // With TLS 1.3 the peer checks the certificate after this end has completed the handshake, and then just closes the connection.
     if (agents.endMs() <= Date.now() && !wanted.isRenewal)
-      throw unreachable(peer, `the certificate of this node ended at ${new Date(agents.endMs()).toISOString()}`);
+      throw unreachable(peer, `the certificate of this node expired at ${new Date(agents.endMs()).toISOString()}`);
     return request({
       ...at,
       agent: agents.of(pool),
@@ -106,7 +106,7 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
       const {data, error} = envelopeIn(peer, await readBytes(peer, response, left()));
       if (error) throw faultFrom(peer, error, response.headers);
       const parsed = parseSafely(schema, data);
-      if (!parsed.success) throw unanswered(peer, new Error('the answer has another shape than expected', {cause: parsed.error}));
+      if (!parsed.success) throw unanswered(peer, new Error('the answer does not have the expected form', {cause: parsed.error}));
       return parsed.data;
     },
 
@@ -126,7 +126,7 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
 
     close() {
       isClosed = true;
-      for (const one of [...underWay]) one.destroy(new Error('this node does not wait any longer'));
+      for (const one of [...underWay]) one.destroy(new Error('this node no longer waits'));
       agents.close();
     },
   };

@@ -31,8 +31,8 @@ export const certificateWarnings = async (
     const end = await endOf(file);
     if (!end || end.getTime() > nowMs + warnedMs) return [];
     const day = end.toISOString().slice(0, 10);
-    if (end.getTime() > nowMs) return [`${file} ends on ${day} and has not been renewed; then ${consequence}; ${wayOut}`];
-    return [`${file} ended on ${day}: ${consequence}; ${wayOut}`];
+    if (end.getTime() > nowMs) return [`${file} expires on ${day} and has not been renewed; then ${consequence}; ${wayOut}`];
+    return [`${file} expired on ${day}: ${consequence}; ${wayOut}`];
   };
   return [
     ...(await warning(nodeCert, 'the node is cut off from the cluster, while mail goes on')),

@@ -39,7 +39,7 @@ interface NodeKeys {
 
 const answerMs = 15_000;
 
-/** Throws a CommandError for a text that is no token, or one that is damaged or expired. */
+/** Throws a CommandError for a text that is not a token, or one that is damaged or expired. */
 export const readToken = (text: string): Ticket => {
   try {
     const token = decodeJoinToken(text);
@@ -113,7 +113,7 @@ export const requestToJoin = async (
 
 export const withAdvice = (nodeId: string, what: string): CommandError =>
   new CommandError(
-    `${what}. Look with mfctl cluster status; if ${nodeId} is there, take it out with mfctl cluster remove ${nodeId}, and join again with a new token`,
+    `${what}. Check mfctl cluster status; if ${nodeId} is there, remove it with mfctl cluster remove ${nodeId}, and join again with a new token`,
   );
 
 const discoverCluster = async (address: HostPort, {caFingerprint, certificate}: JoinToken): Promise<DiscoveredCa> => {
@@ -129,7 +129,7 @@ const discoverCluster = async (address: HostPort, {caFingerprint, certificate}: 
     );
   // The node would close the connection without an answer.
   if (!new X509Certificate(certificate).verify(new X509Certificate(discovered.ca).publicKey))
-    throw new CommandError('this join token is damaged: its parts are of two clusters; nothing was done, make a new token');
+    throw new CommandError('this join token is damaged: its parts belong to two clusters; nothing was done, make a new token');
   return discovered;
 };
 

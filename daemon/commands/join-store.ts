@@ -1,4 +1,4 @@
-// Store of a node that joins: the one that the cluster has, and it must be in reach before the node is admitted.
+// Store of a node that joins: that of the cluster, which must be reachable before the node is admitted.
 import {CommandError} from '../node/command-error.ts';
 import {clusterFingerprint} from '../node/identity-file.ts';
 import {inspectPostgres} from '../store/postgres/inspect.ts';

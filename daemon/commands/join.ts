@@ -48,7 +48,7 @@ export const joinCluster = async (
     const admission = await requestToJoin(admitter, node, {version, aborted});
     const reachProblem = await setUp(node, admission, aborted).catch(error => {
       const why = aborted.aborted ? 'interrupted' : textOf(error);
-      throw withAdvice(node.nodeId, `the cluster has taken the node in, but it could not be set up here: ${why}`);
+      throw withAdvice(node.nodeId, `the cluster has admitted the node, but it could not be set up here: ${why}`);
     });
     const found = reachProblem === undefined ? [] : [warningOf(node, reachProblem)];
     return {joined: reportOf(node, admission.answer), warnings: [...warnings, ...found]};
@@ -69,11 +69,11 @@ const reportOf = ({nodeId, config, folder}: NewNode, {node_no}: JoinAnswer) => (
 });
 
 const warningOf = ({folder}: NewNode, reachProblem: string): string =>
-  `${reachProblem}. Open the port for the other nodes, or correct cluster.advertise (or fqdn) in ${folder.config} before mfd start; until then what the others change comes late, and they do not see what this node holds`;
+  `${reachProblem}. Open the port for the other nodes, or correct cluster.advertise (or fqdn) in ${folder.config} before mfd start; until then changes of the others arrive late, and they do not see what this node holds`;
 
 /**
  * Signals abort the join in order: a process that ended at once after the request would leave half a node here, and a whole one
- * in the cluster that nobody knows of. A second signal ends the process all the same.
+ * in the cluster that nobody knows of. A second signal ends the process anyway.
  */
 const catchSignals = (): {aborted: AbortSignal; stopCatching(): void} => {
   const controller = new AbortController();

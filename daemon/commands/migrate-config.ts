@@ -46,7 +46,7 @@ export const moveConfig = async (from: NodeStore, to: CommonStore, isEmpty: bool
         );
     }
     await observe(tx.state, records.flatMap(stampsOf), Date.now());
-    // Ids must not be given again.
+    // Ids must not be reused.
     for (const kind of kinds) await tx.sequences.raise(kind, await from.sequences.last(kind));
     await tx.trust.addIssuedNames(names);
     await tx.keyUses.record(uses);
@@ -73,7 +73,7 @@ export const moveAudit = async (from: StoredRows, to: CommonStore): Promise<numb
   }
 };
 
-/** Adds the DMARC reports that others have sent. One that is there already, as another node received it too, stays one. */
+/** Adds the DMARC reports that others have sent. One that another node received too is stored once. */
 export const moveReceived = async (from: StoredRows, to: CommonStore): Promise<void> => {
   for (let after = ''; ; ) {
     const page = await from.received(after, pageSize);

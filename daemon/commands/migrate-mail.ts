@@ -55,7 +55,7 @@ const count = (counts: MailCounts, mail: StoredHeldMail): void => {
   }
 };
 
-/** What becomes of an action that was interrupted is found out by the start of the node, from the spool and from Postfix. */
+/** The start of the node finds out the result of an interrupted action, from the spool and from Postfix. */
 const requireNoActions = async ({hold}: NodeStore): Promise<void> => {
   const claimed = [...(await hold.listClaimed('spool')), ...(await hold.listClaimed('postfix'))];
   if (claimed.length > 0)
@@ -104,7 +104,7 @@ const moveBody = async (spool: Spool, to: CommonStore, mail: StoredHeldMail): Pr
   if ((await hashOf(to, queueId)) === mail.sha256) return;
   // Another node may have released or discarded it since an earlier run.
   if ((await to.hold.find(queueId))?.state !== 'held') return;
-  throw new CommandError(`the bytes of ${queueId} in PostgreSQL differ from those in the spool; this node is as it was`);
+  throw new CommandError(`the bytes of ${queueId} in PostgreSQL differ from those in the spool; this node is unchanged`);
 };
 
 /** Recipients to whom it was delivered here since an earlier run must not get it again. */

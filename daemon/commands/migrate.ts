@@ -63,7 +63,7 @@ export const addMigrateCommand = (mfd: Command, print: (text: string) => void, w
 
 const help = `
 Stop all nodes of the cluster once they have the same configuration, migrate one after the other, and start them. The
-files of before stay as mfd.db.migrated and spool.migrated. Join tokens are not moved: make new ones.`;
+old files stay as mfd.db.migrated and spool.migrated. Join tokens are not moved: make new ones.`;
 
 const migrate = async (options: Options, warn: (text: string) => void): Promise<MigrateReport> => {
   const folder = dataFolder(resolve(options.data));
@@ -163,7 +163,7 @@ const noteMigration = async (to: CommonStore, {mails, node_id}: MigrateReport): 
     await tx.state.write('migrated', at);
   });
 
-/** The names of the former files say that their content is elsewhere now. Interrupted, it can be repeated. */
+/** The names of the former files say that their content is elsewhere now. It can be repeated when it was interrupted. */
 const setAside = async (folder: DataFolder, identity: NodeIdentity): Promise<void> => {
   await writeIdentityFile(folder.identity, identity);
   // The spool after the database, which a repetition would compare with it.

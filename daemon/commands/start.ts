@@ -73,7 +73,7 @@ const makeAndRun = async (
       },
     });
   } catch (error) {
-    if (!isReady) print(`mfctl is as it was. Once the node runs: ${contextCommand(made)}`);
+    if (!isReady) print(`mfctl was not changed. Once the node runs: ${contextCommand(made)}`);
     throw error;
   }
 };

@@ -2,7 +2,7 @@
 // has last confirmed it, because the next change could be a revocation.
 import {Fault} from '../../shared/fault.ts';
 
-/** What has to work: being told of changes, reading them, and noting that this node lives. */
+/** What has to work: receiving notifications of changes, reading them, and noting that this node lives. */
 type Part = 'poll' | 'reading' | 'presence';
 
 export interface StoreConnection {

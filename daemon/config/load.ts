@@ -208,7 +208,7 @@ const inTypeOf = (schema: z.ZodType, text: string): unknown => {
 
 const withValue = (values: unknown, [name, ...rest]: string[], value: unknown): unknown => {
   if (name === undefined) return value;
-  // The schema reports a value that is no mapping.
+  // The schema reports a value that is not a mapping.
   if (values !== undefined && values !== null && !isMapping(values)) return values;
   return {...values, [name]: withValue(values?.[name], rest, value)};
 };

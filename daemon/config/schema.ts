@@ -250,7 +250,7 @@ const checkDependentKeys = (config: Sections, context: z.RefinementCtx): void =>
     const values = valuesOf(section);
     const [given, missing] = [keys.find(key => values[key] !== undefined), keys.find(key => values[key] === undefined)];
     if (given === undefined || missing === undefined) continue;
-    const message = `is nothing without ${section}.${missing}; give both or neither`;
+    const message = `is useless without ${section}.${missing}; give both or neither`;
     context.addIssue({code: 'custom', path: [section, given], message});
   }
   for (const {section, keys, needed, example} of dependents) {

@@ -1,4 +1,4 @@
-// How a node connects to the store that all nodes share.
+// Settings of a node for the store that all nodes share.
 import {isLoopback} from '../../shared/host-port.ts';
 import type {LoadedConfig} from './load.ts';
 import {parseStoreUrl, type StoreAddress} from './store-url.ts';

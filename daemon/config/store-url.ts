@@ -59,7 +59,7 @@ const parametersOf = ({host, username, searchParams}: URL): Parameters => {
 const socketOf = ({host, port = String(defaultPort)}: Parameters): Pick<StoreAddress, 'host' | 'port'> => {
   if (host === undefined) throw new StoreUrlFault(`must name a host: ${forms}`);
   if (!host.startsWith('/'))
-    throw new StoreUrlFault('has a parameter host that is no absolute path; a server is named before the database');
+    throw new StoreUrlFault('has a parameter host that is not an absolute path; a server is named before the database');
   const parsed = parseHostPort(`socket:${port}`);
   if (!parsed) throw new StoreUrlFault('has a parameter port that is not between 1 and 65535');
   return {host, port: parsed.port};

@@ -57,7 +57,7 @@ interface Attempt {
   untilMs: number;
 }
 
-/** Between two looks at a mail that another node is acting on. */
+/** Between two polls of a mail that another node is acting on. */
 const pollMs = 100;
 
 export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {

@@ -16,7 +16,7 @@ export const reply = (ctx: Pick<Ctx, 'status' | 'body'>, data: unknown, message:
   ctx.body = success(data, message);
 };
 
-/** The nodes whose part is missing from an answer, or who have yet to hear of what was done. */
+/** The nodes whose part is missing from an answer, or that do not know yet what was done. */
 export const nameUnreachable = (ctx: Pick<Ctx, 'set'>, nodeIds: readonly string[]): void => {
   if (nodeIds.length > 0) ctx.set('X-Unreachable-Nodes', nodeIds.join(', '));
 };
@@ -110,7 +110,7 @@ export const refuseBrokenTargets =
       handler(request, response);
       return;
     }
-    const {headers, body} = refusal('the target of the request is no path in percent-encoded ASCII, such as /api/v1/auth/me');
+    const {headers, body} = refusal('the target of the request is not a path in percent-encoded ASCII, such as /api/v1/auth/me');
     response.writeHead(400, headers).end(body);
   };
 

@@ -1,4 +1,4 @@
-// What is counted of mail.
+// Metrics of mail.
 import {Counter, Gauge, type Registry} from 'prom-client';
 
 export interface MailMetrics {

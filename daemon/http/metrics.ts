@@ -40,7 +40,7 @@ const unclean = ['nodejs_active_resources_total', 'nodejs_active_handles_total',
 /** The default of 10 ms wakes a quiet node a hundred times a second, which is a third of what it uses. The lag includes it. */
 const eventLoopResolutionMs = 50;
 
-/** Only `expose` can fail: `onFailure` is told what could not be counted. */
+/** Only `expose` can fail: `onFailure` gets the error of what could not be counted. */
 export const createMetrics = (version: string, onFailure: (error: unknown) => void = () => {}): Metrics => {
   const registry = new Registry();
   collectDefaultMetrics({eventLoopMonitoringPrecision: eventLoopResolutionMs, register: registry});
@@ -116,7 +116,7 @@ const createSourceGauges = (registers: Registry[]) => {
   const heldBytes = gauge('mfd_held_bytes', 'Bytes in the hold queue of this node', ['reason']);
   const outbox = gauge('mfd_outbox_events', 'Replication events this node keeps for its peers');
   const hasSpace = gauge('mfd_spool_has_room', '0 while mail is refused because of too little disk space');
-  const certificateEnd = gauge('mfd_certificate_expiry_timestamp_seconds', 'When the certificate of a listener ends', [
+  const certificateEnd = gauge('mfd_certificate_expiry_timestamp_seconds', 'When the certificate of a listener expires', [
     'listener',
   ]);
 

@@ -162,7 +162,7 @@ export interface IntakePort extends Pick<Intake, 'judge' | 'claim' | 'routing' |
   count(received: Received): void;
   /**
    * Reads the DMARC report in a mail; it is on stable storage when this resolves with undefined. Else it resolves with the reason why
-   * the mail is none that can be read.
+   * the mail cannot be read.
    */
   takeReport(mail: ReceivedMail, judgement: Judgement): Promise<string | undefined>;
   /** For the fields of one mail: whether they claim to be written by this cluster. */

@@ -1,4 +1,4 @@
-// What a listener counts and logs of its mail, beside the decision and the reply.
+// Counters and log of a listener for mail, beside the decision and the reply.
 import {unfailing} from '../services/unfailing.ts';
 import type {IntakePort, MailLog} from './mail-decision.ts';
 

@@ -2,7 +2,7 @@ import {BlockList, isIP} from 'node:net';
 import {Fault} from '../../shared/fault.ts';
 
 export interface NetworkSet {
-  /** False for a text that is no address. An IPv4 address in IPv6 notation (`::ffff:127.0.0.1`) counts as IPv4. */
+  /** False for a text that is not an address. An IPv4 address in IPv6 notation (`::ffff:127.0.0.1`) counts as IPv4. */
   contains(ip: string): boolean;
 }
 
@@ -12,7 +12,7 @@ export const createNetworkSet = (entries: readonly string[]): NetworkSet => {
   for (const entry of entries) {
     const network = parseNetwork(entry);
     if (!network)
-      throw new Fault('validation_failed', `"${entry}" is no network; write an address such as 192.0.2.1 or 2001:db8::/32`);
+      throw new Fault('validation_failed', `"${entry}" is not a network; write an address such as 192.0.2.1 or 2001:db8::/32`);
     list.addSubnet(network.address, network.prefix, network.family);
   }
 

@@ -2,7 +2,7 @@ import {domainToUnicode} from 'node:url';
 import {canonicalMailDomain} from '../../shared/domain-name.ts';
 
 /**
- * The domain of a signature, canonical; undefined when it is none. U-labels count only as IDNA writes them (RFC 8616): mailauth asks for
+ * The domain of a signature, canonical; undefined when it is invalid. U-labels count only as IDNA writes them (RFC 8616): mailauth asks for
  * the key of the letters as they are, and another program would ask for the key of what IDNA makes of them.
  */
 export const signingDomain = (text: string): string | undefined => {

@@ -10,7 +10,7 @@ const enhancedCode = /^[245]\.\d{1,3}\.\d{1,3}(?= |$)/;
 /** RFC 5321 section 4.5.3.1.5: a reply line has at most 512 octets, including code and line end. */
 const maxTextLength = 480;
 
-/** Reads a reply of one or several lines; undefined for a text that is no SMTP reply. */
+/** Reads a reply of one or several lines; undefined for a text that is not an SMTP reply. */
 export const parseReply = (raw: string): SmtpReply | undefined => {
   const lines = raw.split(/\r?\n/).filter(line => line.trim() !== '');
   const code = Number(/^([2-5]\d\d)(?:[ -]|$)/.exec(lines.at(-1) ?? '')?.[1]);

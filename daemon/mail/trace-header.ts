@@ -54,7 +54,7 @@ const forClause = (recipients: readonly string[], isUtf8: boolean): string[] => 
 /** RFC 5322 section 2.1.1 asks for 78 characters at most. */
 const maxLineChars = 78;
 
-/** A header field out of its words, folded between them, without its last line end. A longer word has a line of its own. */
+/** A header field made of words, folded between them, without its last line end. A longer word has a line of its own. */
 export const foldWords = ([first = '', ...words]: readonly string[]): string => {
   const lines: string[] = [];
   let line = first;

@@ -8,7 +8,7 @@ import type {Base} from './base.ts';
 
 interface Verifier extends MailVerifier {
   newLookup(): Lookup;
-  /** For somebody who has just changed a record: nothing that was known before counts. */
+  /** For somebody who has just changed a record: without answers from before. */
   freshLookup(): Lookup;
 }
 

@@ -6,7 +6,7 @@ import type {Socket} from 'node:net';
 export interface Connections {
   /** Tracks the connections of a server from the moment they are accepted, before any TLS handshake. Call this once. */
   track(server: HttpServer | HttpsServer): void;
-  /** The client of a request or TLS connection has shown a valid key or certificate: its connection is no stranger's any more. */
+  /** The client of a request or TLS connection has shown a valid key or certificate: its connection no longer counts as a stranger's. */
   trust(socket: Socket): void;
   /** From now on, answers announce the end of their connection. */
   announceEnd(): void;

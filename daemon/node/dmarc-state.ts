@@ -1,10 +1,10 @@
-// What other nodes and people have to know of the settings for DMARC reports on this node.
+// Settings for DMARC reports on this node, as far as other nodes and people have to know them.
 import {createHash} from 'node:crypto';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import type {DmarcState} from '../services/cluster/peer-protocol.ts';
 import type {Base} from './base.ts';
 
-/** The address that reports of this node come from; undefined where its name has no dot, so that nobody could answer. */
+/** The address that reports of this node come from; undefined if its name has no dot, as nobody could answer then. */
 export const reportFromOf = ({config: {dmarc}, fqdn}: Pick<Base, 'config' | 'fqdn'>): string | undefined => {
   if (dmarc.report_from !== undefined) return dmarc.report_from;
   const host = canonicalDomain(fqdn);

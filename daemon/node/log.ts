@@ -7,7 +7,7 @@ import {unfailing} from '../services/unfailing.ts';
 import {postgresErrorText} from '../store/postgres/connection.ts';
 import {databaseErrorText} from '../store/sqlite/database.ts';
 
-/** `isForJournal`: each line begins with its priority. A line that cannot be written fails nobody. */
+/** `isForJournal`: each line begins with its priority. A line that cannot be written is lost without an error. */
 export const createLog = (level: string, isForJournal: boolean): Logger => {
   const write = createLineWriter();
   return pino(

@@ -80,7 +80,7 @@ const intakeOf = ({records, fqdn, metrics}: Base, {dmarc, inbox, sign}: Services
   recordRelay: outcome => metrics.delivery('relay', outcome),
 });
 
-/** Says of a name in lower case, with A-labels, whether it is that of a node. */
+/** Whether a name in lower case, with A-labels, is that of a node. */
 const isNodeOf =
   ({nodeDirectory}: Base['records']) =>
   (host: string): boolean =>

@@ -16,7 +16,7 @@ export const openReplicatedRecords = async (
   const damaged = await findDamagedRecords(store.records);
   if (damaged.length > 0)
     throw new CommandError(
-      `the configuration has changed on the disk (${damaged.map(({kind, id}) => `${kind} ${id}`).join(', ')}); mfd repair takes these records out, or restore the database from a backup`,
+      `the configuration has changed on the disk (${damaged.map(({kind, id}) => `${kind} ${id}`).join(', ')}); mfd repair removes these records, or restore the database from a backup`,
     );
   const restampedCount = await reserveFile.withReserve(async () => restampFuture(store, now()));
   if (restampedCount > 0)

@@ -151,7 +151,7 @@ const requireWholeDatabase = async ({database: path, root}: DataFolder, store: N
   const problem = await store.findDamage();
   if (problem === undefined) return;
   throw new CommandError(
-    `${path} is damaged (${problem}); mfd repair --data ${root} makes a whole one of what can be read, or restore it from a backup`,
+    `${path} is damaged (${problem}); mfd repair --data ${root} rebuilds it from what can be read, or restore it from a backup`,
   );
 };
 

@@ -38,7 +38,7 @@ export const operatorPair = async ({api: {cert_file, key_file}}: Config): Promis
   if (cert_file === undefined || key_file === undefined) return undefined;
   const pair = {cert: await readText(cert_file, 'api.cert_file'), key: await readText(key_file, 'api.key_file')};
   if (!isPair(pair))
-    throw new ConfigError('api.cert_file and api.key_file are no certificate (PEM) and its private key', 'api.cert_file');
+    throw new ConfigError('api.cert_file and api.key_file are not a certificate (PEM) and its private key', 'api.cert_file');
   return pair;
 };
 
@@ -50,7 +50,8 @@ export const authorityIn = async (folder: DataFolder, now: () => number): Promis
   });
   if (key === undefined) return undefined;
   const pair = {cert: await readText(folder.caCert, folder.caCert), key};
-  if (!isPair(pair)) throw new ConfigError(`${folder.caCert} and ${folder.caKey} are no certificate (PEM) and its private key`);
+  if (!isPair(pair))
+    throw new ConfigError(`${folder.caCert} and ${folder.caKey} are not a certificate (PEM) and its private key`);
   return createClusterAuthority(pair, now);
 };
 
@@ -71,7 +72,7 @@ export const requireOurs = (pairs: NodePairs, caCert: string, identity: NodeIden
   const ca = new X509Certificate(caCert);
   for (const pair of Object.values(pairs) as KeyAndCertificate[])
     if (!isPair(pair) || !new X509Certificate(pair.cert).verify(ca.publicKey))
-      throw new Error('the certificates that were given are not of this cluster’s authority, or for other keys');
+      throw new Error('the new certificates are not from this cluster’s authority, or are for other keys');
   const named = identityIn(new X509Certificate(pairs.cluster.cert).subjectAltName);
   if (named?.nodeId !== identity.nodeId || named.nodeNo !== identity.nodeNo)
     throw new Error(`the certificate that was given is not for node ${identity.nodeId}, number ${identity.nodeNo}`);

@@ -81,4 +81,4 @@ export const createCutOff = ({since, log, monotonic = performance.now.bind(perfo
 };
 
 const cutOffText = (end: Date): string =>
-  `this node is cut off from the cluster: its certificate ended at ${end.toISOString()} and no other node has renewed it; mail goes on. Start the node that has tls/ca.key, or put that file into tls/ of this node for one start`;
+  `this node is cut off from the cluster: its certificate expired at ${end.toISOString()} and no other node has renewed it; mail goes on. Start the node that has tls/ca.key, or put that file into tls/ of this node for one start`;

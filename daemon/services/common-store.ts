@@ -75,7 +75,7 @@ export interface CommonStore extends Store {
   transaction<T>(work: (tx: CommonTransaction) => Promise<T>): Promise<T>;
   /** The same, but only one at a time among all nodes: a change of the configuration reads before it writes. */
   changeTransaction<T>(work: (tx: CommonTransaction) => Promise<T>): Promise<T>;
-  /** The same store with another node in scope. Claims are those of this node all the same. */
+  /** The same store with another node in scope. Claims are still those of this node. */
   of(nodeId: string): CommonStore;
   presence(): Promise<NodePresence[]>;
   /** Notes that this node lives. */

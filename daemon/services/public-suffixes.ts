@@ -6,7 +6,7 @@ export interface PublicSuffixes {
   has(name: string): boolean;
   /**
    * The domain that somebody registered, at or above `name`; `name` itself when it is a suffix. Suffixes of companies do not count here:
-   * who has a domain below one has as many as he likes.
+   * anybody with a domain below one has as many as they like.
    */
   organizationOf(name: string): string;
 }

@@ -43,7 +43,7 @@ export const applyPlan = async (plan: Plan, needs: Needs): Promise<string[]> => 
     const failures: string[] = [];
     for (const undo of undoing.reverse()) await undo().catch(failure => failures.push(String(failure)));
     if (failures.length === 0) throw error;
-    throw new SetupError(`${(error as Error).message}\nNot everything could be put back: ${failures.join('; ')}`, {cause: error});
+    throw new SetupError(`${(error as Error).message}\nNot everything could be restored: ${failures.join('; ')}`, {cause: error});
   }
 };
 
@@ -86,7 +86,7 @@ const write = async (plan: Plan, needs: Needs, undoing: Undoing): Promise<string
 
   await requireTaken(plan, postfix);
   const complaint = await postfix.complaint();
-  if (complaint !== undefined) throw new SetupError(`Postfix does not take this, and all is as it was before:\n${complaint}`);
+  if (complaint !== undefined) throw new SetupError(`Postfix rejects this, and everything was restored:\n${complaint}`);
   await writeRecord(
     {...done, main: await files.main.finish(), master: await files.master.finish(), node: await files.node.finish()},
     postfix,
@@ -111,7 +111,7 @@ const asAdvice =
   (error: NodeJS.ErrnoException): never => {
     if (error.code !== 'EACCES' && error.code !== 'EPERM') throw error;
     throw new SetupError(
-      `${nodeFile} is not for the owner of ${data} to change: add by hand what is shown for it without --apply, and run this again`,
+      `the owner of ${data} may not change ${nodeFile}: add by hand what is shown for it without --apply, and run this again`,
       {cause: error},
     );
   };

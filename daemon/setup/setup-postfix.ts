@@ -34,7 +34,7 @@ export const setupPostfix = async (options: SetupOptions): Promise<string> => {
   const configDir = options.configDir ?? config.postfix.config_dir ?? '/etc/postfix';
   if (config.postfix.config_dir !== undefined && config.postfix.config_dir !== configDir)
     throw new SetupError(
-      `--config-dir is ${configDir}, and postfix.config_dir in ${nodeFile} is ${config.postfix.config_dir}; make them one`,
+      `--config-dir is ${configDir}, and postfix.config_dir in ${nodeFile} is ${config.postfix.config_dir}; make them the same`,
     );
 
   // Postfix runs programs that its configuration names. The owner of mfd.yaml must not make root use such a configuration.

@@ -5,7 +5,7 @@ import {adminText, curatedText} from '../../daemon/http/api/openapi-text.ts';
 import manifest from '../../package.json' with {type: 'json'};
 
 const [version = manifest.version] = process.argv.slice(2);
-if (!/^\d+\.\d+\.\d+$/.test(version)) throw new Error(`${version} is no version, such as ${manifest.version}`);
+if (!/^\d+\.\d+\.\d+$/.test(version)) throw new Error(`${version} is not a version, such as ${manifest.version}`);
 
 const folder = fileURLToPath(new URL('./', import.meta.url));
 await mkdir(folder, {recursive: true});

@@ -27,7 +27,7 @@ const backUp = async (t: ExecutionContext, {data}: ClusterNode) => {
   };
 };
 
-test.serial('a node that was away for longer than the outbox reaches takes everything anew', async t => {
+test.serial('a node that was away for longer than the outbox reaches fetches everything', async t => {
   const {alpha, beta, gamma, converged} = await arrange(t);
   const [gone, changed] = await Promise.all([alpha.createDomain(), alpha.createDomain()]);
   await converged();

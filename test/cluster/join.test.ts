@@ -117,7 +117,7 @@ test.serial(
     refused(
       t,
       await attemptJoin(t, encodeJoinToken({...decodeJoinToken(token), seed, certificate})),
-      /damaged: its parts are of two clusters; nothing was done/,
+      /damaged: its parts belong to two clusters; nothing was done/,
     );
     refused(t, await attemptJoin(t, await real.issueToken({id: 'abc', endMs: end, address})), /not known here any more/);
     const old = await authorityOf(node, () => longAgo);
@@ -237,7 +237,7 @@ test.serial('when it is interrupted it says whether anything was done, and nothi
 
   refused(t, early, /^mfd: interrupted; nothing was done$/m);
   refused(t, asked, /was asked to let this one in, and its answer was not waited for\. .*mfctl cluster remove gamma/);
-  refused(t, taken, /the cluster has taken the node in, .* interrupted\. .*mfctl cluster remove delta/);
+  refused(t, taken, /the cluster has admitted the node, .* interrupted\. .*mfctl cluster remove delta/);
   t.false((await nodesOf(node)).includes('beta'));
 });
 

@@ -26,7 +26,7 @@ const atFirst = -90 * 24 * 60 * minute + 20 * minute;
 const afterTheEnd = 60 * minute;
 
 const cutOff =
-  /cut off from the cluster: its certificate ended at \S+ and no other node has renewed it; mail goes on\. Start the node/;
+  /cut off from the cluster: its certificate expired at \S+ and no other node has renewed it; mail goes on\. Start the node/;
 
 const readiness = async ({metrics_url}: ClusterNode): Promise<[status: number, text: string]> => {
   const answer = await fetch(`${metrics_url}/readyz`);
@@ -104,10 +104,10 @@ onNetwork(
 
     const checked = await run(mfdFile, ['check-config', '--data', beta.data], {env: clocks.env.beta});
     t.is(checked.code, 0);
-    t.regex(checked.stderr, /^mfd: warning: \S+\/node\.crt ended on .*\nmfd: warning: \S+\/api\.crt ended on /);
+    t.regex(checked.stderr, /^mfd: warning: \S+\/node\.crt expired on .*\nmfd: warning: \S+\/api\.crt expired on /);
     const refused = await beta.mfctl(['whoami'], {env: clocks.env.beta});
     t.is(refused.code, 7);
-    t.regex(refused.stderr, /has ended; the key was not sent \(tls_expired\)\nhint: compare the clocks/);
+    t.regex(refused.stderr, /has expired; the key was not sent \(tls_expired\)\nhint: compare the clocks/);
 
     await alpha.start();
 
@@ -130,7 +130,7 @@ onNetwork(
       t.is(peers.length, 3);
       t.is((await node.domain(id))?.quarantine_threshold, 4);
     }
-    const ended = /^number \d, its certificate had ended at 20/;
+    const ended = /^number \d, its certificate had expired at 20/;
     const renewals = (await alpha.audit('cluster.renew')).filter(({detail}) => ended.test(detail));
     t.deepEqual(renewals.map(({target}) => target).toSorted(), ['beta', 'gamma']);
     t.is((await alpha.api('GET', 'mail/quarantine')).json.data.length, 1);

@@ -310,7 +310,7 @@ test.serial(
     for (const [method, path] of otherPaths) {
       const {status, json} = await callPeer(alpha, asBeta, {method, path, ...(method === 'POST' && {body: {}})});
       t.is(status, 403, path);
-      t.regex(json.error.detail, /the client certificate ended at 20/);
+      t.regex(json.error.detail, /the client certificate expired at 20/);
     }
     const {status, json} = await callPeer(alpha, asBeta, renewal);
     t.is(status, 200);
@@ -332,7 +332,7 @@ test.serial(
     await eventually(async () => (await nodesOf(beta)).length === 2);
     t.true((await beta.status()).peers.every(({healthy}) => healthy === 'online'));
     const renewals = (await alpha.audit('cluster.renew')).map(({detail}) => detail);
-    t.is(renewals.filter(detail => /^number 2, its certificate had ended at 20/.test(detail)).length, 2, renewals.join());
+    t.is(renewals.filter(detail => /^number 2, its certificate had expired at 20/.test(detail)).length, 2, renewals.join());
   },
 );
 

@@ -19,7 +19,7 @@ import {testWith} from '../helpers/test-with.ts';
 
 const helper = fileURLToPath(new URL('../../daemon/deploy/postfix-helper', import.meta.url));
 
-/** A Postfix that does not exist: a Postfix program that is run all the same reports this and does not exit with 64. */
+/** A Postfix that does not exist: a Postfix program that is run anyway reports this and does not exit with 64. */
 const ask = (request: string | Buffer, configuration = '/nonexistent') => {
   const {status, stdout, stderr} = spawnSync(helper, {input: request, encoding: 'utf8', env: {MAIL_CONFIG: configuration}});
   return {status, stdout, stderr};
@@ -130,7 +130,7 @@ const askAsUnit = async ({configDir}: PrivatePostfix, request: string): Promise<
   return stdout;
 };
 
-withPostfix('mail on hold is released, queued anew and discarded by its queue id', async t => {
+withPostfix('mail on hold is released, requeued and discarded by its queue id', async t => {
   const postfix = await startHolding(t);
   const [released, requeued, discarded, kept] = [
     await hold(postfix, 'one'),

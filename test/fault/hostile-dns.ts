@@ -1,4 +1,4 @@
-// Mail from domains whose name servers are mute, lie, answer too much or without an end, and honest mail beside it.
+// Mail from domains whose name servers do not answer, lie, answer too much or without end, and honest mail beside it.
 import type {ZoneRecords} from '../helpers/dns-zone.ts';
 import {createAuthenticMail} from './authentic-mail.ts';
 import type {Fault} from './fault.ts';

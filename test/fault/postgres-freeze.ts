@@ -56,7 +56,7 @@ const freezeRound = async (siteRun: SiteRun, random: Random, figures: Figures): 
 
   const before = siteRun.startTraffic(random);
   await delay(random.between(300, 1000));
-  // A frozen node may have locked rows, for which others wait in vain.
+  // A frozen node may have locked rows that others wait for without end.
   database.isAway = true;
   const claimed = await freezeActing(database, frozen);
   const frozenAt = performance.now();

@@ -1,4 +1,4 @@
-// A name server for scanners, which look up many names: a mute resolver costs them seconds per mail.
+// A name server for scanners, which look up many names: a silent resolver costs them seconds per mail.
 import {createSocket} from 'node:dgram';
 import type {Owner} from './daemon.ts';
 

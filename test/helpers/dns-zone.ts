@@ -18,7 +18,7 @@ export interface DnsZone {
 const types: Record<number, ZoneType> = {1: 'A', 12: 'PTR', 15: 'MX', 16: 'TXT', 28: 'AAAA'};
 
 /**
- * Serves `zone` over UDP on loopback until the test ends; without a zone the server is mute. `isMute`: whether it ignores a question,
+ * Serves `zone` over UDP on loopback until the test ends; without a zone the server is silent. `isMute`: whether it ignores a question,
  * such as `TXT example.test`, or `undefined .` for the root.
  */
 export const startDnsZone = async (

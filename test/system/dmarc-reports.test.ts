@@ -150,7 +150,10 @@ test('a domain can be set to send reports without configuration, and mfctl and c
   const check = await node.mfctl(['cluster', 'check']);
 
   t.deepEqual([updated.status, created.code, check.code], [200, 0, 1]);
-  t.regex(created.stderr, /^warning: no DMARC reports leave .*: set an fqdn with a dot, or dmarc\.report_from, in mfd\.yaml\n$/);
+  t.regex(
+    created.stderr,
+    /^warning: no DMARC reports are sent by .*: set an fqdn with a dot, or dmarc\.report_from, in mfd\.yaml\n$/,
+  );
   t.regex(check.stdout, /WARNING: .* cannot send the DMARC reports that domains want/);
 });
 

@@ -57,7 +57,7 @@ test('records are printed, published, and found to be right; then the reports sa
   for (const kind of ['mx', 'spf', 'dkim', 'dmarc']) t.regex(before.stdout, new RegExp(`^${kind} .* missing`, 'm'));
   t.regex(before.stderr, /^wanted: _dmarc\.example\.com\. IN TXT "v=DMARC1; p=none; rua=mailto:dmarc@example\.com"$/m);
   t.is(taken, 250);
-  t.regex(alone.stderr, /^1 organization reports .*; stay with p=none: 3 independent ones are needed$/m);
+  t.regex(alone.stderr, /^1 organisation reports .*; stay with p=none: 3 independent ones are needed$/m);
   t.is(after.code, 0, after.stdout);
   for (const kind of ['mx', 'spf', 'dkim', 'dmarc']) t.regex(after.stdout, new RegExp(`^${kind} .* right`, 'm'));
   t.regex(
@@ -66,7 +66,7 @@ test('records are printed, published, and found to be right; then the reports sa
   );
 });
 
-test('a key for another domain sees nothing of it, and a node whose name servers are mute says that it does not know', async t => {
+test('a key for another domain sees nothing of it, and a node whose name servers do not answer says that it does not know', async t => {
   let isMute = false;
   const node = await start(t, {}, () => isMute);
   const id = await node.createDomain({name: 'other.test', backend_servers: ['192.0.2.1:25']});

@@ -190,6 +190,6 @@ test('a first start that fails once the node is made leaves mfctl as it was, and
   t.is(code, 1);
   t.regex(stderr, /^mfd: the address 192\.0\.2\.1:2525 is not one of this machine\n$/m);
   t.regex(stdout, /API key +mfk_/);
-  t.regex(stdout, /^mfctl is as it was\. Once the node runs: mfctl context add alpha --url https:\S+ .* --use\n$/m);
+  t.regex(stdout, /^mfctl was not changed\. Once the node runs: mfctl context add alpha --url https:\S+ .* --use\n$/m);
   t.is(await contexts(), before);
 });

@@ -239,7 +239,7 @@ test('a database that is none is one line and exit status 1', async t => {
   t.is(code, 1);
   t.is(
     stderr,
-    'mfd: the database cannot be used: SQLITE_NOTADB: file is not a database; mfd repair makes a whole one of what can be read\n',
+    'mfd: the database cannot be used: SQLITE_NOTADB: file is not a database; mfd repair rebuilds it from what can be read\n',
   );
 });
 
@@ -308,7 +308,7 @@ test('a node whose database is gone does not start as another one', async t => {
   }
 });
 
-test('a certificate of our own that is damaged is made anew, a damaged authority is one line', async t => {
+test('a certificate of our own that is damaged is renewed, a damaged authority is one line', async t => {
   const {data} = await arrangeNode(t);
   await writeFile(join(data, 'tls', 'api.crt'), 'garbage');
   const daemon = startDaemon(t, data);
@@ -325,7 +325,7 @@ test('a certificate of our own that is damaged is made anew, a damaged authority
   const {code, stderr} = await run(mfdFile, ['start', '--data', data]);
 
   t.is(code, 2);
-  t.regex(stderr, /^mfd: .*ca\.crt and .*ca\.key are no certificate \(PEM\) and its private key\n$/m);
+  t.regex(stderr, /^mfd: .*ca\.crt and .*ca\.key are not a certificate \(PEM\) and its private key\n$/m);
 });
 
 test('bootstrap-key refuses beside an active full-admin key, and with --force makes one that a running node knows at once', async t => {

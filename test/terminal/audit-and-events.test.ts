@@ -58,7 +58,7 @@ onTerminal('[tmux] a node that was away leaves a gap in the events', async t => 
   await terminal.shows('heard since');
 
   await node.stop();
-  await terminal.shows('no events arrive');
+  await terminal.shows('no events since');
   await node.start();
 
   await terminal.shows(/connection lost [\d:]+Z–[\d:]+Z: what happened meanwhile is not here/, 60_000);

@@ -36,7 +36,7 @@ onTerminal('[tmux] an address that is none is told before anything is drawn', as
     env: {XDG_CONFIG_HOME: '/nonexistent'},
   });
 
-  t.regex(await terminal.shows('exit status 2'), /"mx1" is no address of a node/);
+  t.regex(await terminal.shows('exit status 2'), /"mx1" is not the address of a node/);
 });
 
 for (const [name, leave] of Object.entries(ways))

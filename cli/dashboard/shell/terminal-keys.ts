@@ -143,7 +143,7 @@ type ParsedKey = Key & {sequence: string};
 
 const textOf = (keys: readonly ParsedKey[]): string => keys.map(({sequence}) => sequence).join('');
 
-/** Of a sequence that readline does not know, as `\x1b[1;10D`, it takes only the beginning. The rest is no key either. */
+/** Of a sequence that readline does not know, as `\x1b[1;10D`, it takes only the beginning. The rest is not a key either. */
 const isUnfinished = (sequence: string): boolean => /^\x1b+\[[ -?]+$/.test(sequence);
 
 /** Ends an unfinished sequence, as it does in a terminal. Without it, readline misses a marker after alt+[, which is `\x1b[`. */
@@ -181,7 +181,7 @@ const createKeyParser = (take: (key: ParsedKey) => void) => {
   };
 };
 
-/** Several lines, or more than a person types ahead. A repeated key is no burst, and escape sequences do not count. */
+/** Several lines, or more than a person types ahead. A repeated key is not a burst, and escape sequences do not count. */
 const isBurst = (text: string): boolean => {
   const typed = text.replace(/\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)/gs, '');
   if (typed.length > longestTyped) return [...typed].some(char => char !== typed[0]);

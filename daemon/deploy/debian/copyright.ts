@@ -16,7 +16,7 @@ export const copyrightText = async (root: string, modules: ProductionModule[]): 
   ].join('\n');
 };
 
-/** What the bundler has put into the programs stands in the maps that it writes beside it. */
+/** The source maps beside the programs list what the bundler has put into them. */
 const bundledFolders = async (root: string): Promise<string[]> => {
   const maps = (await readdir(join(root, 'dist'))).filter(name => /^(mfctl|mfd).*\.map$/.test(name));
   const sources = await Promise.all(

@@ -12,16 +12,16 @@ import {type Entry, packageTree} from './tree.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** The same sources make the same package, byte for byte, when this says so. */
+/** With this variable, the same sources make the same package, byte for byte. */
 const madeAt = process.env.SOURCE_DATE_EPOCH === undefined ? new Date() : new Date(Number(process.env.SOURCE_DATE_EPOCH) * 1000);
 
 const makePackage = async (folder: string): Promise<string> => {
   const architecture = execFileSync('dpkg', ['--print-architecture'], {encoding: 'utf8'}).trim();
-  // 1.0.0-rc.1 comes before 1.0.0, which Debian says with a tilde.
+  // 1.0.0-rc.1 comes before 1.0.0, which Debian writes with a tilde.
   const version = packageJson.version.replace('-', '~');
   const entries = await packageTree({root, version: packageJson.version});
   const stage = await mkdtemp(join(tmpdir(), 'mfd-package-'));
-  // It is the root of the package, and made for one's own eyes.
+  // It becomes the root of the package, and mkdtemp makes private folders.
   await chmod(stage, 0o755);
   try {
     const digests: string[] = [];
@@ -50,7 +50,7 @@ const makePackage = async (folder: string): Promise<string> => {
 
     await mkdir(folder, {recursive: true});
     const target = join(folder, `mfd_${version}_${architecture}.deb`);
-    // The least of xz: a fifth of the time for a quarter more.
+    // The lowest level of xz: a fifth of the time for a quarter more bytes.
     execFileSync('dpkg-deb', ['--root-owner-group', '-Zxz', '-z1', '--build', stage, target], {
       stdio: ['ignore', 'ignore', 'inherit'],
     });
@@ -81,7 +81,7 @@ const fillIn = (template: string, values: Record<string, string>): string =>
     return value;
   });
 
-/** What SQLite's driver, the one compiled part, asks of the system's libraries: the newest symbols of the C library that it names. */
+/** Requirements of SQLite's driver, the only compiled part: the newest symbols of the C library that it names. */
 const libraries = async (entries: Entry[]): Promise<string> => {
   const compiled = entries.flatMap(({content}) =>
     hasOwn(content, 'file') && content.file.endsWith('.node') ? [content.file] : [],
@@ -92,6 +92,6 @@ const libraries = async (entries: Entry[]): Promise<string> => {
   return `libc6 (>= 2.${minor}), libgcc-s1, libstdc++6`;
 };
 
-// Files and folders are for everybody to read, whatever the caller's umask.
+// Everybody may read files and folders, whatever the caller's umask.
 process.umask(0o022);
 process.stdout.write(`${await makePackage(resolve(process.argv[2] ?? join(root, 'build')))}\n`);

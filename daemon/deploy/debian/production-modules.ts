@@ -39,7 +39,7 @@ export const isNeeded = (module: ProductionModule, path: string): boolean => {
   );
 };
 
-/** Packages are told apart from Node's own modules and from files; knex asks for its driver by name. */
+/** Distinguishes packages from Node's own modules and from files; knex loads its driver by name. */
 const importsOf = async (file: string): Promise<Set<string>> => {
   const source = await readFile(file, 'utf8');
   const specifiers = [...source.matchAll(/^import (?:[^'"]*? from )?"([^"]+)"|\bimport\("([^"]+)"\)/gm)].map(

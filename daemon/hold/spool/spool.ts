@@ -37,7 +37,7 @@ export interface Spool {
   open(queueId: string): Promise<SpooledMail>;
   /** Whether the bytes are the ones that were written. */
   isIntact(mail: SpooledMail): Promise<boolean>;
-  /** A missing file is no error. */
+  /** A missing file is not an error. */
   remove(queueId: string): Promise<void>;
   /** Queue ids of all files, ascending. */
   names(): Promise<string[]>;

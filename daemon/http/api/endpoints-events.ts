@@ -1,4 +1,4 @@
-// Endpoints of what was done, the audit log, and of what happens now: server-sent events (WHATWG HTML, section 9.2).
+// Endpoints of the audit log and of server-sent events (WHATWG HTML, section 9.2).
 import {auditEntrySchema} from '../../../shared/audit-entry.ts';
 import {eventsQuerySchema} from '../../../shared/cluster-event.ts';
 import {permissionFor} from '../../../shared/event-type.ts';
@@ -44,7 +44,7 @@ export const eventEndpoints = [
       content: {'text/event-stream': {schema: eventStream}},
       headers: {
         'X-Ping-Interval': header(
-          'Seconds after which a comment comes at the latest: a line that is silent for longer is cut',
+          'A comment comes at least this often, in seconds; a connection that is silent for longer was cut',
           'integer',
         ),
       },
@@ -58,7 +58,7 @@ export const eventEndpoints = [
           end: stream.end,
         });
         stream.onClose(watch.close);
-        stream.send(`retry: ${retryMs}\n: from now on; what was missed is not told again, whatever Last-Event-ID says\n\n`);
+        stream.send(`retry: ${retryMs}\n: from now on; missed events are not repeated, whatever Last-Event-ID says\n\n`);
         void watch.silent.then(silent => stream.send(listening(silent)));
       }
       ctx.status = 200;

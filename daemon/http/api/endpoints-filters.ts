@@ -65,7 +65,7 @@ export const filterEndpoints = [
     permission: 'cluster:write',
     operationId: 'createGlobalFilter',
     tag: 'Mail filters',
-    summary: 'Add a filter for all domains, which their own filters override where both match equally exactly',
+    summary: 'Add a filter for all domains, which their own filters override where both are equally specific',
     body: {schema: createMailFilterSchema},
     answer: () => created(globalFilterSchema),
     failures: [409],

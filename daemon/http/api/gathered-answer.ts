@@ -8,7 +8,7 @@ import type {Ctx, RequestState} from '../observe.ts';
 
 type Caller = RequestState['actor'];
 
-/** Counts among the searches of the key; one that still waits when its client has gone is never made. */
+/** Counts among the searches of the key; one that still waits when its client has gone is never run. */
 export const search = async <T>(ctx: Ctx, searches: KeySearches, filter: HoldFilter, find: (caller: Caller) => Promise<T>) => {
   const {actor} = ctx.state;
   return searches.run({keyId: actor.keyId, filter, gone: goneOf(ctx)}, async () => find(actor));

@@ -62,7 +62,7 @@ export const createPeerApi = ({
       ctx.set('Connection', 'close');
       throw new Fault(
         'node_removed',
-        `node ${peer.nodeId}, number ${peer.nodeNo}, has been removed from the cluster; join it anew`,
+        `node ${peer.nodeId}, number ${peer.nodeNo}, has been removed from the cluster; join it again`,
       );
     }
     const validity = validityOf(shown, Date.now());
@@ -70,7 +70,7 @@ export const createPeerApi = ({
       ctx.set('Connection', 'close');
       throw new Fault(
         'insufficient_scope',
-        `the client certificate ended at ${new Date(shown.endMs).toISOString()}, by the clock of this node`,
+        `the client certificate expired at ${new Date(shown.endMs).toISOString()}, by the clock of this node`,
       );
     }
     await next();

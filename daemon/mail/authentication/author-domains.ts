@@ -6,7 +6,7 @@ import {headerValues} from '../../services/intake/header-block.ts';
 import type {HeaderField, ReceivedMail} from '../../services/intake/mail.ts';
 
 export interface Authors {
-  /** Those that DNS is asked about, canonical, ten at most: of the addresses, then those that the text beside them names. */
+  /** The domains to look up in DNS, canonical, ten at most: those of the addresses, then those in the text beside them. */
   domains: string[];
   /** The domain of all addresses, and the first of `domains`; undefined when they have none with a policy, or several. */
   domain: string | undefined;
@@ -37,8 +37,8 @@ export const authorsOf = (headers: readonly HeaderField[]): Authors => {
 };
 
 /**
- * Whether a line that is no field stands above From. Many servers and programs end the header there: the mail has no author then, and they
- * show what Sender says. A line that a mailbox file begins a mail with hides what says so, too.
+ * Whether a line that is not a field stands above From. Many servers and programs end the header there: the mail has no author then, and they
+ * show what Sender says. The line that begins a mail in a mailbox file does not count.
  */
 export const isAuthorHidden = ({headers, strayLines}: Pick<ReceivedMail, 'headers' | 'strayLines'>): boolean => {
   const [first = ''] = strayLines;
@@ -51,7 +51,7 @@ export const isAuthorHidden = ({headers, strayLines}: Pick<ReceivedMail, 'header
   return false;
 };
 
-/** Undefined for what DNS cannot have. Not a name: one label, or the address of a host, for which there is no policy. */
+/** Undefined for what cannot be in DNS. Not a name: one label, or the address of a host, for which there is no policy. */
 const hostIn = (text: string | undefined): {isName: true; name: string} | {isName: false} | undefined => {
   if (text === undefined || isOneLabel.test(text) || isLiteral(text)) return {isName: false};
   const name = canonicalMailDomain(text);

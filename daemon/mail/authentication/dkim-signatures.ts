@@ -1,5 +1,5 @@
-// Verification of the DKIM signatures of a mail (RFC 6376, 8301, 8463), and of its ARC chain (RFC 8617). Here it is decided what of them
-// is verified: what can be read in one way only, and within bounds. The rest is taken out of the mail before it is verified.
+// Verification of the DKIM signatures of a mail (RFC 6376, 8301, 8463), and of its ARC chain (RFC 8617). This file decides what
+// is verified: only what can be read in one way, and is within bounds. The rest is removed from the mail before it is verified.
 import type {DkimResult} from '../../../shared/mail-authentication.ts';
 import type {HeaderField, PlacedField, ReceivedMail} from '../../services/intake/mail.ts';
 import {withoutRanges} from '../field-removal.ts';
@@ -10,13 +10,13 @@ import type {CheckSignatures} from '../readers/readers.ts';
 import {strictTagsOf} from './record-tags.ts';
 import {hasLongBlanks, isKeyRefused, readSignature, type Signature} from './signature-tags.ts';
 
-/** Of all that a mail has: each costs questions to DNS, and time of the processor. */
+/** Of all in a mail: each costs DNS queries and processor time. */
 const maxSignatures = 10;
 /** Each instance has three fields. */
 const maxArcFields = 30;
 
 /**
- * mailauth takes time with the square of the lines of a field, with the names in `h=` times the fields, and with the square of From,
+ * The time of mailauth grows with the square of the lines of a field, with the names in `h=` times the fields, and with the square of From,
  * whatever is signed. Of 341 real mails none has more than 71 fields, 119 lines in a field, or 25 names.
  */
 const maxFields = 2000;
@@ -58,7 +58,7 @@ export const verifySignatures = async (
   return {dkim: [...dkim, ...resultsOf(refused)].slice(0, maxSignatures), arc: hasChain ? arc : arcBefore};
 };
 
-/** Nothing, for a mail that nobody can read. */
+/** Undefined for a mail that no reader can read. */
 const unlessLost = (error: unknown): undefined => {
   if (!(error instanceof ReaderLost)) throw error;
 };
@@ -86,7 +86,7 @@ const isWithinBounds = (fields: readonly PlacedField[], strayLines: readonly str
   return charsOf('from') <= maxParsedChars && charsOf('content-type') <= maxParsedChars;
 };
 
-/** mailauth takes time with the square of their number. */
+/** The time of mailauth grows with the square of their number. */
 const manyCrs = '\r'.repeat(100);
 
 const hasBareLf = (text: string): boolean => /(?<!\r)\n/.test(text);
@@ -113,7 +113,7 @@ const chainKeyNames = (fields: readonly PlacedField[]): string[] =>
       return signature.domain === '' ? [] : keyName(signature);
     });
 
-/** All that is to be known has been asked for: a mail must not wait for DNS in a reader, where its bytes are in memory. */
+/** All keys have been looked up before: a mail must not wait for DNS in a reader, where its bytes are in memory. */
 const lookupOf =
   (keys: readonly string[], lookup: Lookup): Lookup =>
   async (name, type) => {
@@ -133,7 +133,7 @@ interface Sorted {
   refused: Found[];
 }
 
-/** Ten at most are verified; those that are refused do not count. What goes beyond is left out without a word. */
+/** Ten at most are verified; those that are refused do not count. The others are left out silently. */
 const withinNumbers = (found: readonly Found[]): Sorted => {
   let names = 0;
   const sorted: Sorted = {verified: [], refused: []};
@@ -148,12 +148,12 @@ const withinNumbers = (found: readonly Found[]): Sorted => {
   return sorted;
 };
 
-/** One after the other is verified. A key that nobody answers for must not use up the time for the keys of the others. */
+/** All keys are looked up at once: a key without an answer must not use up the time for the others. */
 const withKeys = async (found: readonly Found[], lookup: Lookup): Promise<Sorted> => {
   const keys = await Promise.allSettled(found.map(async ({signature}) => lookup(keyName(signature), 'TXT')));
   const isRefused = ({signature}: Found, n: number): boolean => {
     const key = keys[n];
-    // Without an answer it is up to the reader to say so.
+    // Without an answer the reader reports it.
     return key?.status === 'fulfilled' && isKeyRefused([key.value[0] ?? []].flat().join(''), signature);
   };
   return {

@@ -1,4 +1,4 @@
-// What DMARC asks DNS for.
+// DNS lookups for DMARC.
 
 import type {Lookup} from '../lookup.ts';
 import type {DmarcLookups} from './dmarc.ts';

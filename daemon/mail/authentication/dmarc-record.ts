@@ -51,8 +51,8 @@ const maxLocalChars = 320;
 const maxDomainChars = 255;
 
 /**
- * The obsolete maximal size after an exclamation mark is ignored. The last `@` is searched for without an expression: one with a part before
- * it, a part after it and blanks takes time with the cube of their lengths.
+ * The obsolete maximal size after an exclamation mark is ignored. The last `@` is searched for without a regular expression: the time of one with a
+ * part before it, a part after it and blanks grows with the cube of their lengths.
  */
 const mailboxOf = (uri: string): string | undefined => {
   const address = /^mailto:([^?!]+)(?:![0-9]+[kmgt]?)?$/i.exec(uri)?.[1] ?? '';

@@ -3,7 +3,7 @@ import type {DmarcPolicy} from '../../../shared/mail-authentication.ts';
 import type {DmarcOutcome, DmarcRecord, Mechanism, PublishedPolicy} from '../../services/intake/dmarc-outcome.ts';
 import {parseDmarcRecord} from './dmarc-record.ts';
 
-/** What DNS is asked for. Both reject when DNS gives no answer. */
+/** DNS lookups. Both reject when DNS gives no answer. */
 export interface DmarcLookups {
   /** The TXT records of a name; empty when there are none. */
   texts(name: string): Promise<string[]>;

@@ -1,5 +1,5 @@
-// DNS for the verification of mail: answers are kept for a while, a mail waits for a bounded time, and a name server that is mute makes
-// no mail wait at all.
+// DNS for the verification of mail: answers are kept for a while, a mail waits for a bounded time, and a name server that does not answer
+// makes no mail wait at all.
 
 import {Resolver} from 'node:dns/promises';
 import {hasOwn} from '../../../shared/has-own.ts';
@@ -24,7 +24,7 @@ interface Needs {
 }
 
 const keptMs = 5 * 60_000;
-/** A name without an answer is not asked for again for this long, and neither are mute servers. */
+/** A name without an answer is not asked for again for this long, and neither are silent servers. */
 const failedMs = 30_000;
 const maxKept = 5000;
 /** Larger answers are not kept. With the number of answers this limits their memory to 20 MB. */
@@ -87,7 +87,7 @@ export const createDnsAnswers = ({servers, timeoutMs, monotonic, onMute, onBack}
     isMute: mute.isMute,
     forMail() {
       let endsAt: number | undefined;
-      // What was known in time stays known to the mail.
+      // Answers that came in time stay available to the mail.
       const asked = new Map<string, Promise<Answer>>();
       const ask = async (name: string, type: RecordType): Promise<Answer> => {
         endsAt ??= monotonic() + timeoutMs;
@@ -152,7 +152,7 @@ const query = async (resolver: Resolver, name: string, type: RecordType): Promis
   return {records: addresses.map(({address}) => address), ttlSeconds: Math.min(...addresses.map(({ttl}) => ttl))};
 };
 
-/** A longer text ends in what makes an error of a key, and is longer than a record of SPF may be. */
+/** A longer text is cut, with an end that is an error in a key; an SPF record may not be that long. */
 const boundedText = (parts: string[]): string[] => {
   const isLong = parts.reduce((sum, {length}) => sum + length, 0) > maxTextChars;
   return isLong ? [`${parts.join('').slice(0, maxTextChars)};!`] : parts;
@@ -165,7 +165,7 @@ const maxNameChars = 253;
 
 const codeOf = (error: unknown): 'ENOTFOUND' | 'ENODATA' | 'ETIMEOUT' => {
   const {code} = error as NodeJS.ErrnoException;
-  // Nobody can own a name that is invalid.
+  // Nobody can own an invalid name.
   if (code === 'EBADNAME') return 'ENOTFOUND';
   return code === 'ENOTFOUND' || code === 'ENODATA' ? code : 'ETIMEOUT';
 };

@@ -36,7 +36,7 @@ export const strictTagsOf = (text: string): Map<string, string> | undefined => {
 
 const isMisspelt = (name: string): boolean => !signatureTags.has(name) && signatureTags.has(name.toLowerCase());
 
-/** A loop, as an expression for the blanks at the end takes time with the square of their number. Unlike `trim` it keeps other spaces. */
+/** A loop: the time of a regular expression for the blanks at the end grows with the square of their number. Unlike `trim` it keeps other spaces. */
 const trimmed = (text: string): string => {
   let from = 0;
   let to = text.length;

@@ -14,7 +14,7 @@ export interface Signature {
   fields: number;
 }
 
-/** Of blanks and folds in a row. mailauth takes time with the square of it; no program writes that many. */
+/** Of blanks and folds in a row. The time of mailauth grows with their square; no program writes that many. */
 const maxBlanks = 256;
 
 export const hasLongBlanks = (value: string): boolean => value.split(/[^ \t\r\n]+/).some(({length}) => length > maxBlanks);

@@ -12,12 +12,12 @@ import {verifySignatures} from './dkim-signatures.ts';
 import {type Discovery, type DmarcLookups, discoverPolicy, evaluateDmarc, type Identifier} from './dmarc.ts';
 import {dmarcLookups} from './dmarc-lookups.ts';
 
-/** What could not be found out is `temperror`. Rejects when no process can be started that reads the mail. */
+/** What could not be found out is `temperror`. Rejects when no process can be started to read the mail. */
 export const verifyMail = async (
   mail: ReceivedMail,
   {newLookup, fqdn, readers}: {newLookup: () => Lookup; fqdn: string; readers: Pick<Readers, 'checkSender' | 'checkSignatures'>},
 ): Promise<Verified> => {
-  // Each has time of its own: what the sender makes it ask for must not use up the time for the policy of the author.
+  // Each has a time limit of its own: what the sender makes it ask for must not use up the time for the policy of the author.
   const policies = dmarcLookups(newLookup());
   const read = authorsOf(mail.headers);
   const authors = {...read, isUnclear: read.isUnclear || isAuthorHidden(mail)};
@@ -48,7 +48,7 @@ const spfOf = async (
 ): Promise<MailAuthentication['spf']> => {
   const {helo} = client;
   const domain = sender === '' ? canonicalMailDomain(helo) : domainOf(sender);
-  // A greeting may be any text: of `x@bank.test` the domain would be checked, and the result be of nobody.
+  // A greeting may be any text: with `x@bank.test` the domain would be checked, and the result would be about nobody.
   if (domain === undefined) return {result: 'none', domain: ''};
   const result = await readers.checkSender({ip: plainAddress(client.ip), helo, sender, mta: fqdn}, lookup);
   return {result, domain};

@@ -178,7 +178,7 @@ export class CommandConnection extends SmtpConnection {
 
     if (!reply) this.close();
     const stage = this.#stage === 'final-dot' && reply ? 'content' : this.#stage;
-    return {lost: reply ? `421 ${reply.text}` : 'the server sent what is no SMTP reply', stage};
+    return {lost: reply ? `421 ${reply.text}` : 'the server sent something that is not an SMTP reply', stage};
   }
 
   #fail(detail: string, isSilent = false): void {

@@ -27,7 +27,7 @@ export const checkDmarc = async (
   return {...finding, values: [isReported ? text : withReportsTo(text, receiveAt)], published: record.p};
 };
 
-/** The same record with one more address in `rua`. Without expressions for blanks: they take time with the square of the number of blanks. */
+/** The same record with one more address in `rua`. No regular expression for blanks: its time grows with the square of their number. */
 const withReportsTo = (text: string, receiveAt: readonly string[]): string => {
   const uri = `mailto:${uriText(receiveAt[0] ?? '')}`;
   const tags = text.split(';');

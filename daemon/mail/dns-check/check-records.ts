@@ -101,7 +101,7 @@ const checkDkim = async ({name, values: [wanted = '']}: WantedRecord, {lookup}: 
   if (another !== undefined) return differs(found, `${found.length} records where there must be one`);
   const [has, needs] = [keyIn(text), keyIn(wanted)];
   if (has.key === '') return differs(found, 'the key is revoked: p is empty');
-  if (has.version !== 'DKIM1') return differs(found, 'it is no DKIM key: v must be DKIM1');
+  if (has.version !== 'DKIM1') return differs(found, 'it is not a DKIM key: v must be DKIM1');
   if (has.kind !== needs.kind) return differs(found, `another kind of key: k must be ${needs.kind}`);
   return has.key === needs.key ? right(found) : differs(found, 'another public key: p does not fit the private key here');
 };

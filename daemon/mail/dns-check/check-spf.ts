@@ -29,7 +29,7 @@ export const checkSpf = async (
   return {...differs(found, `mail from nodes does not pass: ${named(refused)}`), ...wanted};
 };
 
-/** The same record with the nodes before the others who may send, so that nobody is forgotten who pastes it. */
+/** The same record with the nodes added before the other senders, so that pasting it drops nobody. */
 const withNodes = (text: string, wanted: string): string => {
   const [version = '', ...own] = wanted.split(' ').slice(0, -1);
   const others = text

@@ -1,4 +1,4 @@
-// What one check of a record found, and how it is worded. Names and texts come from DNS: they are bounded here, and made safe where they
+// Finding of the check of one record, in words. Names and texts come from DNS: they are bounded here, and made safe where they
 // are shown.
 import {type DnsState, maxFound, maxFoundChars} from '../../../shared/domain-dns.ts';
 import type {SpfResult} from '../../../shared/mail-authentication.ts';
@@ -11,14 +11,14 @@ export interface Finding {
   state: DnsState;
   found: string[];
   detail: string;
-  /** What should be there, where that keeps parts of what is there. */
+  /** The wanted records, where these keep parts of the present ones. */
   values?: string[];
 }
 
 export interface CheckNeeds {
   facts: DnsFacts;
   lookup: Lookup;
-  /** Each question has time of its own. */
+  /** Each question has a time limit of its own. */
   checkSender(question: SpfQuestion): Promise<SpfResult>;
   /** The addresses of each node in DNS. Rejects when DNS gives no answer. */
   addresses: Promise<ReadonlyMap<string, readonly string[]>>;

@@ -140,7 +140,7 @@ const parseNegotiation = (data: Buffer): MilterCommand => {
 };
 
 const parseMacros = (data: Buffer): MilterCommand => {
-  if (data.length === 0) throw new MilterError('macros of no stage');
+  if (data.length === 0) throw new MilterError('macros without a stage');
   const texts = textsIn(data.subarray(1), 'D');
   if (texts.length % 2 !== 0) throw new MilterError('a macro without a value');
   const macros = new Map<string, string>();

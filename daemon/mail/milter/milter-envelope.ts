@@ -30,7 +30,7 @@ export const peerOf = ({hostname, family, port, address}: CommandOf<'connect'>):
   if (family === 'L') return {ip: '127.0.0.1', hostname: null, isLocal: true};
 
   const ip = plainAddress(address.replace(/^ipv6:/i, ''));
-  if (isIP(ip) === 0) throw new MilterError('a client whose address is none');
+  if (isIP(ip) === 0) throw new MilterError('a client whose address is invalid');
   const isNameless = hostname === 'unknown' || hostname.startsWith('[') || hostname === '';
   // Postfix reports its `pickup` like this; a TCP connection always has a port.
   const isLocal = port === 0 && (ip === '127.0.0.1' || ip === '::1');
@@ -123,7 +123,7 @@ const canonicalAddress = (macro: string | undefined, argument: string): string |
 };
 
 /**
- * The address in a macro, which lacks quoting. It is no path: `"@a.test:user"@b.test` comes as `@a.test:user@b.test`, which must not be
+ * The address in a macro, which lacks quoting. It is not a path: `"@a.test:user"@b.test` comes as `@a.test:user@b.test`, which must not be
  * taken for a source route to another mailbox.
  */
 const quotedAsNeeded = (macro: string): string => {

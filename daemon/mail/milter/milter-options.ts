@@ -47,7 +47,7 @@ const wantedMacros: [stage: number, names: string][] = [
 
 /** Throws MilterError when the peer lacks a required capability. */
 export const negotiate = ({version, actions, protocol}: Negotiation): MilterOptions => {
-  if (version < 2) throw new MilterError(`the peer speaks version ${version} of the protocol, 2 is the least`);
+  if (version < 2) throw new MilterError(`the peer speaks version ${version} of the protocol, and 2 is the lowest supported`);
   if ((actions & neededActions) !== neededActions)
     throw new MilterError('the peer does not let a milter add headers, change headers and quarantine; all three are needed');
 

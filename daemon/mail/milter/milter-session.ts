@@ -117,13 +117,13 @@ const createMailProgress = () => {
   };
 
   const takeRecipient = (command: CommandOf<'rcpt'>, macros: Macros): MailStep => {
-    if (!mail || mail.hasContent) throw new MilterError('a recipient of no mail');
+    if (!mail || mail.hasContent) throw new MilterError('a recipient without a mail');
     const refusal = mail.envelope.rcpt(command, macros);
     return {actions: [], reply: refusal ? {kind: 'reply', ...refusal} : {kind: 'continue'}};
   };
 
   const takeContent = (command: ContentCommand, macros: Macros): MailStep => {
-    if (!mail) throw new MilterError('content of no mail');
+    if (!mail) throw new MilterError('content without a mail');
     const {bytes, reply, complete} = mail.receive(command, macros);
     if (command.kind === 'end-of-body') mail = undefined;
     judging = complete;

@@ -60,9 +60,9 @@ export const answerMail = async (
   return answerOf(decision, edits);
 };
 
-const noQueueIdDetail = 'Postfix did not tell the queue id of a mail that is to be held; keep i in its milter_end_of_data_macros';
+const noQueueIdDetail = 'Postfix did not send the queue id of a mail that is to be held; keep i in its milter_end_of_data_macros';
 
-/** Postfix takes time with the square of the fields that are removed: six seconds for 12,000. */
+/** The time of Postfix grows with the square of the removed fields: six seconds for 12,000. */
 const maxEdits = 1000;
 
 const editsFor = async (

@@ -66,7 +66,7 @@ const maxMacros = 100;
 /** As a domain (RFC 5321 section 4.5.3.1.2). A client may greet with thousands. */
 const maxHeloChars = 255;
 
-/** Of a text with more only the version stays, with a mark that is no term. */
+/** A text with more is cut to its version, with a mark that is not a term. */
 const bounded =
   (lookup: Lookup): Lookup =>
   async (name, type) => {

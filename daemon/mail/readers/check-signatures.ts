@@ -1,4 +1,4 @@
-// The part of the verification that takes most of the processor: the signatures themselves, by mailauth.
+// The part of the verification that takes most processor time: the signatures themselves, by mailauth.
 import type {DkimResult, MailAuthentication} from '../../../shared/mail-authentication.ts';
 import type {Lookup} from '../lookup.ts';
 import {signingDomain} from '../signing-domain.ts';
@@ -26,7 +26,7 @@ export const checkSignatures = async (mail: Buffer, lookup: Lookup): Promise<Sig
   return {dkim, arc: {result: status.result === 'pass' || status.result === 'none' ? status.result : 'fail'}};
 };
 
-/** What is used of a result of mailauth. */
+/** The used parts of a result of mailauth. */
 interface Verified {
   signingDomain?: string;
   selector?: string;

@@ -21,7 +21,7 @@ export const writeFrame = (to: Writable, message: object, bytes: Buffer = none):
   return to.write(bytes);
 };
 
-/** A function for the next bytes of the pipe. It throws when a frame is larger than `maxBytes`, or is none. */
+/** A function for the next bytes of the pipe. It throws when a frame is larger than `maxBytes`, or invalid. */
 export const createFrameReader = (take: (frame: Frame) => void, maxBytes: number): ((chunk: Buffer) => void) => {
   let chunks: Buffer[] = [];
   let sizeBytes = 0;

@@ -22,7 +22,7 @@ export const loadMailauth = async (): ReturnType<typeof load> => {
 export const loadSigner = async () => import('mailauth/lib/dkim/sign.js');
 
 const maxKeys = 500;
-/** One of RSA with 8,192 bits has 1,062. A record may hold one of 48,000, and the memory of a reader not five hundred of those. */
+/** An RSA key of 8,192 bits has 1,062. A record may hold one of 48,000; five hundred of those exceed the memory of a reader. */
 const maxKeyBytes = 2048;
 /** Nearly all keys have 65,537. With one as long as a modulus of 3,072 bits, a signature takes a hundred times as long. */
 const maxExponent = 2n ** 32n;

@@ -1,4 +1,4 @@
-// What a node and its readers tell each other. A reader parses what strangers wrote, so what it says is checked like any other claim.
+// Messages between a node and its readers. A reader parses what strangers wrote, so its messages are checked like any other claim.
 import {z} from 'zod';
 import {mailAuthenticationSchema} from '../../../shared/mail-authentication.ts';
 import type {ReceivedReport, Unreadable} from '../../services/dmarc/received-report.ts';
@@ -7,7 +7,7 @@ import type {SpfQuestion} from './check-sender.ts';
 import type {SignatureCheck} from './check-signatures.ts';
 import type {SigningKey} from './sign-mail.ts';
 
-/** What a reader is asked for. All but `spf` are followed by the bytes of a mail. */
+/** The tasks of a reader. All but `spf` are followed by the bytes of a mail. */
 export type Task =
   | {kind: 'spf'; question: SpfQuestion}
   | {kind: 'signatures'}
@@ -23,7 +23,7 @@ export interface Known {
 
 export type ToReader =
   | {kind: 'task'; job: number; task: Task; known: readonly Known[]}
-  /** With bytes of the mail of a task. */
+  /** With bytes of a task's mail. */
   | {kind: 'mail'; job: number}
   | {kind: 'end'; job: number}
   | {kind: 'records'; question: number; records: unknown[]}

@@ -18,12 +18,12 @@ export interface Job extends Reading {
   no: number;
   task: Task;
   isRepeated: boolean;
-  /** How often it was found at work. */
+  /** How many ticks it has worked. */
   ticks: number;
   maxTicks: number;
-  /** Questions to DNS under way. */
+  /** DNS queries under way. */
   asking: number;
-  /** Said about it by its reader. */
+  /** Messages of its reader about it. */
   messages: number;
   sources: unknown[];
   resolve(result: never): void;
@@ -37,7 +37,7 @@ export interface Reader {
   jobs: Map<number, Job>;
   isReady: boolean;
   isOverdue: boolean;
-  /** Messages about nothing that it has, since it was last given something. */
+  /** Messages about no job that it has, since it last got one. */
   strays: number;
   /** Ends it when it does not start, or is no longer needed. */
   timer: NodeJS.Timeout | undefined;
@@ -54,7 +54,7 @@ export interface Running {
   start(what: Pick<Reader, 'share' | 'purpose'>): Reader;
 }
 
-/** What keeps others of its kind from being read beside it, and from waiting for it: a large mail, or one that may have stopped a reader. */
+/** Whether it is read apart from others of its kind, which do not wait for it: a large mail, or one that may have stopped a reader. */
 const isAlone = ({task, content, isRepeated}: Job): boolean =>
   isRepeated || (purposeOf(task) === 'mail' && (content?.sizeBytes ?? 0) > maxBytesTogether);
 
@@ -71,7 +71,7 @@ export const chooseReader = ({readers, maxReaders, start}: Running, job: Job): R
   const usable = [...readers].filter(reader => reader.share === share && !reader.isOverdue);
   if ((isAlone(job) ? alone : busy.length - alone) < most) {
     const free = usable.find(({jobs}) => jobs.size === 0);
-    // What was lost once gets a process that nothing else was read in: another one may be about to end for that.
+    // A mail that was lost once gets a new process: another one may be about to end because of what it reads.
     if (free && !job.isRepeated) return free;
     // One more for mail that is read alone, which may take long: it keeps no other mail waiting.
     const counted = alike.length - (isAlone(job) ? 1 : alone);
@@ -94,7 +94,7 @@ const hasEndedIdle = (readers: Set<Reader>, alike: readonly Reader[]): boolean =
   return idle !== undefined && readers.delete(idle);
 };
 
-/** Whoever has slow name servers must keep no other mail waiting: what waits for DNS costs a reader next to nothing. */
+/** Senders with slow name servers must not keep other mail waiting: a mail that waits for DNS costs a reader next to nothing. */
 const maxJobs = 200;
 const maxWorking = 8;
 const maxBytesTogether = 1024 * 1024;

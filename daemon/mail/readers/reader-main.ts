@@ -114,7 +114,7 @@ process.stdin.on(
   createFrameReader(({message, bytes}) => take(message as ToReader, bytes), Infinity),
 );
 answers.on('error', () => {});
-// Its time begins with the first message, whatever it takes to load the code.
+// Its time begins with the first message, however long loading the code takes.
 const [, , purpose] = process.argv;
 if (purpose === 'mail') await loadMailauth();
 if (purpose === 'sign') await loadSigner();

@@ -29,7 +29,7 @@ export interface PoolNeeds {
   maxMs?: number;
   heapMb?: number;
   idleMs?: number;
-  /** Twice as many as may come at one time: clients that have gone leave their mail. */
+  /** Twice as many as may come at one time: clients that disconnect leave their mail behind. */
   maxQueued?: number;
 }
 
@@ -155,7 +155,7 @@ const maxMessages = 1000;
 /** A mail may still ask when it has its result. */
 const maxStrays = 5000;
 
-/** What it throws ends the reader. */
+/** An error that it throws ends the reader. */
 const take = (pool: Pool, reader: Reader, message: FromReader): void => {
   if (message.kind === 'ready') {
     // Its timer may be the one that ends it by now.
@@ -185,7 +185,7 @@ const take = (pool: Pool, reader: Reader, message: FromReader): void => {
       finish(pool, reader, job);
       break;
     default:
-      // What is not of the right form throws, and ends the reader.
+      // A malformed result throws, and ends the reader.
       job.resolve(withSources(results[job.task.kind].parse(message.result), job) as never);
       finish(pool, reader, job);
   }
@@ -206,7 +206,7 @@ const ask = async (
   const {tell} = reader.process;
   if (!job.lookup || job.messages > maxQuestions) return tell({kind: 'failure', question, code: 'ETIMEOUT'});
   job.asking += 1;
-  // It leaves room for another one.
+  // It makes room for another one.
   if (job.asking === 1 && pool.queue.length > 0) dispatch(pool);
   await job.lookup(name, type).then(
     records => tell({kind: 'records', question, records}),

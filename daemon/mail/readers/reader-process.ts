@@ -52,7 +52,7 @@ export const startReader = ({file, purpose, heapMb, onMessage, onEnd}: Needs): R
       kill();
     }
   });
-  // Its end is told by the event below.
+  // The event below reports its end.
   for (const stream of [stdin, answers]) stream?.on('error', () => {});
   const hasEnded = new Promise<void>(resolve => {
     const end = () => {

@@ -1,4 +1,4 @@
-// What is read by other people's packages, as the node asks for it. All of it is read in processes that can be lost.
+// Reading that other people's packages do for the node, in processes that can be lost.
 import {Fault} from '../../../shared/fault.ts';
 import type {ReadReport} from '../../services/dmarc/received-report.ts';
 import type {MailContent} from '../../services/intake/mail.ts';
@@ -55,7 +55,7 @@ export const createReaders = (needs: PoolNeeds): Readers => {
   };
 };
 
-/** What a reader is going to ask for first. What is not answered, it asks for itself. */
+/** The first questions of a reader. It repeats those that were not answered. */
 const textsOf = async (names: readonly string[], lookup: Lookup): Promise<Known[]> => {
   const answers = await Promise.all(
     names.map(async name => {

@@ -69,7 +69,7 @@ async function* gunzipped(packed: Buffer): AsyncGenerator<Buffer> {
 
 const trailerBytes = 8;
 
-/** RFC 1952 section 2.3. Of a name without end nothing is skipped, and the data is none then. */
+/** RFC 1952 section 2.3. A name without an end is not skipped, which makes the data invalid. */
 const headerLength = (member: Buffer): number => {
   const flags = member[3] ?? 0;
   const extraBytes = flags & 4 ? 2 + (member[10] ?? 0) + 256 * (member[11] ?? 0) : 0;
@@ -88,7 +88,7 @@ async function* contentOf(zip: ZipFile, entry: Entry): AsyncGenerator<Buffer> {
   yield* (await zip.openReadStreamPromise(entry)) as AsyncIterable<Buffer>;
 }
 
-/** A limit for the size of everything that it is given, together. */
+/** A limit for the total size of everything that it gets. */
 const createLimit = (maxBytes: number) => {
   let sizeBytes = 0;
   return async function* limited(xml: Xml): AsyncGenerator<Buffer> {

@@ -57,7 +57,7 @@ export const parseReport = async (candidates: AsyncIterable<AsyncIterable<Buffer
   throw problem;
 };
 
-/** Reads the XML to its end. Rejects with an Error in plain words when it is no report. */
+/** Reads the XML to its end. Rejects with an Error in plain words when it is not a report. */
 export const parseFeedback = async (
   xml: AsyncIterable<Buffer>,
   {maxSources = maxSourcesOfReport} = {},
@@ -79,8 +79,8 @@ export const parseFeedback = async (
   const [first, last] = [wholeNumber(begin), wholeNumber(end)];
   if (report_id === '') throw new Error('the report has no report_id');
   if (policyDomain === undefined) throw new Error('the report names no policy domain');
-  if (first === undefined) throw new Error('its begin is no whole number');
-  if (last === undefined) throw new Error('its end is no whole number');
+  if (first === undefined) throw new Error('its begin is not a whole number');
+  if (last === undefined) throw new Error('its end is not a whole number');
   return {report_id, policy_domain: policyDomain, begin: first, end: last, ...rows.result()};
 };
 
@@ -110,7 +110,7 @@ for (const [path, read] of Object.entries(readers)) {
  * with the reader of each element that has one, and the text in it, without white space around it.
  */
 const elementReader = (onEnd: (read: Reader, text: string) => void): ((piece: string | null) => void) => {
-  // Without positions it has no limit for what has no end, such as a name.
+  // Without positions it has no limit for an endless text, such as a name.
   const parser = sax.parser(true, {position: true});
   /** The open elements, undefined where nothing of theirs is read. */
   const places: (Place | undefined)[] = [];

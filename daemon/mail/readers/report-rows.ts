@@ -50,7 +50,7 @@ export const createRows = (maxSources: number) => {
     return source;
   };
   const problemOf = ({source_ip}: Row, count: number | undefined): string | undefined => {
-    if (count === undefined) return 'its count is no whole number';
+    if (count === undefined) return 'its count is not a whole number';
     if (total + count > maxCount) return `it counts more than ${maxCount} mails`;
     return isIP(source_ip) === 0 ? 'a record has no address in source_ip' : undefined;
   };
@@ -67,10 +67,10 @@ export const createRows = (maxSources: number) => {
       good += 1;
       total += count;
       const header_from = canonicalDomain(row.header_from);
-      // Whoever forges mail chooses what is in From, and receivers report it as it was. No domain here is called so.
+      // A forger chooses what is in From, and receivers report it unchanged. No domain here has such a name.
       if (header_from !== undefined) addTo(sourceOf(header_from, row.source_ip), row, count);
     },
-    /** Throws when there are bad rows only: then the whole is none that can be read. */
+    /** Throws when there are bad rows only: then the report as a whole cannot be read. */
     result(): Pick<ReceivedReport, 'sources' | 'bad_rows'> {
       if (bad > 0 && good === 0) throw new Error(problem);
       return {sources: [...byName.values()].flatMap(byAddress => [...byAddress.values()]), bad_rows: bad};

@@ -2,7 +2,7 @@ import {Readable} from 'node:stream';
 
 const lineEnd = Buffer.from('\r\n');
 
-/** mailauth reads larger buffers in pieces of this size, and takes time with the square of the pieces of a line. A stream it reads as it comes. */
+/** mailauth reads larger buffers in pieces of this size, and its time grows with the square of the pieces of a line. It reads a stream as it comes. */
 const pieceBytes = 64 * 1024;
 
 /** The mail for mailauth, in one piece. One that ends within its header block is read as a header with an empty body. */

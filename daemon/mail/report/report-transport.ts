@@ -1,4 +1,4 @@
-// Delivery of aggregate reports: to whom they may go, and on which way.
+// Delivery of aggregate reports: to whom they may go, and by which route.
 
 import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../../shared/fault.ts';
@@ -21,7 +21,7 @@ interface Needs {
   deliver: Deliver['deliver'];
   /** Reports to an address at which this cluster reads them stay here. */
   inbox: ReportInbox;
-  /** The way to a domain here, or to all others; undefined: by their mail exchangers, with public addresses only. */
+  /** The route to a domain here, or to all others; undefined: by their mail exchangers, with public addresses only. */
   routeTo(domain: string): Omit<Route, 'signFor'> | undefined;
   /** The domain of `from`, when it is one of this cluster that signs. */
   signFor(): Route['signFor'];
@@ -61,7 +61,7 @@ export const createReportTransport = ({
       const way = routeTo(domain) ?? (await foreignRoute(domain, newLookup()));
       if (typeof way === 'string') return noWay[way];
       if (!mayGetOne(way.servers.map(({host}) => host)))
-        return {state: 'waiting', detail: 'its server has got many reports within a minute', isPostponed: true};
+        return {state: 'waiting', detail: 'its server has received many reports within a minute', isPostponed: true};
       const bytes = await reportMail({report, xml, from, to: address});
       const signer = signFor();
       const route = {...way, ...(signer && {signFor: signer})};
@@ -80,7 +80,7 @@ const kept = async (inbox: ReportInbox, mail: Buffer, from: string): Promise<Del
   return problem === undefined ? {state: 'sent', detail: 'read by this cluster'} : {state: 'waiting', detail: problem};
 };
 
-/** Where there is no way to the domain. */
+/** If there is no route to the domain. */
 const noWay: Record<Extract<Awaited<ReturnType<typeof foreignRoute>>, string>, Delivery> = {
   'no answer': {state: 'waiting', detail: 'DNS gave no answer'},
   'no address': {state: 'waiting', detail: 'its mail servers have no address'},

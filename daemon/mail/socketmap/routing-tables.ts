@@ -48,7 +48,7 @@ export const createRoutingTables = ({domains, routeTo, recipients, isForReports,
   };
 
   const recipient = async (key: string): Promise<TableAnswer> => {
-    // The key `@example.com`, for all addresses of a domain, is no address.
+    // The key `@example.com`, for all addresses of a domain, is not an address.
     const address = parseMailAddress(key);
     const domain = address && findInbound(address.domain);
     // Postfix does not send the client, and the server might relay such an address because it trusts this node.

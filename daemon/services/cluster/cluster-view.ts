@@ -76,7 +76,7 @@ export const createClusterView = (needs: Needs): ClusterView => {
   };
 };
 
-/** The license at a time: an expired one is not valid, whatever the configuration says. */
+/** The licence at a time: an expired one is not valid, whatever the configuration says. */
 export const licenseAt = (license: License, nowMs: number): License => ({
   ...license,
   valid: license.valid && Date.parse(license.expires_at) > nowMs,

@@ -147,7 +147,7 @@ const renew = async (
   // Stored before the certificates are handed out: otherwise the names could be issued to another node as well.
   await configuration.change(async tx => {
     await issuedNames.issued(tx.trust, peer.nodeNo, api_hosts);
-    const ended = hasEnded ? `, its certificate had ended at ${new Date(peer.endMs).toISOString()}` : '';
+    const ended = hasEnded ? `, its certificate had expired at ${new Date(peer.endMs).toISOString()}` : '';
     const {nodeId, nodeNo: no, remoteAddress} = peer;
     await tx.audit({keyId: null, remoteAddress}, 'cluster.renew', nodeId, `number ${no}${ended}`);
   });

@@ -60,7 +60,7 @@ export const openMembership = async ({store, directory, nodeNo, now, withReserve
 
   const advice = () =>
     removal &&
-    `this node was removed from its cluster (known here since ${removal.at}); join it anew: mfd join, with a new token, into an empty folder`;
+    `this node was removed from its cluster (known here since ${removal.at}); join it again: mfd join, with a new token, into an empty folder`;
   return {
     isRemoved: () => removal !== undefined,
     advice,

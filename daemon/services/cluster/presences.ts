@@ -1,4 +1,4 @@
-// What the nodes have written to the store that all of them share, as it was a second ago at most.
+// Presence of the nodes, as they write it to the store that all of them share; at most a second old.
 import type {CommonStore} from '../common-store.ts';
 
 export interface Presences {

@@ -79,7 +79,7 @@ export const aggregateReport = (
 
 type Counted = CountedMail & {count: number};
 
-/** Domains that receive, and nodes, are no part of a report. */
+/** Domains that receive, and nodes, are not part of a report. */
 const merged = (counts: readonly NodeCount[]): Counted[] => {
   const sums = new Map<string, Counted>();
   for (const {count, ...mail} of counts) {
@@ -103,7 +103,7 @@ const recordElement = ({source_ip, count, disposition, dkim_aligned, spf_aligned
         override === null ? '' : element('reason', [element('type', override), element('comment', comments[override])]),
       ]),
     ]),
-    // RFC 5321 knows senders without a domain, those of bounces.
+    // RFC 5321 has senders without a domain, those of bounces.
     element('identifiers', [element('header_from', header_from), element('envelope_from', envelope_from)]),
     element('auth_results', [
       ...dkim.map(({domain, selector, result}) =>

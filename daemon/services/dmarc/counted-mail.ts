@@ -1,4 +1,4 @@
-// What the aggregate report about a domain says of one received mail (RFC 9990 section 3.1.1).
+// One received mail in the aggregate report about a domain (RFC 9990 section 3.1.1).
 import {plainAddress} from '../../../shared/host-port.ts';
 import {domainOf} from '../../../shared/mail-address.ts';
 import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
@@ -90,7 +90,7 @@ const maxSignatures = 4;
 const reportedSignatures = (dkim: CountedDetails['dkim']): CountedDetails['dkim'] =>
   dkim.toSorted((one, other) => Number(other.result === 'pass') - Number(one.result === 'pass')).slice(0, maxSignatures);
 
-/** With a policy of `none` a mail may still be held for what it contains, which is no work of DMARC. */
+/** With a policy of `none` a mail may still be held for what it contains, which is not due to DMARC. */
 const appliedTo = (
   {result, policy = 'none', published}: DmarcOutcome,
   outcome: Outcome,

@@ -26,7 +26,7 @@ export interface DmarcCounter {
   flush(): Promise<void>;
 }
 
-/** Who sends mail chooses most of what makes a kind, which takes 1 KB in the store, or several with long names. */
+/** The sender chooses most of what makes a kind. One takes 1 KB in the store, or several KB with long names. */
 const maxKindsPerDay = 20_000;
 /** One report must fit into memory. */
 const maxKindsPerSubject = 5000;
@@ -86,7 +86,7 @@ export const createDmarcCounter = ({store, nodeNo, reportAddresses, onUncounted}
       try {
         await store.transaction(async tx => tx.dmarc.add([...taken.values()], nodeNo));
       } catch (error) {
-        // Rather too few than mail that is counted twice.
+        // Better too few mails than some counted twice.
         if (!(error instanceof Fault && error.code === 'outcome_unknown')) for (const count of taken.values()) add(count);
         throw error;
       }

@@ -1,4 +1,4 @@
-// What all nodes have counted and reported, for people.
+// View of what all nodes have counted and reported, for people.
 import {ascending} from '../../../shared/collections.ts';
 import {
   type DmarcReport,

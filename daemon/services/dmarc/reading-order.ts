@@ -5,7 +5,7 @@ import {Fault} from '../../../shared/fault.ts';
 /** How much is known of a sender. `known`: verified, and a verified report of it is stored. */
 export type Standing = 'known' | 'verified' | 'unverified';
 
-/** Who is not known has as many names as it likes. */
+/** An unknown sender has as many names as it likes. */
 const places: Record<Standing, number> = {known: 2, verified: 1, unverified: 1};
 
 /** A client waits for the answer, and would have given up. */

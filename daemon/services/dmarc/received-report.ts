@@ -6,7 +6,7 @@ export interface SourceCounts {
   count: number;
   /** Mails that pass DMARC: by SPF, by DKIM or by both. */
   passed: number;
-  /** Mails for which SPF passes, for whatever domain. */
+  /** Mails for which SPF passes, for any domain. */
   spf_passed: number;
   /** Mails for which SPF passes for the domain in From. */
   spf_aligned: number;
@@ -42,7 +42,7 @@ export interface ReceivedReport {
   bad_rows: number;
 }
 
-/** Why a mail is no report that can be read, in words for the log. */
+/** Why a mail is not a readable report, in words for the log. */
 export interface Unreadable {
   unreadable: string;
 }

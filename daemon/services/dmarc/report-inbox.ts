@@ -31,7 +31,7 @@ export interface ReportOrigin {
 export interface ReportInbox {
   /** Whether reports are read that are sent to this address. */
   isForReports(recipient: string): boolean;
-  /** Undefined once the report is on stable storage; else why the mail is none that can be read here, in words for a log. */
+  /** Undefined once the report is on stable storage; else why the mail cannot be read here, in words for a log. */
   take(content: MailContent, from: ReportOrigin): Promise<string | undefined>;
 }
 
@@ -152,7 +152,7 @@ const digestOf = (identity: readonly (string | boolean)[]): string =>
 /** A report may have 150,000, and the node has other work. */
 const sourcesAtOnce = 5000;
 
-/** Each source belongs to the domain here that its domain in From is, or is below; the others are none of our business. */
+/** Each source belongs to the domain here that its domain in From is, or is below; the others are ignored. */
 const byDomain = async (
   sources: readonly ReportedSource[],
   domains: Pick<DomainDirectory, 'findByName' | 'list'>,

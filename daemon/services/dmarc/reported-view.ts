@@ -1,4 +1,4 @@
-// What the reports say that all nodes have received, for people.
+// View of the reports that all nodes have received, for people.
 import {isIPv4} from 'node:net';
 import {ascending} from '../../../shared/collections.ts';
 import {maxSources} from '../../../shared/dmarc-report.ts';

@@ -1,5 +1,5 @@
 // Advice about the DMARC policy of a domain, from what other servers report about its mail. Anybody can send a report, with any numbers:
-// so each organization has one vote, whatever the volume that it claims, and it takes several of them.
+// so each organisation has one vote, whatever the volume that it claims, and it takes several of them.
 import {groupBy} from '../../../shared/collections.ts';
 import type {DmarcPolicy} from '../../../shared/mail-authentication.ts';
 import {sourceText} from '../../../shared/other-sources.ts';
@@ -39,7 +39,7 @@ interface Published extends Pick<PublicSuffixes, 'organizationOf'> {
 
 /** Fewer mails say nothing. */
 const minMails = 100;
-/** An organization that saw fewer mails has no vote: one forged mail would be all that it knows of. */
+/** An organisation that saw fewer mails has no vote: one forged mail would be all that it knows of. */
 const minMailsOfOne = 10;
 const minOrganizations = 3;
 const maxSources = 5;
@@ -75,11 +75,11 @@ export const adviceOf = ({published, results, organizationOf}: Published): strin
 };
 
 const saidBy = (organizations: number): string => {
-  if (organizations === 0) return 'No organization reports';
-  return organizations === 1 ? '1 organization reports' : `${organizations} organizations report`;
+  if (organizations === 0) return 'No organisation reports';
+  return organizations === 1 ? '1 organisation reports' : `${organizations} organisations report`;
 };
 
-/** The part of the mail that passes, as each organization says. */
+/** The part of the mail that passes, as each organisation says. */
 const sharesOf = (reporters: readonly Reporter[], organizationOf: Published['organizationOf']): number[] =>
   [...groupBy(reporters, ({reporter}) => organizationOf(reporter)).values()].flatMap(all => {
     const count = sumOf(all.map(one => one.count));
@@ -90,7 +90,7 @@ const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, numbe
 
 const mean = (numbers: readonly number[]): number => sumOf(numbers) / numbers.length;
 
-/** `192.0.2.7 (120 mails), …`: the sources of failing mail that the most organizations name, and of these those with the most. */
+/** `192.0.2.7 (120 mails), …`: the sources of failing mail that the most organisations name, and of these those with the most. */
 const failingText = (sources: readonly ReportedSource[], organizationOf: Published['organizationOf']): string =>
   sources
     .map(({source_ip, name, count, passed, reporters}) => ({

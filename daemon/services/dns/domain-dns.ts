@@ -73,7 +73,7 @@ export const createDnsView = ({
 
 const unchecked = (record: WantedRecord): DnsRecord => ({...record, state: null, found: [], detail: ''});
 
-/** What keeps the records from being complete, and the setting that changes it. */
+/** Advice on settings without which the records cannot be complete. */
 export const setupAdvice = ({domain, keys, hosts, receiveAt, unread, hasCertificate}: DnsFacts): string[] => {
   const {name, dkim_active} = domain;
   const unfindable = hosts.filter(host => canonicalDomain(host) === undefined);

@@ -43,7 +43,7 @@ export const readAuthorField = (value: string): AuthorField => {
 const readings = (part: string): string[] =>
   part.includes('=?') ? [part, decodeWords(part), decodeWords(part.replace(/\?=\s+/g, '?=, '))] : [part];
 
-/** Control characters, and line ends that are no folding: some programs end or join words there. */
+/** Control characters, and line ends that are not folding: some programs end or join words there. */
 const hasControls = (raw: string, text: string): boolean =>
   /[^\P{Cc}\t]/u.test(text) || /\r(?!\n)|(?<!\r)\n|\r\n(?![ \t])/.test(raw);
 

@@ -1,4 +1,4 @@
-// What DMARC finds out about one mail, and the policy that it is found by (RFC 9989 section 4.7).
+// Outcome of DMARC for one mail, and the policy behind it (RFC 9989 section 4.7).
 import type {DmarcPolicy, DmarcResult} from '../../../shared/mail-authentication.ts';
 
 export interface DmarcRecord {

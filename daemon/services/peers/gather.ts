@@ -47,7 +47,7 @@ export const createAskAll = ({onSilent, isAway = () => false}: AskAllNeeds): Ask
 };
 
 /**
- * Every Fault of another node, except those about the caller's key. An error that is no Fault is a bug on this node. A search that took
+ * Every Fault of another node, except those about the caller's key. An error that is not a Fault is a bug on this node. A search that took
  * too long is one of this node: the caller should narrow it.
  */
 const isSilence = (error: unknown): error is Fault =>

@@ -48,7 +48,7 @@ export const dbOn = (client: Queryable, dialect: Dialect): PostgresDb => ({
   },
 });
 
-/** Statements by their form with `?`. There are about a hundred; their values are no part of them. */
+/** Statements by their form with `?`. There are about a hundred; their values are not part of them. */
 const numberedForms = new Map<string, string>();
 
 const numbered = (sql: string): string => {

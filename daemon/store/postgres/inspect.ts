@@ -1,4 +1,4 @@
-// What a server, a role and a database must have before a node uses them.
+// Requirements of a server, a role and a database, checked before a node uses them.
 import pg from 'pg';
 import {beginSession, clientConfig, codeOf, type PostgresSettings} from './connection.ts';
 import {hasTables, unknownMigrations} from './schema.ts';
@@ -119,7 +119,7 @@ const refusePooler = async (client: pg.Client, settings: PostgresSettings): Prom
   }
 };
 
-/** What making the tables takes. */
+/** The rights that making the tables takes. */
 const requireRights = async (client: pg.Client, {user, database}: PostgresSettings): Promise<void> => {
   const {rows} = await client.query<{may_create: boolean | null; may_extend: boolean}>(
     `SELECT has_schema_privilege(current_schema(), 'CREATE') AS may_create,

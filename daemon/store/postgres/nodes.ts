@@ -1,4 +1,4 @@
-// What nodes write about themselves: that they live, and that they still work on the mails they have claimed.
+// Entries of nodes about themselves: that they live, and that they still work on the mails they have claimed.
 import type {Reason} from '../../../shared/reason.ts';
 import type {NodeIdentity} from '../../services/actor.ts';
 import type {CommonStore, Leases, NodePresence} from '../../services/common-store.ts';

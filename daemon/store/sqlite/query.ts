@@ -31,7 +31,7 @@ export interface SqliteConnection {
 
 interface Writer {
   connection: SqliteConnection;
-  /** By their SQL. All of them are kept: this folder has less than a hundred, and values are no part of them. */
+  /** By their SQL. All of them are kept: this folder has less than a hundred, and values are not part of them. */
   statements: Map<string, Promise<SqliteStatement>>;
   isReleased: boolean;
 }

@@ -82,8 +82,8 @@ test('an address may have a path and a slash at its end, and must be HTTPS witho
 
 test('an unusable setting is reported with its source', async t => {
   const wrong: [ConnectionFlags, Record<string, string>, RegExp][] = [
-    [{url: 'nonsense'}, {}, /: --url: "nonsense" is no address of a node$/],
-    [{}, {MFCTL_URL: 'http://mx1'}, /: MFCTL_URL: "http:\/\/mx1" is no address of a node$/],
+    [{url: 'nonsense'}, {}, /: --url: "nonsense" is not the address of a node$/],
+    [{}, {MFCTL_URL: 'http://mx1'}, /: MFCTL_URL: "http:\/\/mx1" is not the address of a node$/],
     [{cacert: '/nonexistent'}, {}, /: --cacert: cannot read \/nonexistent: no such file or folder$/],
     [{cacert: 'HOME/flag.key'}, {}, /: --cacert: \S+\/flag\.key holds no PEM certificate$/],
     [{}, {MFCTL_CACERT: '/nonexistent'}, /: MFCTL_CACERT: cannot read \/nonexistent/],
@@ -95,5 +95,5 @@ test('an unusable setting is reported with its source', async t => {
 test('a password in an address is not shown', t => {
   const error = t.throws(() => checkedUrl('https://admin:secret@mx1.example.com:8443'));
 
-  t.regex(error?.message ?? '', /"https:\/\/…@mx1\.example\.com:8443" is no address of a node/);
+  t.regex(error?.message ?? '', /"https:\/\/…@mx1\.example\.com:8443" is not the address of a node/);
 });

@@ -81,7 +81,7 @@ test('a certificate that has ended says what to do where both clocks are right',
   const [ended, early] = [failure('CERT_HAS_EXPIRED'), failure('CERT_NOT_YET_VALID')];
 
   t.deepEqual([ended.code, early.code, ended.exitCode, early.exitCode], ['tls_expired', 'tls_expired', 7, 7]);
-  t.regex(ended.detail, /has ended; the key was not sent/);
+  t.regex(ended.detail, /has expired; the key was not sent/);
   t.regex(ended.hint ?? '', /compare the clocks.*another node.*tls\/ca\.key.*api\.cert_file/);
   t.is(early.hint, 'compare the clocks of both machines');
 });

@@ -58,7 +58,7 @@ test('a cluster without the key of its authority is a warning, unless a node tha
   const some = await check(t, [one, mx2]);
 
   t.deepEqual([none.code, unheard.code, some.code], [1, 0, 0]);
-  t.regex(none.stdout, /WARNING: no node has tls\/ca\.key, so certificates end without being renewed \(copy it .*\) \|/);
+  t.regex(none.stdout, /WARNING: no node has tls\/ca\.key, so certificates expire without being renewed \(copy it .*\) \|/);
 });
 
 test('nodes that could not send the reports that domains want, or are set up for them differently, are a warning', async t => {
@@ -100,7 +100,7 @@ test('a node that is cut off by its own certificate is critical, before the node
   t.is(code, 2);
   t.regex(
     stdout,
-    /CRITICAL: mx1 is cut off .* ended at 2026-02-28T09:00:00\.000Z: start the node that has tls\/ca\.key, or put that file into tls\/ of mx1 for one start, mx2 offline \|/,
+    /CRITICAL: mx1 is cut off .* expired at 2026-02-28T09:00:00\.000Z: start the node that has tls\/ca\.key, or put that file into tls\/ of mx1 for one start, mx2 offline \|/,
   );
 });
 
@@ -118,7 +118,7 @@ test('an API whose certificate has ended is critical, with what to do', async t 
   t.regex(stdout, line);
   t.regex(
     stdout,
-    /CRITICAL: the certificate of localhost:\d+ has ended; the key was not sent \(tls_expired\); compare the clocks .*ca\.key/,
+    /CRITICAL: the certificate of localhost:\d+ has expired; the key was not sent \(tls_expired\); compare the clocks .*ca\.key/,
   );
   t.is(api.requests.length, 0);
 });

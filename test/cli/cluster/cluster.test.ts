@@ -187,5 +187,5 @@ test('cluster status of a node that is cut off says so, and what to do', async t
 
   t.is(code, 0);
   t.regex(stdout, /mx1 .* online, cut off .*\n.* mx2 .* online {2}/);
-  t.regex(stderr, /^warning: mx1 is cut off .* ended at 2026-02-28T09:00:00\.000Z: start the node that has tls\/ca\.key/);
+  t.regex(stderr, /^warning: mx1 is cut off .* expired at 2026-02-28T09:00:00\.000Z: start the node that has tls\/ca\.key/);
 });

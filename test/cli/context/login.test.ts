@@ -162,7 +162,7 @@ test('another name and another time cannot be trusted away', async t => {
   const tooOld = await expired.login('--yes');
 
   t.regex(wrongName.stderr, /Names: +mx9\.example\.com\n.*\(tls_wrong_name\)/s);
-  t.regex(tooOld.stderr, /has ended; no key was sent \(tls_expired\)\nhint: compare the clocks.*tls\/ca\.key/s);
+  t.regex(tooOld.stderr, /has expired; no key was sent \(tls_expired\)\nhint: compare the clocks.*tls\/ca\.key/s);
   t.deepEqual([wrongName.code, tooOld.code], [7, 7]);
   t.is(named.requests.length + expired.requests.length, 0);
 });

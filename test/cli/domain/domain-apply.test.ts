@@ -336,5 +336,5 @@ test('a file that makes domains send reports is applied, and nodes that send non
   const {code, stderr} = await api.apply(`domains:\n${reporting}`);
 
   t.is(code, 0);
-  t.is(stderr.match(/warning: no DMARC reports leave mx1/g)?.length, 1);
+  t.is(stderr.match(/warning: no DMARC reports are sent by mx1/g)?.length, 1);
 });

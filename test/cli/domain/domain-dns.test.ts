@@ -17,7 +17,7 @@ test('records are printed as lines of a zone file, and all else as comments in i
       'example.com. IN MX 10 mx2.example.net.',
       'example.com. IN TXT "v=spf1 mx -all"',
       `mfd2026._domainkey.example.com. IN TXT "v=DKIM1; k=rsa; p=${'A'.repeat(237)}" "${'A'.repeat(153)}"`,
-      '; Serve this file at https://mta-sts.example.com/.well-known/mta-sts.txt, and use mode: enforce when no report of TLS complains:',
+      '; Serve this file at https://mta-sts.example.com/.well-known/mta-sts.txt, and use mode: enforce once TLS reports show no failures:',
       ';   version: STSv1',
       ';   mode: testing',
       ';   mx: mx1.example.net',

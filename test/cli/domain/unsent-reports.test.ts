@@ -13,7 +13,7 @@ test('nodes without an address for reports are named, and a key that may not rea
 
   const made = [{}, {dmarc_reporting: true}];
 
-  t.regex((await unsentReports(await clientOf(open), made)) ?? '', /^no DMARC reports leave mx2, mx3, /);
+  t.regex((await unsentReports(await clientOf(open), made)) ?? '', /^no DMARC reports are sent by mx2, mx3, /);
   t.is(await unsentReports(await clientOf(closed), made), undefined);
   t.is(await unsentReports(await clientOf(open), [{dmarc_reporting: false}, {}]), undefined);
 });

@@ -253,7 +253,7 @@ test('a node whose own certificate has ended asks nobody anything but a new one,
   const renewal = await client.ask(z.string(), {method: 'POST', path: 'x', body: {}, deadlineMs: 10_000, isRenewal: true});
 
   t.is(fault?.code, 'node_unreachable');
-  t.regex(fault?.detail ?? '', /certificate of this node ended at 20/);
+  t.regex(fault?.detail ?? '', /certificate of this node expired at 20/);
   t.deepEqual([before, renewal, connections()], [0, 'done', 1]);
 });
 

@@ -30,16 +30,16 @@ test('certificates that have ended, or end within 14 days, are warned of with wh
   t.deepEqual(fresh, []);
   const wayOut = `start the node that has tls/ca.key, or put that file into ${folder.tls} for one start`;
   t.deepEqual(soon, [
-    `${folder.nodeCert} ends on 2026-04-01 and has not been renewed; then the node is cut off from the cluster, while mail goes on; ${wayOut}`,
-    `${folder.apiCert} ends on 2026-04-01 and has not been renewed; then clients of the API refuse it; ${wayOut}`,
+    `${folder.nodeCert} expires on 2026-04-01 and has not been renewed; then the node is cut off from the cluster, while mail goes on; ${wayOut}`,
+    `${folder.apiCert} expires on 2026-04-01 and has not been renewed; then clients of the API refuse it; ${wayOut}`,
   ]);
   t.deepEqual(over, [
-    `${folder.nodeCert} ended on 2026-04-01: the node is cut off from the cluster, while mail goes on; ${wayOut}`,
-    `${folder.apiCert} ended on 2026-04-01: clients of the API refuse it; ${wayOut}`,
+    `${folder.nodeCert} expired on 2026-04-01: the node is cut off from the cluster, while mail goes on; ${wayOut}`,
+    `${folder.apiCert} expired on 2026-04-01: clients of the API refuse it; ${wayOut}`,
   ]);
 });
 
-test('no warning is of a certificate that nobody is shown, or that the next start makes anew, or that is not there yet', async t => {
+test('no warning is of a certificate that nobody is shown, or that the next start renews, or that is not there yet', async t => {
   const {folder, issue, warningsAt} = await arrange(t);
   const before = await warningsAt(0);
   await issue();

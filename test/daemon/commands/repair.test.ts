@@ -143,6 +143,6 @@ for (const [what, change] of Object.entries(changes))
     await node.repair();
 
     t.is(code, 1);
-    t.regex(stderr, /^mfd: the database cannot be used: .*; mfd repair makes a whole one/);
+    t.regex(stderr, /^mfd: the database cannot be used: .*; mfd repair rebuilds it/);
     t.deepEqual(await identityOf(node.store), before);
   });

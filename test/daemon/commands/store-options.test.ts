@@ -14,7 +14,7 @@ import {writeIdentityFile} from '../../../daemon/node/identity-file.ts';
 import {testFolder} from '../../helpers/test-folder.ts';
 
 const url = 'postgres://mfd@db.example.com/mfd';
-/** Of the port of this address nobody listens. */
+/** Nobody listens on the port of this address. */
 const nobody = 'postgres://mfd@127.0.0.1:1/mfd';
 
 const init = async (options: {data: string; storeUrl?: string; storePasswordFile?: string}) =>

@@ -111,11 +111,11 @@ const wrong: Record<string, [yaml: string, fault: string | RegExp]> = {
   ],
   'a certificate without its key': [
     'api:\n  cert_file: a.pem\n',
-    'mfd.yaml:2: api.cert_file is nothing without api.key_file; give both or neither',
+    'mfd.yaml:2: api.cert_file is useless without api.key_file; give both or neither',
   ],
   'a password without a user': [
     'smtp:\n  smarthost: a:1\n  smarthost_password_file: a\n',
-    'mfd.yaml:3: smtp.smarthost_password_file is nothing without smtp.smarthost_username; give both or neither',
+    'mfd.yaml:3: smtp.smarthost_password_file is useless without smtp.smarthost_username; give both or neither',
   ],
   'a size that is too small': ['smtp:\n  max_size: 1\n', /^mfd\.yaml:2: smtp\.max_size must be a size of at least 1024 bytes/],
   'a size with an unknown unit': ['smtp:\n  max_size: 50T\n', /^mfd\.yaml:2: smtp\.max_size must be a size/],

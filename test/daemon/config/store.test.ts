@@ -54,7 +54,7 @@ const wrong: Record<string, RegExp> = {
   'postgres://mfd@a,b/mfd': /must name a host name or an address/,
   'postgres://mfd@999.1.1.1/mfd': /must name a host name or an address/,
   'postgres:///mfd?user=mfd': /must name a host/,
-  'postgres:///mfd?host=run&user=mfd': /parameter host that is no absolute path/,
+  'postgres:///mfd?host=run&user=mfd': /parameter host that is not an absolute path/,
   'postgres:///mfd?host=/run&user=mfd&port=x': /parameter port/,
   'postgres:///mfd?host=/run&user=a&user=b': /parameter user twice/,
   'postgres:///mfd?host=/run': /must name a user/,

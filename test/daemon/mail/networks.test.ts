@@ -45,6 +45,6 @@ test('a bad entry is quoted', t => {
     '10.0.0.0-10.0.0.9',
   ]) {
     const fault = t.throws(() => createNetworkSet(['10.0.0.0/8', entry]), {instanceOf: Fault}, entry);
-    t.true(fault?.detail.startsWith(`"${entry}" is no network`), entry);
+    t.true(fault?.detail.startsWith(`"${entry}" is not a network`), entry);
   }
 });

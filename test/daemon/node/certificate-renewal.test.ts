@@ -95,7 +95,7 @@ test('the API shows the authority with its certificate, so that it can be truste
   t.is(cluster.cert, await readFile(folder.nodeCert, 'utf8'));
 });
 
-test('with the authority at hand they are made anew at two thirds of their life, when names change, and when a file is gone', async t => {
+test('with the authority at hand they are renewed at two thirds of their life, when names change, and when a file is gone', async t => {
   const {folder, config, open} = await arrange(t);
   const renamed = {...config, fqdn: 'mx2.example.com'};
 
@@ -260,7 +260,7 @@ test('the operator’s certificate takes the place of one that nobody renews, wi
   t.deepEqual(renewal.current().api, {key, cert});
 });
 
-test('with the authority’s key for one start, one that has ended is made anew before anybody is asked', async t => {
+test('with the authority’s key for one start, one that has expired is renewed before anybody is asked', async t => {
   const {folder, giveAwayKey, open, peer} = await arrange(t);
   await open(0);
   const key = await readFile(folder.caKey, 'utf8');

@@ -140,7 +140,7 @@ test('two connections with one remote address and port are told apart by the add
   t.true(await known.isAnswered());
 });
 
-/** The port of the peers of a node. Beta is a member; the holder of a join token is none. */
+/** The port of the peers of a node. Beta is a member; the holder of a join token is not. */
 const startPeerListener = async (t: ExecutionContext) => {
   const authority = await createAuthority(Date.now());
   const leafWith = async (uris: string[]) => issueLeaf(authority, {commonName: 'x', hosts: ['localhost'], uris}, Date.now());

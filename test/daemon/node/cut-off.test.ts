@@ -21,7 +21,7 @@ test('a node that is cut off says so with what to do, and logs it at once and th
   }
 
   t.is(cutOff.since(), '2026-01-02T03:04:05.000Z');
-  t.regex(cutOff.advice() ?? '', /cut off .* ended at 2026-01-02T03:04:05.000Z .*mail goes on.*tls\/ca\.key/);
+  t.regex(cutOff.advice() ?? '', /cut off .* expired at 2026-01-02T03:04:05.000Z .*mail goes on.*tls\/ca\.key/);
   t.deepEqual(
     lines.map(({level, msg, err}) => [level, msg, err.message]),
     [0, hourMs, 2 * hourMs].map(nowMs => [50, cutOff.advice(), `at ${nowMs}`]),

@@ -119,7 +119,7 @@ test.serial('a certificate that has ended is good to ask for a new one, and for 
     ] as const)
       t.regex(
         await askAs(ended, method, path),
-        /^403 insufficient_scope: the client certificate ended at 20/,
+        /^403 insufficient_scope: the client certificate expired at 20/,
         `${method} ${path}`,
       );
   }
@@ -224,7 +224,7 @@ test.serial('a connection that outlives the certificate of the client carries no
   const renewal = await ask(renewing, 'POST', 'certificates');
 
   t.deepEqual([...before, renewal], ['200', '200', '200']);
-  t.regex(after, /^403 insufficient_scope: the client certificate ended/);
+  t.regex(after, /^403 insufficient_scope: the client certificate expired/);
   t.is(Object.values(renewing.freeSockets).flat()[0], socket);
   t.deepEqual(answered, ['POST heartbeat', 'POST heartbeat', 'POST certificates']);
 });

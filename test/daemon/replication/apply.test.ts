@@ -184,7 +184,7 @@ test('the hash of nothing is the hash of everything deleted', async t => {
   t.is(await hashOf(store), nothing);
 });
 
-test('the age of the hash begins anew when the hash changes and not when nothing does', async t => {
+test('the age of the hash starts again when the hash changes and not when nothing does', async t => {
   const {store} = await testStore(t);
   const created = domain(1, 'one.test', 1);
 

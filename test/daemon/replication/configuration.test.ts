@@ -298,7 +298,7 @@ test('a rebuild publishes what was wrong and nothing else, and takes away rows t
   );
 });
 
-test('a sum that a disk has made something else of keeps nobody from writing, and is made anew', async t => {
+test('a sum that was damaged on the disk keeps nobody from writing, and is computed again', async t => {
   const {store} = await testStore(t, {isDurable: false});
   const configuration = testConfiguration(store);
   const {store: other} = await testStore(t, {isDurable: false});

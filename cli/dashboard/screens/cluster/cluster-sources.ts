@@ -114,7 +114,7 @@ const deadlineMs = 4000;
 /** Never rejects. `ca` is PEM; undefined trusts what Node trusts. */
 export const readCertificateEnd = async (apiUrl: string, ca: string | undefined): Promise<CertificateEnd> => {
   const url = URL.canParse(apiUrl) ? new URL(apiUrl) : undefined;
-  if (url?.protocol !== 'https:') return unread('its address is no https address');
+  if (url?.protocol !== 'https:') return unread('its address is not an https address');
   try {
     const {leaf, distrust} = await inspectServer(url, ca, deadlineMs);
     // The end of an expired certificate says why it is not trusted.

@@ -9,14 +9,14 @@ import type {AppContext} from '../../shell/app-context.ts';
 import type {DetailPair} from '../../shell/fit-text.ts';
 import type {Source} from '../../shell/source.ts';
 
-/** Of the last 30 days; undefined where a node of an earlier version knows nothing of it. */
+/** Of the last 30 days; undefined if a node of an earlier version does not report it. */
 export interface DomainMail {
   received: DmarcSummary | undefined;
   /** By reports whose sender is verified: a forger could claim anything. */
   reported: ReportedSources | undefined;
 }
 
-/** Reports come once a day, and names are asked for in DNS with each answer. */
+/** Reports come once a day, and each answer looks up names in DNS. */
 const everyMs = 60_000;
 
 export const domainMailSource = ({client, source}: AppContext, domain: string): Source<DomainMail> =>

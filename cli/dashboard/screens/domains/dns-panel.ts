@@ -11,7 +11,7 @@ import type {Style, Theme} from '../../shell/theme.ts';
 /** Each reading asks DNS. */
 const everyMs = 60_000;
 
-/** Undefined where a node of an earlier version knows nothing of it. */
+/** Undefined if a node of an earlier version does not report it. */
 export const dnsSource = ({client, source}: AppContext, id: number): Source<DomainDns | undefined> =>
   source(`dns of ${id}`, {
     load: async () => (await client.domains.dns(id, {check: true}).catch(undefinedIfNotFound))?.data,

@@ -87,7 +87,7 @@ export const askToDelete = (needs: DomainServices, id: number): Promise<void> =>
 
 const keysText = (keys: readonly DkimKey[]): string => {
   if (keys.length === 0) return 'no DKIM keys';
-  return `${plural(keys.length, 'DKIM key')} (${keys.map(({selector}) => selector).join(', ')}), which cannot be had again`;
+  return `${plural(keys.length, 'DKIM key')} (${keys.map(({selector}) => selector).join(', ')}), which cannot be restored`;
 };
 
 const heldText = async ({app}: DomainServices, {name, direction}: Domain): Promise<string> => {

@@ -55,7 +55,7 @@ const openForm = (needs: Editing, version: Version, changes: Changes, failure?: 
 const propose = async (needs: Editing, version: Version, changes: Changes): Promise<void> => {
   const {domain} = version;
   if (Object.keys(changes).length === 0) {
-    needs.shell.say(`${domain.name} is as it was: nothing was changed in the form`);
+    needs.shell.say(`${domain.name} is unchanged: nothing was changed in the form`);
     return;
   }
   const warnings = await warningsOf(needs, domain, changes);
@@ -119,12 +119,12 @@ const resolveConflict = async (needs: Editing, version: Version, changes: Change
       ...(Object.keys(theirs).length === 0 ? ['  nothing that is still different'] : indented(diffLines(before, theirs))),
       'Yours would change:',
       ...indented(diffLines(present.domain, left)),
-      ...(isBoth ? ['Some of it is the same setting: look twice.'] : []),
+      ...(isBoth ? ['Some of it is the same setting: check carefully.'] : []),
       'Open the form again, with what is there now and yours on top?',
     ],
     yes: 'open the form',
     onYes: () => openForm(needs, present, left),
-    no: 'give mine up',
+    no: 'discard mine',
   });
 };
 

@@ -58,10 +58,10 @@ const typesFault = ({terms}: ListQuery): string | undefined => {
 const eventBanners = ({live, lostAtMs, me}: EventFacts): Banner[] => {
   const banners: Banner[] = [];
   if (lostAtMs !== undefined)
-    banners.push({text: `✗ since ${clockText(lostAtMs)} no events arrive${because(live)}; it is tried again`, tone: 'bad'});
+    banners.push({text: `✗ no events since ${clockText(lostAtMs)}${because(live)}; retrying`, tone: 'bad'});
   const unreceived = eventTypes.filter(type => !me.permissions.includes(permissionFor[type]));
   if (unreceived.length > 0)
-    banners.push({text: `This key is ${me.scope}: it hears nothing of ${unreceived.join(', ')}`, tone: 'warn'});
+    banners.push({text: `This key is ${me.scope}: it does not receive ${unreceived.join(', ')}`, tone: 'warn'});
   return banners;
 };
 

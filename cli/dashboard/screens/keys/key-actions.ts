@@ -56,7 +56,7 @@ const end = (shell: Shell, key: ApiKey, verb: 'revoke' | 'delete'): void =>
       return `${verb === 'revoke' ? 'Revoked' : 'Deleted'} key ${key.id}${silentText(unreachableNodes)}`;
     },
     word: String(key.id),
-    label: `Not done: the last full-admin key. Type ${key.id} to ${verb} it all the same:`,
+    label: `Not done: the last full-admin key. Type ${key.id} to ${verb} it anyway:`,
     hint: detail => `${detail}. Without one, only mfd bootstrap-key on a node helps`,
     undone: `Key ${nameOf(key)} is as it was`,
   });

@@ -32,7 +32,7 @@ test('a question is not answered by what was typed before it was there', async t
 
   send('Dy');
 
-  t.true((await shows('Typed before the question was shown: it is no answer')).includes('Discard 1 mail: delete it'));
+  t.true((await shows('Typed before the question was shown: not taken as an answer')).includes('Discard 1 mail: delete it'));
   send('y');
   await shows(/In \d+ s: discard 1 mail/);
 });

@@ -74,7 +74,7 @@ test('a row without a file is marked lost, audited, and not listed any more', as
   t.deepEqual((await restart(test)).report, nothing);
 });
 
-test('a row that contradicts itself is made anew from its file', async t => {
+test('a row that contradicts itself is written again from its file', async t => {
   const test = await testQueue(t);
   await test.hold(id);
   await test.hold('Discarded1');

@@ -151,7 +151,7 @@ test('no field of any bytes makes an author of a domain that does not stand in i
       const {domain, domains, isUnclear} = authorsOf([{name: 'From', value}]);
       t.true(domains.length <= 10);
       t.true(domain === undefined || domain === domains[0]);
-      // Nothing is lost silently: where the victim stands behind an @, it is found, or the field is unclear.
+      // Nothing is lost silently: where the victim is after an @, it is found, or the field is unclear.
       if (/@bank\.test(?![\w.\x80-\xff-])/.test(value))
         t.true(isUnclear || domains.some(one => one.endsWith('bank.test')), JSON.stringify(value));
     }),

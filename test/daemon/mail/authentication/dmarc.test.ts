@@ -22,7 +22,7 @@ const evaluate = async (author: string, identifiers: readonly Identifier[], dns:
 const spf = (domain: string, isUnknown = false): Identifier => ({mechanism: 'spf', domain, isUnknown});
 const dkim = (domain: string, isUnknown = false): Identifier => ({mechanism: 'dkim', domain, isUnknown});
 
-test('the policy is that of the author domain, of its organization for subdomains, or of the public suffix', async t => {
+test('the policy is that of the author domain, of its organisation for subdomains, or of the public suffix', async t => {
   const cases: [author: string, records: Record<string, string>, policy: string | undefined, from: string | undefined][] = [
     ['a.test', {'a.test': 'v=DMARC1; p=reject; sp=none'}, 'reject', 'a.test'],
     ['x.a.test', {'a.test': 'v=DMARC1; p=reject; sp=quarantine'}, 'quarantine', 'a.test'],
@@ -68,7 +68,7 @@ test('however many labels a domain has, eight questions find its policy', async 
   ]);
 });
 
-test('an identifier of the same organization aligns, and in strict mode only one of the very domain', async t => {
+test('an identifier of the same organisation aligns, and in strict mode only one of the very domain', async t => {
   const relaxed = {'a.test': 'v=DMARC1; p=reject'};
   const strict = {'a.test': 'v=DMARC1; p=reject; adkim=s; aspf=s'};
   const aligned = async (records: Record<string, string>, ...identifiers: Identifier[]) =>

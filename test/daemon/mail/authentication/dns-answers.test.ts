@@ -99,7 +99,7 @@ test('of a very large answer the beginning is given, and a text that is cut off 
   t.is(strictTagsOf(text), undefined);
 });
 
-test('a domain whose server is mute delays its own mail only, once, and not beyond the time of a mail', async t => {
+test('a domain whose server does not answer delays its own mail only, once, and not beyond the time of a mail', async t => {
   const dns = await start(t, zone, question => question.includes('silent.test'));
   const lookup = dns.answers.forMail();
 

@@ -1,4 +1,4 @@
-// What stands in From decides whose policy a mail has to meet, and mail programs read it in many ways.
+// Forged authors: From decides whose policy a mail has to meet, and mail programs read it in many ways.
 import test, {type ExecutionContext} from 'ava';
 import {createDnsAnswers} from '../../../../daemon/mail/authentication/dns-answers.ts';
 import {verifyMail} from '../../../../daemon/mail/authentication/verify-mail.ts';

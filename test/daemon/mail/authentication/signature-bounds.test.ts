@@ -1,4 +1,4 @@
-// What a mail may have at most before its signatures are verified, and which ARC chains are.
+// Bounds on a mail before its signatures are verified, and the ARC chains that are verified.
 import {generateKeyPairSync} from 'node:crypto';
 import test from 'ava';
 import {verifySignatures} from '../../../../daemon/mail/authentication/dkim-signatures.ts';

@@ -80,7 +80,7 @@ test('nothing is known while no server answers', async t => {
   t.is(await verdict('ada@example.com'), 'unclear');
 });
 
-test('new servers are asked anew, and no more is remembered than was allowed', async t => {
+test('new servers are asked again, and no more is remembered than was allowed', async t => {
   const {questions, verdict} = await start(t, {maxRemembered: 2});
   const other = await startSmtpSink(t, refused(550, '5.1.1 No such user'));
 

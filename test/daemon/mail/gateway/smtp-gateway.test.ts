@@ -838,5 +838,5 @@ const until = async (isTrue: () => Promise<boolean>) => {
     if (await isTrue()) return;
     await new Promise(resolve => setTimeout(resolve, 30));
   }
-  throw new Error('waited in vain');
+  throw new Error('timed out');
 };

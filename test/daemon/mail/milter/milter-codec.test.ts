@@ -102,7 +102,7 @@ test('a frame that is no command of the protocol is an error', t => {
     'a letter that an object has': frame('_'),
     'no letter': frame('\0'),
     'a short negotiation': frame('O', uint32(6, 1)),
-    'macros of no stage': frame('D'),
+    'macros without a stage': frame('D'),
     'half a macro': frame('D', 'C', texts('j')),
     'a macro without an end': frame('D', 'C', 'j\0x'),
     'a client without a family': frame('C', texts('host')),

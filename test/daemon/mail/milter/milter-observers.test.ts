@@ -35,7 +35,7 @@ test('a log and counters that fail change no answer at the end of a mail, and th
 test('a peer that breaks the protocol ends its own connection only, with a log that fails', async t => {
   const {peer, connectAgain} = await open(t, {log: failingLog});
 
-  peer.write(frame('B', 'content of no mail'));
+  peer.write(frame('B', 'content without a mail'));
   await peer.closed;
 
   const {answers} = await (await connectAgain()).mail();

@@ -469,7 +469,7 @@ test('a mail is under way from its data to its answer', t => {
 test('what is out of turn is an error', t => {
   const outOfTurn: Record<string, MilterCommand[]> = {
     'a second negotiation': [{kind: 'negotiate', ...offered}],
-    'a recipient of no mail': [rcpt('<a@one.test>')],
+    'a recipient without a mail': [rcpt('<a@one.test>')],
     'data of no mail': [data],
     'data without a recipient': [mail(), data],
     'an end without a recipient': [mail(), end],
@@ -477,7 +477,7 @@ test('what is out of turn is an error', t => {
     'a header after the body': [mail(), rcpt('<a@one.test>'), data, body('x'), header('A', '1')],
     'a recipient after the data': [mail(), rcpt('<a@one.test>'), data, rcpt('<b@one.test>')],
     'a mail before the answer': [mail(), rcpt('<a@one.test>'), data, end, mail()],
-    'a client whose address is none': [{...connect, address: '192.0.2.500'} as MilterCommand],
+    'a client whose address is invalid': [{...connect, address: '192.0.2.500'} as MilterCommand],
   };
 
   for (const [what, commands] of Object.entries(outOfTurn))

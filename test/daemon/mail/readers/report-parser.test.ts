@@ -103,8 +103,8 @@ const refused: [what: string, xml: string, why: RegExp][] = [
   ['HTML', '<html><body>hello</body></html>', /another kind of XML/],
   ['no id', receivedXml({id: ' '}), /has no report_id/],
   ['no policy domain', receivedXml({domain: 'nothing'}), /no policy domain/],
-  ['a date in words', receivedXml({begin: 'yesterday'}), /begin is no whole number/],
-  ['a negative count', receivedXml({rows: [{ip: '192.0.2.1', count: -1}]}), /count is no whole number/],
+  ['a date in words', receivedXml({begin: 'yesterday'}), /begin is not a whole number/],
+  ['a negative count', receivedXml({rows: [{ip: '192.0.2.1', count: -1}]}), /count is not a whole number/],
   ['more mails than there are', receivedXml({rows: [{ip: '192.0.2.1', count: 999_999_999_999}]}), /counts more than/],
   ['an address that is none', receivedXml({rows: [{ip: '192.0.2.1/24'}]}), /no address in source_ip/],
 ];
@@ -182,7 +182,7 @@ test('numbers may have a fraction of zero, and no other', async t => {
   );
 
   t.deepEqual([begin, end, sources[0]?.count], [yesterday, yesterday + 86_399, 2]);
-  await t.throwsAsync(parse(receivedXml({begin: `${yesterday}.5`})), {message: /begin is no whole number/});
+  await t.throwsAsync(parse(receivedXml({begin: `${yesterday}.5`})), {message: /begin is not a whole number/});
 });
 
 test('a document type without entities is no obstacle', async t => {

@@ -113,7 +113,7 @@ test('an address that is no http address is refused at once', t => {
 const withRspamd = isRspamdInstalled() ? test : test.skip;
 
 // Rspamd can store its training in two ways: only Redis answers 208 for a known mail, files answer 404.
-withRspamd('[Rspamd] it learns each mail once as what it is, and anew when it was wrong', async t => {
+withRspamd('[Rspamd] it learns each mail once as what it is, and again when it was wrong', async t => {
   const {controllerUrl, password, trained} = await startTrainableRspamd(t);
   const trainer = createRspamdClassifier({url: controllerUrl, password});
 

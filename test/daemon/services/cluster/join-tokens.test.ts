@@ -292,7 +292,7 @@ test('a renewal is audited, also that the certificate had ended, and an ended on
     entries.map(({target, detail, remote_address, key_id}) => [target, detail, remote_address, key_id]),
     [
       ['beta', 'number 2', '192.0.2.2', null],
-      ['beta', 'number 2, its certificate had ended at 2026-01-02T03:04:05.000Z', '192.0.2.2', null],
+      ['beta', 'number 2, its certificate had expired at 2026-01-02T03:04:05.000Z', '192.0.2.2', null],
       ['gamma', 'number 3', '192.0.2.77', null],
       ['beta', 'number 2', '192.0.2.2', null],
     ],

@@ -115,7 +115,7 @@ test('one reporter moves the advice by its vote, whatever the numbers that it cl
   t.regex(forged, /^32 % of your mail passes DMARC .*; stay with p=none until 95 % pass$/);
 });
 
-test('with fewer than three independent organizations it says that it knows too little', t => {
+test('with fewer than three independent organisations it says that it knows too little', t => {
   const names = ['a.liar.example', 'b.liar.example', 'x.y.liar.example', 'liar.example', 'google.test'];
   const two = advice('none', saidBy(...names.map((name): [string, number, number] => [name, 1000, 1000])));
   const one = advice(
@@ -126,13 +126,13 @@ test('with fewer than three independent organizations it says that it knows too 
 
   t.is(
     two,
-    '2 organizations report about 10 mails or more of this domain since 2026-03-01, which is too little for advice; stay with p=none: 3 independent ones are needed',
+    '2 organisations report about 10 mails or more of this domain since 2026-03-01, which is too little for advice; stay with p=none: 3 independent ones are needed',
   );
-  t.regex(one, /^1 organization reports .*; stay with p=quarantine: 3 independent ones are needed$/);
-  t.regex(few, /^2 organizations report .*; publish the record with p=none: 3 independent ones are needed$/);
+  t.regex(one, /^1 organisation reports .*; stay with p=quarantine: 3 independent ones are needed$/);
+  t.regex(few, /^2 organisations report .*; publish the record with p=none: 3 independent ones are needed$/);
 });
 
-test('of failing sources those come first that the most organizations name', t => {
+test('of failing sources those come first that the most organisations name', t => {
   const forged = Array.from({length: 9}, (_, n) =>
     source(`203.0.113.${n}`, 900_000, 0, null, ['a.liar.example', 'b.liar.example']),
   );

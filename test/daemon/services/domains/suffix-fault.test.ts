@@ -50,7 +50,7 @@ test('a filter that keeps mail out may be for a public suffix, and one for an ad
   t.is(await suffixFault({...allow, match: 'subject', pattern: '*.com'}), undefined);
 });
 
-test('an organization is what somebody registered, and all names below a suffix of a company are one', async t => {
+test('an organisation is what somebody registered, and all names below a suffix of a company are one', async t => {
   const {organizationOf} = await loadPublicSuffixes();
   const names = ['mail.google.com', 'a.b.example.co.uk', 'one.github.io', 'two.github.io', 'co.uk', 'reader.test', '192.0.2.1'];
 

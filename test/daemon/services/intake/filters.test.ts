@@ -154,20 +154,20 @@ test('the more exact of allow and block decides, in whichever order they are', a
 });
 
 const decidedBetween: [own: string, forAll: string, override: string][] = [
-  // Equally exact: that of the domain.
+  // Equally specific: that of the domain.
   ['allow sender ada@news.example.net', 'block sender ada@news.example.net', 'relay'],
   ['block sender ada@news.example.net', 'allow sender ada@news.example.net', 'block'],
   ['allow sender_domain example.net', 'block sender_domain example.net', 'relay'],
   ['allow header yes', 'block header y*', 'relay'],
   ['block subject off*', 'allow subject offer', 'block'],
-  // The more exact one, wherever it is.
+  // The more specific one, wherever it is.
   ['allow sender_domain news.example.net', 'block sender ada@news.example.net', 'block'],
   ['allow sender_domain example.net', 'block sender_domain news.example.net', 'block'],
   ['allow subject offer', 'block header yes', 'block'],
   ['block sender_domain example.net', 'allow sender ada@news.example.net', 'relay'],
   // What does not match decides nothing.
   ['allow sender other@example.net', 'block subject offer', 'block'],
-  // Equally exact, and on the same level: block.
+  // Equally specific, and on the same level: block.
   ['allow subject offer, block subject off*', 'allow subject offer', 'block'],
   ['score subject offer', 'allow subject offer, block subject off*', 'block'],
 ];

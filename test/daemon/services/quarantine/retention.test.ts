@@ -77,7 +77,7 @@ test('each reason has its own time', async t => {
   t.deepEqual(await test.spool.names(), ['phishing0000', 'rbl0000']);
 });
 
-test('a time that is set anew counts at the next sweep', async t => {
+test('a changed time counts at the next sweep', async t => {
   const test = await arrange(t);
   await test.hold('Mail000001');
   test.now = arrived + 10 * dayMs;

@@ -7,7 +7,7 @@ const mail = {queueId: 'Q1w2E3', sender: 'ada@example.net', recipients: ['ben@ex
 const silence: TrainingResult = {kind: 'unreachable', detail: 'no answer within 5000 ms'};
 const refusal: TrainingResult = {kind: 'refused', detail: 'HTTP status 401'};
 
-/** A learner whose classifier answers with `next`, and all it tells of. */
+/** A trainer whose classifier answers with `next`, and everything that it reports. */
 const startTrainer = () => {
   const said: string[] = [];
   const world = {

@@ -93,7 +93,7 @@ test('the second of two editors sees what the other has changed, and no change o
     'Yours would change:',
     '  quarantine_threshold  6 → 4',
     '  reject_threshold      20 → 12',
-    'Some of it is the same setting: look twice.',
+    'Some of it is the same setting: check carefully.',
   ]);
   told.onYes();
   const again = await shell.form();
@@ -301,5 +301,5 @@ test('reports that a node cannot send are warned of once the setting is saved', 
   (await shell.question()).onYes();
   await eventually(() => shell.said.length > 0);
 
-  t.regex(shell.said[0] ?? '', /^Saved example\.com: .*; no DMARC reports leave mx1, /);
+  t.regex(shell.said[0] ?? '', /^Saved example\.com: .*; no DMARC reports are sent by mx1, /);
 });
