@@ -3,7 +3,7 @@ import {CliError, usageError} from '../../../errors.ts';
 import {type HoldQuery, queryWords} from '../../../quarantine/hold-query.ts';
 import {parseQuery, printQuery, queryFault} from '../../../quarantine/query-line.ts';
 import {guarded, type Shell} from '../../shell/shell.ts';
-import {type MailOrder, mailOrders, orderLabels} from './list-state.ts';
+import {type MailOrder, mailOrders} from './list-state.ts';
 import {completeQuery, type QuarantineContext} from './quarantine-context.ts';
 import {builtInViews, saveView, viewOf} from './view-store.ts';
 
@@ -38,15 +38,9 @@ export const setFilter = (quarantine: QuarantineContext, text: string): void => 
   ask(quarantine, query, quarantine.list.get().order);
 };
 
-export const openOrders = ({open}: Shell, quarantine: QuarantineContext): void => {
+export const otherOrder = (quarantine: QuarantineContext): void => {
   const {query, order} = quarantine.list.get();
-  open({
-    kind: 'choice',
-    title: 'Order',
-    items: mailOrders.map(name => ({label: name, detail: orderLabels[name]})),
-    chosen: mailOrders.indexOf(order),
-    onChoose: index => ask(quarantine, query, mailOrders[index] ?? 'newest'),
-  });
+  ask(quarantine, query, order === 'newest' ? 'oldest' : 'newest');
 };
 
 export const setOrder = (quarantine: QuarantineContext, name: string): void => {

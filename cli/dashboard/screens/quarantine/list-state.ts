@@ -1,13 +1,11 @@
 // State of the list of held mail: a window over any number of mails, of which only those around the cursor are loaded. Rows are
 // identified by their number in the list as it was read last; the cursor stays on its mail when that number changes.
 
-import {ascending} from '../../../../shared/collections.ts';
 import {hasOwn} from '../../../../shared/has-own.ts';
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {CliError} from '../../../errors.ts';
 import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import type {HoldQuery} from '../../../quarantine/hold-query.ts';
-import {followed} from '../../list/list.ts';
 import {initialPosition, type ListPosition, within} from '../../list/list-window.ts';
 
 export interface ListState {
@@ -17,12 +15,8 @@ export interface ListState {
   version: number;
   /** The number of matches; undefined until the first answer. */
   total: number | undefined;
-  /** For a list by time: rows by number, up to a limit. */
+  /** Rows by number, up to a limit. */
   rows: ReadonlyMap<number, HeldMail>;
-  /** For a list in another order: the mails read so far. */
-  sorted: readonly HeldMail[];
-  /** The number of mails read for sorting; undefined when all are loaded. */
-  gathered: number | undefined;
   position: ListPosition;
   height: number;
   /** Whether the cursor stays on its mail even at the top, where it otherwise follows the newest. */
@@ -54,9 +48,6 @@ export type ListEvent =
   /** Newest first, from `offset` on. `isReread`: loaded rows may be out of date. */
   | ({type: 'window'; offset: number; isReread: boolean; isLast?: boolean} & Reading)
   | {type: 'shifted'; version: number; by: number; total: number}
-  /** For a list that is sorted here. `isAll`: this is the whole list. */
-  | ({type: 'gathered'; isAll: boolean; isEnd: boolean} & Reading)
-  | {type: 'gone'; ids: ReadonlySet<string>}
   | {type: 'failed'; failure: CliError};
 
 /** Rows that are kept, around the cursor. */
@@ -68,8 +59,6 @@ export const initialList = (query: HoldQuery = {}, order: MailOrder = 'newest'):
   version: 1,
   total: undefined,
   rows: new Map(),
-  sorted: [],
-  gathered: undefined,
   position: initialPosition,
   height: 1,
   isPinned: false,
@@ -81,11 +70,10 @@ export const initialList = (query: HoldQuery = {}, order: MailOrder = 'newest'):
 });
 
 /** The number of rows. */
-export const rowCount = ({order, total = 0, sorted}: ListState): number => (isByTime(order) ? total : sorted.length);
+export const rowCount = ({total = 0}: ListState): number => total;
 
 /** Undefined while it is not loaded. */
-export const mailAt = ({order, rows, sorted}: ListState, index: number): HeldMail | undefined =>
-  isByTime(order) ? rows.get(index) : sorted[index];
+export const mailAt = ({rows}: ListState, index: number): HeldMail | undefined => rows.get(index);
 
 export const mailUnderCursor = (state: ListState): HeldMail | undefined => mailAt(state, state.position.cursor);
 
@@ -113,12 +101,6 @@ export const afterEvent = (state: ListState, event: ListEvent): ListState => {
         ...moveBy({...state, total: event.total, rows: renumbered(state.rows, event.by)}, event.by),
         isLost: false,
       };
-    case 'gathered':
-      return withGathered(state, event);
-    case 'gone': {
-      const sorted = state.sorted.filter(mail => !event.ids.has(mailId(mail)));
-      return sorted.length === state.sorted.length ? state : anchored(state, {...state, sorted});
-    }
     case 'failed':
       return {...state, failure: event.failure};
     default:
@@ -183,52 +165,7 @@ const bounded = (rows: Map<number, HeldMail>, {cursor}: ListPosition): ReadonlyM
   return new Map(nearest.slice(0, maxRows));
 };
 
-const withGathered = (state: ListState, event: Extract<ListEvent, {type: 'gathered'}>): ListState => {
-  const {mails, isAll, isEnd} = event;
-  const sorted = sortMails(isAll ? mails : [...state.sorted, ...mails], state.order);
-  return anchored(state, {...state, ...facts(event), sorted, gathered: isEnd ? undefined : sorted.length});
-};
-
-/** For a completely loaded list: the cursor follows its mail. */
-const anchored = (before: ListState, after: ListState): ListState => {
-  const {position, sorted} = before;
-  const anchor = sorted[position.cursor];
-  if (!anchor || isAtTop(before)) return placed(after, position);
-  return placed(after, followed({cursorKey: mailId(anchor), position}, after.sorted, mailId));
-};
-
-export const mailOrders = ['newest', 'oldest', 'score', 'size', 'sender', 'subject'] as const;
+export const mailOrders = ['newest', 'oldest'] as const;
 export type MailOrder = (typeof mailOrders)[number];
 
-/** At most this many are sorted here: the newest. */
-export const maxSorted = 20_000;
-
-export const orderLabels: Record<MailOrder, string> = {
-  newest: 'newest first',
-  oldest: 'oldest first',
-  score: 'highest score first',
-  size: 'largest first',
-  sender: 'by sender',
-  subject: 'by subject',
-};
-
-export const isByTime = (order: MailOrder): boolean => order === 'newest' || order === 'oldest';
-
-/** The sort key of a mail; the newer of two equal ones comes first. */
-const keyOf: Record<MailOrder, (mail: HeldMail) => string | number> = {
-  newest: () => 0,
-  oldest: () => 0,
-  score: mail => -mail.score,
-  size: mail => -mail.size_bytes,
-  sender: mail => mail.sender.toLowerCase(),
-  // Replies and forwards are sorted beside the original.
-  subject: mail => mail.subject.toLowerCase().replace(/^(\s*(re|fwd?|aw|wg)\s*:)+\s*/, ''),
-};
-
-/** Sorts the mails and removes duplicates. */
-export const sortMails = (mails: readonly HeldMail[], order: MailOrder): HeldMail[] => {
-  const distinct = new Map(mails.map(mail => [mailId(mail), mail]));
-  const keyed = [...distinct].map(([id, mail]) => ({id, mail, key: keyOf[order](mail)}));
-  keyed.sort((a, b) => ascending(a.key, b.key) || ascending(b.mail.arrived_at, a.mail.arrived_at) || ascending(a.id, b.id));
-  return keyed.map(({mail}) => mail);
-};
+export const orderLabels: Record<MailOrder, string> = {newest: 'newest first', oldest: 'oldest first'};

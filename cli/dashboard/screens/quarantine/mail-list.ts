@@ -6,13 +6,11 @@ import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {Client} from '../../../client/client.ts';
 import {briefTimeText, firstOf, senderText, sizeText, timeText} from '../../../output/cell-text.ts';
 import type {Tone} from '../../../output/column.ts';
-import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import type {TuiColumn} from '../../list/list.ts';
 import type {Live} from '../../shell/live.ts';
 import {createStore} from '../../shell/store.ts';
-import {afterEvent, initialList, isByTime, type ListEvent} from './list-state.ts';
+import {afterEvent, initialList, type ListEvent} from './list-state.ts';
 import {createReadLoop, findCursor, missingRows, readWindow, rowsAroundCursor} from './read-loop.ts';
-import {createSortedList} from './sorted-list.ts';
 
 interface MailListNeeds {
   client: Pick<Client, 'quarantine'>;
@@ -28,14 +26,9 @@ export const createMailList = ({client, live, now}: MailListNeeds) => {
     if (get() !== before) loop.run();
   };
   const list = {client, now, get, dispatch};
-  const sorted = createSortedList(list);
 
   const nextRead = (isStale: boolean): (() => Promise<void>) | undefined => {
     if (get().isLost) return () => findCursor(list);
-    if (!isByTime(get().order)) {
-      if (sorted.isUnread()) return () => sorted.readAll(loop.isStarted);
-      return isStale ? sorted.readNew : undefined;
-    }
     if (isStale) return () => readWindow(list, rowsAroundCursor(get()), {isReread: true});
     const missing = missingRows(get());
     return missing && (() => readWindow(list, missing, {isReread: false}));
@@ -45,13 +38,10 @@ export const createMailList = ({client, live, now}: MailListNeeds) => {
     now,
     next: nextRead,
     keyOf: isStale => {
-      const {order, version, isLost} = get();
-      return isByTime(order) ? JSON.stringify([version, isStale, isLost, missingRows(get())]) : undefined;
+      const {version, isLost} = get();
+      return JSON.stringify([version, isStale, isLost, missingRows(get())]);
     },
-    onFailure: failure => {
-      sorted.forget();
-      dispatch({type: 'failed', failure});
-    },
+    onFailure: failure => dispatch({type: 'failed', failure}),
   });
 
   return {
@@ -62,14 +52,7 @@ export const createMailList = ({client, live, now}: MailListNeeds) => {
     refresh: loop.refresh,
     /** Starts reading. Returns a function that stops it. */
     show: (): (() => void) => {
-      const stop = live.on(['held', 'released', 'discarded'], event => {
-        if (event?.type === 'released' || event?.type === 'discarded') {
-          sorted.leave(mailId(event));
-          dispatch({type: 'gone', ids: new Set([mailId(event)])});
-        }
-        if (event === undefined) sorted.forget();
-        loop.wake();
-      });
+      const stop = live.on(['held', 'released', 'discarded'], loop.wake);
       loop.start();
       return () => {
         stop();

@@ -5,7 +5,7 @@ import {moved, movingKeys} from '../../list/list-window.ts';
 import type {Binding, KeyName} from '../../shell/keys.ts';
 import type {ScreenCommand, Shell} from '../../shell/shell.ts';
 import {askToAct, openFailures, openIds, openSave} from './act-keys.ts';
-import {ask, openFilter, openOrders, openViews, saveCurrentView, setFilter, setOrder} from './find-keys.ts';
+import {ask, openFilter, openViews, otherOrder, saveCurrentView, setFilter, setOrder} from './find-keys.ts';
 import {mailOrders, mailUnderCursor, rowCount} from './list-state.ts';
 import {completeQuery, type QuarantineContext} from './quarantine-context.ts';
 import {type Layout, lastScroll} from './quarantine-view.ts';
@@ -55,7 +55,7 @@ export const quarantineBindings = (shell: Shell, quarantine: QuarantineContext, 
     {keys: ['V'], label: 'range', help: 'select a range: once at each of its ends', run: () => markRange(shell, quarantine)},
     {keys: ['a'], label: 'all', help: 'select all that match the filter now', run: () => selectAll(shell, quarantine)},
     {keys: ['A'], help: 'select nothing', run: () => screen.dispatch({type: 'dropped'})},
-    {keys: ['s'], label: 'sort', help: 'another order', run: () => openOrders(shell, quarantine)},
+    {keys: ['s'], label: 'sort', help: 'another order', run: () => otherOrder(quarantine)},
     {
       keys: ['v'],
       label: 'views',
@@ -86,7 +86,7 @@ export const quarantineCommands = (shell: Shell, quarantine: QuarantineContext):
   },
   {
     name: 'sort',
-    help: 'another order: :sort score',
+    help: 'another order: :sort oldest',
     run: name => setOrder(quarantine, name),
     complete: name => mailOrders.filter(order => order.startsWith(name)),
   },

@@ -13,10 +13,9 @@ import type {Size} from '../../shell/shell.ts';
 import {ageText, progressBar} from '../../shell/shell-lines.ts';
 import type {Style, Theme} from '../../shell/theme.ts';
 import type {Acting} from './held-mail-actions.ts';
-import {isByTime, type ListState, mailAt, mailUnderCursor, maxSorted, orderLabels, rowCount} from './list-state.ts';
+import {type ListState, mailAt, mailUnderCursor, orderLabels, rowCount} from './list-state.ts';
 import {mailColumns, type Thresholds} from './mail-list.ts';
 import type {PreviewMode, ScreenState} from './screen-state.ts';
-import {sortedRange} from './select-keys.ts';
 
 export interface QuarantineView {
   list: ListState;
@@ -89,23 +88,7 @@ const notices = ({list, screen, nowMs}: QuarantineView): Notice[] => {
   if (rangeStart) found.push(['range: move to its other end, then V', 'picked', 'bold']);
   if (picked.size > 0) found.push([`✓ ${countText(picked.size)} selected`, 'picked', 'bold']);
   if (newAbove > 0) found.push([`▲ ${countText(newAbove)} new (g)`, 'accent', 'bold']);
-  found.push(...orderNotices(list));
   return found;
-};
-
-/** The note that not everything is sorted, or not yet. */
-const orderNotices = (list: ListState): Notice[] => {
-  const {order, gathered, total = 0} = list;
-  if (isByTime(order)) return [];
-  const all = Math.min(total, maxSorted);
-  if (gathered !== undefined || (list.loadedAtMs === undefined && !list.failure))
-    return [
-      [
-        `sorting ${progressBar(all === 0 ? 0 : (gathered ?? 0) / all, 10)} ${countText(gathered ?? 0)} of ${countText(all)}`,
-        'accent',
-      ],
-    ];
-  return total > maxSorted ? [[`sorted among the newest ${countText(rowCount(list))} of ${countText(total)}`, 'warn']] : [];
 };
 
 const bodyLines = (view: QuarantineView, layout: Layout, theme: Theme): string[] => {
@@ -167,19 +150,15 @@ const ofKnown = ({cell, style, ...column}: TuiColumn<HeldMail>): TuiColumn<HeldM
 const rangeTest = (list: ListState, start: HeldMail | undefined): ((mail: HeldMail) => boolean) => {
   const end = mailUnderCursor(list);
   if (!start || !end) return () => false;
-  if (isByTime(list.order)) {
-    const [from = '', to = ''] = [start.arrived_at, end.arrived_at].sort();
-    return ({arrived_at: at}) => at >= from && at <= to;
-  }
-  const ids = new Set(sortedRange(list, start).map(mailId));
-  return mail => ids.has(mailId(mail));
+  const [from = '', to = ''] = [start.arrived_at, end.arrived_at].sort();
+  return ({arrived_at: at}) => at >= from && at <= to;
 };
 
 const emptyLines = ({list, theme}: QuarantineView, width: number): string[] => {
   const {failure, loadedAtMs, total, query} = list;
   const say = (): string => {
     if (failure && loadedAtMs === undefined) return `The list cannot be read: ${failure.detail}`;
-    if (total === undefined || (total > 0 && list.sorted.length === 0)) return 'Reading the list …';
+    if (total === undefined) return 'Reading the list …';
     return isEmptyQuery(query) ? 'No mail is held.' : 'Nothing matches this filter. escape clears it, / changes it.';
   };
   return ['', ...wrapText(say(), width - 4).map(line => theme(fitText(`  ${line}`, width), failure ? 'bad' : undefined))];

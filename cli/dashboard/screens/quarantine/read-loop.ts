@@ -9,8 +9,8 @@ import {type ListEvent, type ListState, mailAt, mailUnderCursor, type Reading, r
 interface ReadLoopNeeds extends Pick<PollingOptions, 'live' | 'now'> {
   /** The read that is due, if one is; `isStale` when what has been read may be out of date. */
   next(isStale: boolean): (() => Promise<void>) | undefined;
-  /** Equal for two reads of the same rows; undefined for reads that may be repeated. */
-  keyOf(isStale: boolean): string | undefined;
+  /** Equal for two reads of the same rows. */
+  keyOf(isStale: boolean): string;
   onFailure(failure: CliError): void;
 }
 
@@ -30,7 +30,7 @@ export const createReadLoop = ({live, now, next, keyOf, onFailure}: ReadLoopNeed
     const read = next(isStale);
     if (!read) return;
     const key = keyOf(isStale);
-    if (key !== undefined && key === lastKey) {
+    if (key === lastKey) {
       isStale = true;
       lastKey = undefined;
       polling.dueIn(changingListMs);
@@ -71,7 +71,6 @@ export const createReadLoop = ({live, now, next, keyOf, onFailure}: ReadLoopNeed
       isStarted = false;
       polling.stop();
     },
-    isStarted: (): boolean => isStarted,
     /** Something else may be missing now. */
     run: (): void => void run(),
     /** Reads the shown rows again, after a short delay. */
@@ -81,20 +80,20 @@ export const createReadLoop = ({live, now, next, keyOf, onFailure}: ReadLoopNeed
   };
 };
 
-export interface ReadableList {
+interface ReadableList {
   client: Pick<Client, 'quarantine'>;
   now(): number;
   get(): ListState;
   dispatch(event: ListEvent): void;
 }
 
-export const parametersNow = ({get, now}: ReadableList) => parametersOf(get().query, now());
+const parametersNow = ({get, now}: ReadableList) => parametersOf(get().query, now());
 
 interface PageExtract extends Extract {
   since?: string;
 }
 
-export const readPage = async (list: ReadableList, extract: PageExtract): Promise<Reading> => {
+const readPage = async (list: ReadableList, extract: PageExtract): Promise<Reading> => {
   const {version} = list.get();
   const {data, totalCount, unreachableNodes} = await list.client.quarantine.list({...parametersNow(list), ...extract});
   return {version, mails: data, total: totalCount ?? data.length, unreachableNodes, atMs: list.now()};
@@ -130,7 +129,7 @@ export interface Extract {
   limit: number;
 }
 
-export const pageSize = 200;
+const pageSize = 200;
 
 /** Undefined when all rows on the screen, and a screen above and below it, are loaded. */
 export const missingRows = (state: ListState): Extract | undefined => {

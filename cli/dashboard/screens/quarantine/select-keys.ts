@@ -5,7 +5,7 @@ import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
 import {parametersOf, type QueryParameters, queryWords} from '../../../quarantine/hold-query.ts';
 import type {Shell} from '../../shell/shell.ts';
-import {isByTime, type ListState, mailUnderCursor} from './list-state.ts';
+import {mailUnderCursor} from './list-state.ts';
 import type {QuarantineContext} from './quarantine-context.ts';
 import {maxPicked, type PickedMail, pickedMail} from './screen-state.ts';
 
@@ -33,10 +33,6 @@ export const markRange = (shell: Shell, quarantine: QuarantineContext): void => 
   }
 
   screen.dispatch({type: 'range-left'});
-  if (!isByTime(state.order)) {
-    screen.dispatch({type: 'picked', mails: sortedRange(state, start).map(pickedMail)});
-    return;
-  }
   const [older, newer] = start.arrived_at < end.arrived_at ? [start, end] : [end, start];
   const {since: _since, until: _until, ...parameters} = parametersOf(state.query, shell.app.now());
   void collect(shell, quarantine, {
@@ -45,13 +41,6 @@ export const markRange = (shell: Shell, quarantine: QuarantineContext): void => 
     parameters: {...parameters, since: older.arrived_at, until: justAfter(newer.arrived_at)},
     isWanted: betweenMails(mailId(start), mailId(end)),
   });
-};
-
-/** In a list that is sorted here: the mails from `start` to the cursor. */
-export const sortedRange = ({sorted, position}: ListState, start: HeldMail): readonly HeldMail[] => {
-  const from = sorted.findIndex(mail => mailId(mail) === mailId(start));
-  if (from === -1) return [];
-  return sorted.slice(Math.min(from, position.cursor), Math.max(from, position.cursor) + 1);
 };
 
 /** For mails in the order of a list: true between two mails, inclusive. */

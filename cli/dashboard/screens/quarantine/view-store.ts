@@ -10,7 +10,7 @@ import {fileFailure, writeAtomically} from '../../../files/text-file.ts';
 import {loadOwnYaml} from '../../../files/yaml-file.ts';
 import type {HoldQuery} from '../../../quarantine/hold-query.ts';
 import {parseQuery, printQuery} from '../../../quarantine/query-line.ts';
-import {type MailOrder, mailOrders, orderLabels} from './list-state.ts';
+import {type MailOrder, mailOrders} from './list-state.ts';
 
 interface SavedView {
   name: string;
@@ -72,7 +72,7 @@ export const builtInViews: readonly SavedView[] = [
   {name: 'everything', query: '', order: 'newest'},
   {name: 'last hour', query: 'since:1h', order: 'newest'},
   {name: 'last day', query: 'since:1d', order: 'newest'},
-  {name: 'high scores', query: 'score>=12', order: 'score'},
+  {name: 'high scores', query: 'score>=12', order: 'newest'},
   {name: 'borderline', query: 'score<8', order: 'newest'},
   {name: 'phishing', query: 'reason:phishing', order: 'newest'},
   {name: 'sandbox', query: 'reason:sandbox', order: 'newest'},
@@ -86,9 +86,8 @@ export const saveView = async (store: ViewStore, name: string, {query, order}: V
   await store.put({name, query: printQuery(query), order});
 };
 
-export const viewOf = (view: SavedView | undefined): View => {
-  const order = mailOrders.find(name => name === view?.order);
-  if (view?.order !== undefined && !order)
-    throw usageError(`the view has no order ${view.order}: ${Object.keys(orderLabels).join(', ')}`);
-  return {query: parseQuery(view?.query ?? ''), order: order ?? 'newest'};
-};
+/** Views that earlier versions saved may have an order that no longer exists. */
+export const viewOf = (view: SavedView | undefined): View => ({
+  query: parseQuery(view?.query ?? ''),
+  order: mailOrders.find(name => name === view?.order) ?? 'newest',
+});

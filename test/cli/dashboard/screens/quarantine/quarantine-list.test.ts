@@ -1,15 +1,8 @@
 import test, {type ExecutionContext} from 'ava';
 import {moved} from '../../../../../cli/dashboard/list/list-window.ts';
-import {
-  type MailOrder,
-  mailAt,
-  mailUnderCursor,
-  rowCount,
-  sortMails,
-} from '../../../../../cli/dashboard/screens/quarantine/list-state.ts';
+import {type MailOrder, mailAt, mailUnderCursor, rowCount} from '../../../../../cli/dashboard/screens/quarantine/list-state.ts';
 import {createMailList} from '../../../../../cli/dashboard/screens/quarantine/mail-list.ts';
 import {CliError} from '../../../../../cli/errors.ts';
-import {mailId} from '../../../../../cli/quarantine/held-mail-columns.ts';
 import type {ClusterEvent} from '../../../../../shared/cluster-event.ts';
 import {createMailApi, heldMail, heldMails, type MailApi} from '../../../../helpers/dashboard/held-mails.ts';
 import {eventually} from '../../../../helpers/eventually.ts';
@@ -225,44 +218,4 @@ test('an answer about a filter that is not in force any more is dropped', async 
   await settled();
 
   t.is(rowCount(list.get()), 0);
-});
-
-test('by score, size, sender and subject the whole list is sorted', async t => {
-  const mails = heldMails(3500);
-  for (const order of ['score', 'size', 'sender', 'subject'] as const) {
-    const {list} = await startList(t, createMailApi(mails), order);
-    await eventually(() => list.get().gathered === undefined && rowCount(list.get()) === 3500);
-    t.deepEqual(list.get().sorted.map(mailId), sortMails(mails, order).map(mailId));
-  }
-});
-
-test('of more than 20,000 the newest are sorted, and how many there are is known', async t => {
-  const {list} = await startList(t, createMailApi(heldMails(21_500)), 'score');
-  await eventually(() => list.get().loadedAtMs !== undefined && list.get().gathered === undefined);
-
-  t.is(rowCount(list.get()), 20_000);
-  t.is(list.get().total, 21_500);
-  t.is(Math.min(...list.get().sorted.map(mail => numberOf(mail.subject))), 1500);
-});
-
-test('a sorted list takes up what arrives and lets go what leaves, with the cursor on its mail', async t => {
-  const api = createMailApi(heldMails(300));
-  const {list, press, reread, hear} = await startList(t, api, 'score');
-  await eventually(() => list.get().gathered === undefined && rowCount(list.get()) === 300);
-  await press('pagedown', 'pagedown');
-  const mail = mailUnderCursor(list.get());
-
-  const best = heldMail(300, {score: 100});
-  const [gone] = list.get().sorted;
-  api.mails = [...api.mails.filter(each => each !== gone), best];
-  if (gone)
-    hear({
-      ...{type: 'released', at: gone.arrived_at, node_id: gone.node_id, queue_id: gone.queue_id, state: 'released'},
-      ...{acted_at: gone.arrived_at, acted_by_key_id: 1, already: false},
-    } as ClusterEvent);
-  await reread();
-
-  t.is(list.get().sorted[0]?.subject, best.subject);
-  t.is(rowCount(list.get()), 300);
-  t.is(mailUnderCursor(list.get()), mail);
 });
