@@ -193,6 +193,19 @@ test('a preview tells why a mail is held, what is in it, and when it has gone me
   t.true(lines.findIndex(line => line.includes('HIGH')) < lines.findIndex(line => line.includes('LOW')));
 });
 
+test('a preview of mail that was not verified says why, and one that is still read says nothing of it', t => {
+  const verified = (preview: Preview): string | undefined =>
+    previewLines(mail, preview, {width: 100, theme, thresholds})
+      .map(plain)
+      .find(line => line.startsWith('Verified'));
+
+  t.is(
+    verified({...ready, detail: {...detail, authentication: null}}),
+    'Verified  no: it came from a trusted client or a user, or was held by an earlier version',
+  );
+  t.is(verified({state: 'loading'}), undefined);
+});
+
 test('no line of a mail begins where ours begin', t => {
   const lines = previewLines(
     mail,
