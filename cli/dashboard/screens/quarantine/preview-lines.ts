@@ -8,8 +8,8 @@ import {type HeldMailFieldName, heldMailFields} from '../../../quarantine/held-m
 import type {MailContents} from '../../../quarantine/mail-reader.ts';
 import {fitText, wrapText} from '../../shell/fit-text.ts';
 import type {Theme} from '../../shell/theme.ts';
-import {type Thresholds, toneOfScore} from './mail-list.ts';
 import type {Preview} from './mail-previews.ts';
+import {type Thresholds, toneOfScore} from './quarantine-list.ts';
 
 interface PreviewLayout {
   width: number;

@@ -4,13 +4,13 @@ import {plural} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
 import {parametersOf, type QueryParameters, queryWords} from '../../../quarantine/hold-query.ts';
+import {parseQuery} from '../../../quarantine/query-line.ts';
 import type {Shell} from '../../shell/shell.ts';
-import {mailUnderCursor} from './list-state.ts';
 import type {QuarantineContext} from './quarantine-context.ts';
 import {maxPicked, type PickedMail, pickedMail} from './screen-state.ts';
 
 export const selectAll = (shell: Shell, quarantine: QuarantineContext): void => {
-  const {query} = quarantine.list.get();
+  const query = parseQuery(quarantine.state.get().filter);
   const words = queryWords(query);
   void collect(shell, quarantine, {
     what: `all that match (${words})`,
@@ -21,12 +21,9 @@ export const selectAll = (shell: Shell, quarantine: QuarantineContext): void => 
 };
 
 /** Starts a range, or ends the started one. */
-export const markRange = (shell: Shell, quarantine: QuarantineContext): void => {
-  const {list, screen} = quarantine;
-  const state = list.get();
+export const markRange = (shell: Shell, quarantine: QuarantineContext, end: HeldMail): void => {
+  const {state, screen} = quarantine;
   const {rangeStart: start} = screen.get();
-  const end = mailUnderCursor(state);
-  if (!end) return;
   if (!start) {
     screen.dispatch({type: 'range-begun', mail: end});
     return;
@@ -34,7 +31,7 @@ export const markRange = (shell: Shell, quarantine: QuarantineContext): void => 
 
   screen.dispatch({type: 'range-left'});
   const [older, newer] = start.arrived_at < end.arrived_at ? [start, end] : [end, start];
-  const {since: _since, until: _until, ...parameters} = parametersOf(state.query, shell.app.now());
+  const {since: _since, until: _until, ...parameters} = parametersOf(parseQuery(state.get().filter), shell.app.now());
   void collect(shell, quarantine, {
     what: 'the range',
     whole: undefined,

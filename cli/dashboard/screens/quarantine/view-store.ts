@@ -8,9 +8,9 @@ import {configHome} from '../../../files/context-store.ts';
 import {withLock} from '../../../files/file-lock.ts';
 import {fileFailure, writeAtomically} from '../../../files/text-file.ts';
 import {loadOwnYaml} from '../../../files/yaml-file.ts';
-import type {HoldQuery} from '../../../quarantine/hold-query.ts';
 import {parseQuery, printQuery} from '../../../quarantine/query-line.ts';
-import {type MailOrder, mailOrders} from './list-state.ts';
+import type {ListState} from '../../list/list.ts';
+import {mailOrders} from './held-part.ts';
 
 interface SavedView {
   name: string;
@@ -63,10 +63,7 @@ const viewsOf = (document: Document, file: string): SavedView[] =>
 const broken = (file: string, detail: string): CliError =>
   new CliError('invalid_views', `${file}: ${detail}`, {hint: 'fix the file or move it away'});
 
-interface View {
-  query: HoldQuery;
-  order: MailOrder;
-}
+type View = Pick<ListState, 'filter' | 'order'>;
 
 export const builtInViews: readonly SavedView[] = [
   {name: 'everything', query: '', order: 'newest'},
@@ -80,14 +77,17 @@ export const builtInViews: readonly SavedView[] = [
   {name: 'about to be a week old', query: 'until:6d', order: 'oldest'},
 ];
 
-export const saveView = async (store: ViewStore, name: string, {query, order}: View): Promise<void> => {
+export const saveView = async (store: ViewStore, name: string, {filter, order}: View): Promise<void> => {
   if (!isViewName(name))
     throw usageError('a view needs a name of at most 40 letters, digits, spaces, dots or hyphens: :save NAME');
-  await store.put({name, query: printQuery(query), order});
+  await store.put({name, query: filter, order: mailOrders[order]?.name});
 };
 
 /** Views that earlier versions saved may have an order that no longer exists. */
-export const viewOf = (view: SavedView | undefined): View => ({
-  query: parseQuery(view?.query ?? ''),
-  order: mailOrders.find(name => name === view?.order) ?? 'newest',
+export const viewOf = ({query, order}: Pick<SavedView, 'query' | 'order'>): View => ({
+  filter: printQuery(parseQuery(query)),
+  order: Math.max(
+    0,
+    mailOrders.findIndex(({name}) => name === order),
+  ),
 });
