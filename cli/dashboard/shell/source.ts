@@ -157,7 +157,6 @@ const createPolling = (needs: PollingOptions) => {
   };
 
   return {
-    dueIn,
     start: (): void => {
       isStarted = true;
     },

@@ -97,7 +97,7 @@ export const createHeldPart = ({client, now, source: sourceOf, state, onArrived}
   };
 };
 
-interface Extract {
+interface PageNeeds {
   /** The height of the screen decides how many rows are read. */
   height: number;
   signal: AbortSignal;
@@ -114,7 +114,7 @@ const createReader = ({client, now}: Pick<HeldPartNeeds, 'client' | 'now'>) => {
     readAround: async (
       row: number,
       {filter, order, total: rows}: Pick<HeldPart, 'filter' | 'order' | 'total'>,
-      {height, signal}: Extract,
+      {height, signal}: PageNeeds,
     ): Promise<HeldPart> => {
       const limit = Math.min(maxPageSize, Math.max(minPageSize, 8 * height));
       const first = Math.max(0, Math.min(Math.round(row - limit / 2), rows - limit));

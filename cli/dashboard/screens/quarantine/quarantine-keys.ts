@@ -1,15 +1,15 @@
 // Keys and commands of the quarantine screen besides those of every list.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
-import {usageError} from '../../../errors.ts';
+import {CliError, usageError} from '../../../errors.ts';
 import {moved, movingKeys} from '../../list/list-window.ts';
 import type {Binding, KeyName} from '../../shell/keys.ts';
-import type {ScreenCommand, Shell} from '../../shell/shell.ts';
+import {guarded, type ScreenCommand, type Shell} from '../../shell/shell.ts';
 import {askToAct, openFailures, openIds, openSave} from './act-keys.ts';
 import {mailOrders} from './held-part.ts';
 import type {QuarantineContext} from './quarantine-context.ts';
 import {besideFrom, lastScroll, type PreviewArea} from './quarantine-list.ts';
 import {markRange, selectAll} from './select-keys.ts';
-import {openViews, saveCurrentView} from './view-keys.ts';
+import {builtInViews, saveView, viewOf} from './view-store.ts';
 
 interface KeyFacts {
   /** Under the cursor, as it is shown. */
@@ -95,6 +95,39 @@ const setOrder = ({state}: QuarantineContext, wanted: string): void => {
   if (order === -1) throw usageError(`there is no order ${wanted}: ${mailOrders.map(({name}) => name).join(', ')}`);
   state.dispatch({kind: 'sorted', order});
 };
+
+const openViews = (shell: Shell, quarantine: QuarantineContext): Promise<void> =>
+  guarded(shell, async () => {
+    const saved = await quarantine.views.read();
+    const views = [...saved, ...builtInViews];
+    const choose = (index: number): void => {
+      const view = views[index];
+      if (!view) return;
+      const {filter, order} = viewOf(view);
+      quarantine.state.dispatch({kind: 'filtered', filter});
+      quarantine.state.dispatch({kind: 'sorted', order});
+    };
+    const remove = async (index: number): Promise<void> => {
+      const view = saved[index];
+      if (!view) throw new CliError('built_in', 'this view is always there; only those saved with :save can be deleted');
+      await quarantine.views.remove(view.name);
+      shell.say(`View ${view.name} deleted`);
+      void openViews(shell, quarantine);
+    };
+    shell.openLater({
+      kind: 'choice',
+      title: 'Views',
+      items: views.map(({name, query}, at) => ({label: name, detail: `${at < saved.length ? 'saved' : '     '}  ${query}`})),
+      onChoose: index => void guarded(shell, () => choose(index)),
+      keys: [{key: 'd', label: 'delete', run: index => void guarded(shell, () => remove(index))}],
+    });
+  });
+
+const saveCurrentView = (shell: Shell, {views, state}: QuarantineContext, name: string): Promise<void> =>
+  guarded(shell, async () => {
+    await saveView(views, name, state.get());
+    shell.say(`Saved as ${name}: v shows all views`, 'good');
+  });
 
 /** While the preview fills the screen, the keys for moving scroll its text. */
 const readingBindings = (quarantine: QuarantineContext, facts: KeyFacts): Binding[] => {

@@ -55,14 +55,14 @@ export const quarantineList = (facts: QuarantineFacts): List<HeldMail> => {
   const mark: TuiColumn<HeldMail> = {title: ' ', width: 1, cell: markOf, style: () => 'picked'};
   return {
     ...quarantineRows(state, part),
-    // While one reads the newest mail, the cursor stays on it.
+    // While the newest mail is read, the cursor stays on it.
     ...(mailOrders[state.order]?.name === 'newest' && screen.preview === 'off' && {tail: {isPaused: false, waiting: []}}),
     columns: width => [mark, ...mailColumns(width - 3, thresholds)],
     head: () => [],
     bar: (cursor, width) => filterLine(facts, cursor, width),
     above: width => [noticesLine(facts, width)],
     matches: () => true,
-    hint: 'domain: from: to: since:2h until: score>=8 reason: node: and words of the subject',
+    hint: filterHint,
     check: ({text}) => queryFault(text),
     prompt: {
       label: '/',
@@ -77,11 +77,12 @@ export const quarantineList = (facts: QuarantineFacts): List<HeldMail> => {
   };
 };
 
+const filterHint = 'domain: from: to: since:2h until: score>=8 reason: node: and words of the subject';
+
 const filterText = ({filter}: QuarantineFacts['state']): string => printQuery(parseQuery(filter));
 
 const promptHint = (text: string): string => {
-  if (text.trim() === '')
-    return 'domain: from: to: since:2h until: score>=8 reason: node: and words of the subject; tab completes';
+  if (text.trim() === '') return `${filterHint}; tab completes`;
   return queryFault(text) ?? `${queryWords(parseQuery(text))} (ctrl+u empties the line)`;
 };
 
