@@ -2,13 +2,12 @@ import type {Command} from 'commander';
 import type {HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';
 import type {Client} from '../client/client.ts';
-import {authenticationMeaning, authenticationText, notVerified} from '../output/authentication-text.ts';
-import {senderText, sizeText, timeText} from '../output/cell-text.ts';
+import {sizeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
 import {fold, truncate} from '../output/display-width.ts';
 import {type Detail, renderDetails, renderTable, type Shown, type TableStyle} from '../output/table.ts';
 import type {Session} from '../session.ts';
-import {mailId, parseMailId} from './held-mail-columns.ts';
+import {heldMailFields, mailFields, mailId, parseMailId} from './held-mail-columns.ts';
 import type {MailContents} from './mail-reader.ts';
 
 type Attachment = MailContents['attachments'][number];
@@ -31,7 +30,7 @@ type ShownMail = HeldMailDetail & Pick<MailContents, 'headers' | 'attachments'>;
 
 const heldMail: Shown<ShownMail> = {
   fields: [
-    ...['node_id', 'queue_id', 'sender', 'recipients', 'subject', 'score', 'symbols', 'reason', 'size_bytes', 'arrived_at'],
+    ...mailFields,
     ...['domain', 'direction', 'symbol_scores', 'client_ip', 'helo', 'authentication', 'headers', 'attachments'],
   ],
   nameOf: mailId,
@@ -83,22 +82,8 @@ const asText = (
   return fold(sections.filter(text => text !== '').join('\n'), maxWidth);
 };
 
-const envelopeDetails = (mail: HeldMailDetail): Detail[] => [
-  ['ID', mailId(mail)],
-  ['Arrived', timeText(mail.arrived_at)],
-  ['Score', mail.score],
-  ['Reason', mail.reason],
-  ['Domain', `${mail.domain} (${mail.direction})`],
-  ['Sender', senderText(mail.sender)],
-  ['Recipients', mail.recipients],
-  ['Subject', mail.subject],
-  ['Client', `${mail.client_ip} (${mail.helo})`],
-  ['Verified', verifiedText(mail.authentication)],
-  ['Size', sizeText(mail.size_bytes)],
-];
-
-const verifiedText = (authentication: HeldMailDetail['authentication']): string | string[] =>
-  authentication ? [authenticationText(authentication), authenticationMeaning(authentication)] : notVerified;
+const envelopeDetails = (mail: HeldMailDetail): Detail[] =>
+  Object.values(heldMailFields).flatMap(({label, value}): Detail[] => (label === undefined ? [] : [[label, value(mail)]]));
 
 /** Indented, so that no line of a mail looks like a line of mfctl. */
 const section = (title: string, text: string): string => (text === '' ? '' : `${title}:\n${text.replace(/^(?=.)/gm, '  ')}`);

@@ -12,7 +12,7 @@ import type {HoldQuery} from './hold-query.ts';
 type TextMember = Exclude<keyof HoldQuery, 'least' | 'most' | 'reason'>;
 
 /** Filters by their typed name, the short one first; the names of the API work too. */
-export const filterNames: Record<string, TextMember | 'reason'> = {
+const filterNames: Record<string, TextMember | 'reason'> = {
   domain: 'domain',
   from: 'sender',
   sender: 'sender',
@@ -162,4 +162,43 @@ const faultOf: Record<TextMember | 'reason', (value: string) => string | undefin
   reason: value => ((reasons as readonly string[]).includes(value) ? undefined : `the reasons are ${reasons.join(', ')}`),
   node: value =>
     /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(value) ? undefined : `${JSON.stringify(value)} is not a node id`,
+};
+
+/** Known names of the cluster. */
+export interface KnownNames {
+  domains: readonly string[];
+  nodes: readonly string[];
+}
+
+const offered = ['domain:', 'from:', 'to:', 'subject:', 'since:', 'until:', 'score>=', 'score<', 'reason:', 'node:'];
+const durations = ['1h', '2h', '6h', '1d', '2d', '1w'];
+const most = 50;
+
+/** Completions of the last part of the line; each is a whole line. */
+export const completeQuery = (text: string, known: KnownNames = {domains: [], nodes: []}): string[] => {
+  const [, before = '', last = ''] = /^(.*?)(\S*)$/s.exec(text) ?? [];
+  const [, name, value] = /^([A-Za-z_]+):(.*)$/s.exec(last) ?? [];
+  const found =
+    name === undefined || value === undefined
+      ? offered.filter(start => start.startsWith(last.toLowerCase()))
+      : valuesOf(name.toLowerCase(), known)
+          .filter(each => each.startsWith(value.toLowerCase()) && each !== value)
+          .map(each => `${name}:${each}`);
+  return found.slice(0, most).map(each => before + each);
+};
+
+const valuesOf = (name: string, {domains, nodes}: KnownNames): readonly string[] => {
+  switch (ownValue(filterNames, name)) {
+    case 'domain':
+      return domains;
+    case 'node':
+      return nodes;
+    case 'reason':
+      return reasons;
+    case 'since':
+    case 'until':
+      return durations;
+    default:
+      return [];
+  }
 };

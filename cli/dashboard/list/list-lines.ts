@@ -8,6 +8,7 @@ import {ageText} from '../shell/shell-lines.ts';
 import type {Style, Theme} from '../shell/theme.ts';
 import {
   type Banner,
+  countOf,
   followed,
   type HeadPart,
   headerLine,
@@ -15,6 +16,7 @@ import {
   type ListState,
   placeColumns,
   queryOf,
+  rowAt,
   rowLine,
   shownRows,
 } from './list.ts';
@@ -31,6 +33,8 @@ interface ListLayout {
 /** A list as it is on the screen. */
 export interface ShownList<R> {
   rows: readonly R[];
+  /** Of all rows, also of those that have not been read. */
+  count: number;
   position: ListPosition;
   /** Number of rows that fit. */
   height: number;
@@ -49,10 +53,11 @@ export const showList = <R>(
 ): ShownList<R> => {
   const {columns} = size;
   const area = {columns, rows: size.rows - bannersOf(list, nowMs).length - (list.above?.(columns).length ?? 0)};
-  const below = list.below?.rows(area, rows.length) ?? 0;
+  const count = countOf(list, rows);
+  const below = list.below?.rows(area, count) ?? 0;
   const height = Math.max(1, area.rows - 2 - below);
-  const position = within(followed(state, rows, list.keyOf), {count: rows.length, height});
-  return {rows, position, height, below, row: rows[position.cursor]};
+  const position = within(followed(list, state, rows), {count, height});
+  return {rows, count, position, height, below, row: rowAt(list, rows, position.cursor)};
 };
 
 const bannersOf = <R>(list: List<R>, nowMs: number): readonly Banner[] => [
@@ -75,12 +80,11 @@ export const listLines = <R>(
   const {size, theme, nowMs} = layout;
   const {columns: width, rows} = size;
   const {row, height} = shown;
-  const {beside, below} = list;
+  const {beside, below, instead} = list;
   const hasBeside = beside !== undefined && width >= beside.fromColumns;
   const listWidth = hasBeside ? width - beside.width - 3 : width;
-  const rowsBetween = (from: number, to: number) => shown.rows.slice(from, to);
-  const table = tableLines(list, {...shown, rows: rowsBetween}, {...layout, size: {columns: listWidth, rows}});
-  const body = [...table, ...endingOf(list, state, shown, {width: listWidth, theme})];
+  const table = () => tableLines(list, shown, {...layout, size: {columns: listWidth, rows}});
+  const body = instead ?? [...table(), ...endingOf(list, state, shown, {width: listWidth, theme})];
   const side = hasBeside ? beside.lines(row) : [];
   const lines = hasBeside ? sideBySide(body, side, {width: listWidth, rows: height + 1, separator: theme(' │ ', 'dim')}) : body;
   const filling = below ? Array.from({length: Math.max(0, height + 1 - lines.length)}, () => '') : [];
@@ -98,12 +102,12 @@ export const listLines = <R>(
 const endingOf = <R>(
   list: List<R>,
   {filter}: ListState,
-  {rows, height}: ShownList<R>,
+  {count, height}: ShownList<R>,
   {width, theme}: {width: number; theme: Theme},
 ): string[] => {
-  const empty = rows.length > 0 ? [] : emptyTexts(list, filter).flatMap(text => wrapText(text, width));
+  const empty = count > 0 ? [] : emptyTexts(list, filter).flatMap(text => wrapText(text, width));
   const ending = list.ending === undefined ? [] : [fitText(list.ending, width)];
-  return [...empty, ...ending].slice(0, Math.max(0, height - rows.length)).map(text => theme(text, 'dim'));
+  return [...empty, ...ending].slice(0, Math.max(0, height - count)).map(text => theme(text, 'dim'));
 };
 
 const emptyTexts = <R>({rows, failure, empty, noneYet}: List<R>, filter: string): readonly string[] => {
@@ -113,24 +117,24 @@ const emptyTexts = <R>({rows, failure, empty, noneYet}: List<R>, filter: string)
 };
 
 /** The columns and rows that fit. */
-export const tableLines = <R>(
-  table: Pick<List<R>, 'columns' | 'spanning' | 'rowStyle'>,
-  {
-    rows,
-    position: {cursor, top},
-    height,
-  }: Pick<ShownList<R>, 'position' | 'height'> & {rows(from: number, to: number): readonly R[]},
-  {size: {columns: width}, theme, isActive}: Pick<ListLayout, 'size' | 'theme' | 'isActive'>,
+const tableLines = <R>(
+  list: List<R>,
+  {rows, count, position: {cursor, top}, height}: ShownList<R>,
+  {size: {columns: width}, theme, isActive}: ListLayout,
 ): string[] => {
-  const columns = placeColumns(table.columns(width), width);
-  const line = (row: R, at: number): string => {
+  const columns = placeColumns(list.columns(width), width);
+  const line = (at: number): string => {
+    const row = rowAt(list, rows, at);
     const style = at === cursor ? (isActive ? 'cursor' : 'bold') : undefined;
-    const span = table.spanning?.(row);
+    const span = row === undefined ? unread : list.spanning?.(row);
     if (span) return theme(fitText(span.text, width), style ?? span.style);
-    return rowLine(row, columns, theme, style ?? table.rowStyle?.(row));
+    return rowLine(row as R, columns, theme, style ?? list.rowStyle?.(row as R));
   };
-  return [headerLine(columns, theme), ...rows(top, top + height).map((row, at) => line(row, top + at))];
+  const shown = Math.max(0, Math.min(height, count - top));
+  return [headerLine(columns, theme), ...Array.from({length: shown}, (_, at) => line(top + at))];
 };
+
+const unread = {text: '   …', style: 'dim'} as const;
 
 /** The title, and at the right the state of reading, shortened when the line is too narrow. */
 const headLine = <R>(
@@ -139,6 +143,7 @@ const headLine = <R>(
   shown: ShownList<R>,
   {size: {columns: width}, theme, nowMs}: ListLayout,
 ): string => {
+  if (list.bar) return list.bar(shown.position.cursor, width);
   const filter: HeadPart[] = state.filter === '' ? [] : [`filter: ${state.filter}`];
   const parts = [...list.head(shown.rows), ...filter].map(part =>
     typeof part === 'string' ? {text: part, style: undefined} : part,

@@ -3,7 +3,7 @@
 import {type ReactElement, useEffect, useLayoutEffect, useMemo} from 'react';
 import {CliError} from '../../errors.ts';
 import {useBindings, useKeptReducer} from '../shell/hooks.ts';
-import type {Binding} from '../shell/keys.ts';
+import type {Binding, KeyName} from '../shell/keys.ts';
 import {Lines} from '../shell/lines.tsx';
 import type {Prompt} from '../shell/modal.ts';
 import {type ScreenCommand, type Shell, useShell} from '../shell/shell.ts';
@@ -26,8 +26,8 @@ interface ListScreenProps<R> {
   list: List<R>;
   state: ListState;
   dispatch(event: ListEvent): void;
-  /** Further keys, with the row under the cursor. */
-  bindings(row: R | undefined): readonly Binding[];
+  /** Further keys, with the row under the cursor; they come before those of every list. */
+  bindings(row: R | undefined, move: (key: KeyName) => void): readonly Binding[];
   commands?: readonly ScreenCommand[];
   refresh?: (() => void) | undefined;
   /** Called after each drawing. */
@@ -56,11 +56,15 @@ export const ListScreen = <R,>(props: ListScreenProps<R>): ReactElement => {
   useEffect(() => onShown?.(shown));
 
   const needs = {shell, list, state, shown, dispatch};
+  const moving = movingBinding(needs);
+  const own = bindings(shown.row, moving.run);
+  const isOwn = (key = ''): boolean => own.some(({keys}) => keys.includes(key));
   useBindings({
     bindings: [
-      movingBinding(needs),
-      ...bindings(shown.row),
-      ...findingBindings(needs),
+      ...(isOwn(moving.keys[0]) ? [] : [moving]),
+      // A list that is too long to be read is searched first.
+      ...(list.part ? [filterBinding(needs), ...own] : [...own, filterBinding(needs)]),
+      ...findingBindings(needs).filter(({keys}) => !isOwn(keys[0])),
       ...(refresh ? [{keys: ['r'], help: 'read it again', run: refresh}] : []),
     ],
     commands: [...commands, filterCommand(needs)],
@@ -81,22 +85,27 @@ const movingBinding = <R,>({list, shown, dispatch}: ListBindingNeeds<R>): Bindin
   keys: movingKeys,
   help: list.tail ? 'move; g is the newest, and follows it' : 'move',
   run: key => {
-    const position = moved(shown.position, key, {count: shown.rows.length, height: shown.height});
+    const position = moved(shown.position, key, shown);
     if (position) dispatch(placedAt(list, shown.rows, position));
   },
 });
 
-const findingBindings = <R,>(needs: ListBindingNeeds<R>): Binding[] => {
-  const {shell, list, state, dispatch} = needs;
+const filterBinding = <R,>(needs: ListBindingNeeds<R>): Binding => ({
+  keys: ['/'],
+  label: 'filter',
+  help: `show only some; ${needs.list.hint}`,
+  run: () => needs.shell.open(filterPrompt(needs)),
+});
+
+const findingBindings = <R,>({list, state, dispatch}: ListBindingNeeds<R>): Binding[] => {
   const {orders = []} = list;
   const sort: Binding = {
     keys: ['s'],
     label: 'sort',
     help: `by ${orders.map(({name}) => name).join(', ')}`,
-    run: () => dispatch({kind: 'sorted', orders: orders.length}),
+    run: () => dispatch({kind: 'sorted', order: (state.order + 1) % orders.length}),
   };
   return [
-    {keys: ['/'], label: 'filter', help: `show only some; ${list.hint}`, run: () => shell.open(filterPrompt(needs))},
     {keys: ['escape'], help: 'no filter', run: () => state.filter !== '' && dispatch({kind: 'filtered', filter: ''})},
     ...(orders.length > 0 ? [sort] : []),
   ];
@@ -109,6 +118,8 @@ const filterPrompt = <R,>({list, state, dispatch}: ListBindingNeeds<R>): Prompt 
   hint: () => (list.terms ? `${list.hint}; tab completes` : list.hint),
   check: typed => list.check?.(queryOf(list, typed)),
   complete: typed => completedQuery(typed, list.terms ?? {}),
+  history: state.history,
+  ...list.prompt,
   onSubmit: filter => dispatch({kind: 'filtered', filter}),
 });
 
@@ -120,4 +131,5 @@ const filterCommand = <R,>({list, dispatch}: ListBindingNeeds<R>): ScreenCommand
     if (fault !== undefined) throw new CliError('usage', fault);
     dispatch({kind: 'filtered', filter});
   },
+  complete: typed => list.prompt?.complete?.(typed) ?? completedQuery(typed, list.terms ?? {}),
 });

@@ -4,6 +4,7 @@ import {cellText} from '../../output/cell-text.ts';
 import type {Cell, Tone} from '../../output/column.ts';
 import {fittingColumns, gap, lineWidth} from '../../output/table.ts';
 import {fitText} from '../shell/fit-text.ts';
+import type {Prompt} from '../shell/modal.ts';
 import type {Size} from '../shell/shell.ts';
 import type {Style, Theme} from '../shell/theme.ts';
 import {type ListQuery, parseListFilter} from './list-query.ts';
@@ -23,16 +24,22 @@ export interface Order<R> {
 export interface List<R> {
   /** All rows, also those that a filter hides; undefined until they have been read. */
   rows: readonly R[] | undefined;
+  /** Set for a list that is filtered, sorted and kept elsewhere: `rows` are those from `offset` on, of so many. */
+  part?: {offset: number; count: number};
   /** Unique among the rows. */
   keyOf(row: R): string;
   columns(width: number): readonly TuiColumn<R>[];
   /** The parts of the top line, such as `Domains` and `2 of 3`. */
   head(shown: readonly R[]): readonly HeadPart[];
+  /** Replaces the top line. */
+  bar?(cursor: number, width: number): string;
   matches(row: R, query: ListQuery): boolean;
   /** Names of filters besides words, with their known values. */
   terms?: Readonly<Record<string, readonly string[]>>;
   /** The hint for the filter prompt. */
   hint: string;
+  /** What is special about that prompt. */
+  prompt?: Partial<Pick<Prompt, 'label' | 'text' | 'hint' | 'complete'>>;
   /** Why a filter is invalid. */
   check?(query: ListQuery): string | undefined;
   /** The first one is the default; without orders the rows stay as given. */
@@ -58,6 +65,8 @@ export interface List<R> {
   above?(width: number): readonly string[];
   /** Below the rows. */
   below?: {rows(size: Size, count: number): number; lines(row: R | undefined, size: Size): readonly string[]};
+  /** In place of columns and rows. */
+  instead?: readonly string[] | undefined;
 }
 
 export type HeadPart = string | {text: string; style: Style | undefined};
@@ -71,15 +80,19 @@ export interface ListState {
   cursorKey: string | undefined;
   /** The last position of that row. */
   position: ListPosition;
+  /** Filters that were typed, oldest first. */
+  history: readonly string[];
 }
 
 export type ListEvent =
   | {kind: 'placed'; position: ListPosition; cursorKey: string | undefined}
   | {kind: 'chosen'; cursorKey: string}
   | {kind: 'filtered'; filter: string}
-  | {kind: 'sorted'; orders: number};
+  | {kind: 'sorted'; order: number};
 
-export const initialList: ListState = {filter: '', order: 0, cursorKey: undefined, position: initialPosition};
+export const initialList: ListState = {filter: '', order: 0, cursorKey: undefined, position: initialPosition, history: []};
+
+const maxHistory = 50;
 
 export const listReducer = (state: ListState, event: ListEvent): ListState => {
   switch (event.kind) {
@@ -87,10 +100,14 @@ export const listReducer = (state: ListState, event: ListEvent): ListState => {
       return {...state, position: event.position, cursorKey: event.cursorKey};
     case 'chosen':
       return {...state, cursorKey: event.cursorKey};
-    case 'filtered':
-      return {...state, filter: event.filter.trim(), cursorKey: undefined, position: initialPosition};
+    case 'filtered': {
+      const filter = event.filter.trim();
+      const earlier = state.history.filter(text => text !== filter);
+      const history = filter === '' ? state.history : [...earlier, filter].slice(-maxHistory);
+      return {...state, filter, history, cursorKey: undefined, position: initialPosition};
+    }
     case 'sorted':
-      return {...state, order: (state.order + 1) % event.orders};
+      return {...state, order: event.order};
     default:
       return event satisfies never;
   }
@@ -108,36 +125,48 @@ export const shownRows = <R>(list: List<R>, {filter, order}: Pick<ListState, 'fi
   return chosen ? [...matching].sort(chosen.compare) : matching;
 };
 
+/** The number of rows, with those that have not been read. */
+export const countOf = <R>({part}: Pick<List<R>, 'part'>, rows: readonly R[]): number => part?.count ?? rows.length;
+
+/** Undefined while it has not been read. */
+export const rowAt = <R>({part}: Pick<List<R>, 'part'>, rows: readonly R[], index: number): R | undefined =>
+  rows[index - (part?.offset ?? 0)];
+
 /** The position after the list has changed. The cursor's row keeps its line on the screen; when it is gone, the cursor stays in place. */
 export const followed = <R>(
+  list: Pick<List<R>, 'keyOf' | 'part'>,
   {cursorKey, position}: Pick<ListState, 'cursorKey' | 'position'>,
   rows: readonly R[],
-  keyOf: (row: R) => string,
 ): ListPosition => {
   const {cursor, top} = position;
-  const at = cursorKey === undefined ? -1 : rows.findIndex(row => keyOf(row) === cursorKey);
-  if (at !== -1) return {cursor: at, top: Math.max(0, top + at - cursor)};
-  return rows.length === 0 ? position : {cursor: Math.min(cursor, rows.length - 1), top};
+  const found = cursorKey === undefined ? -1 : rows.findIndex(row => list.keyOf(row) === cursorKey);
+  const at = found + (list.part?.offset ?? 0);
+  if (found !== -1) return {cursor: at, top: Math.max(0, top + at - cursor)};
+  return rows.length === 0 ? position : {cursor: Math.min(cursor, countOf(list, rows) - 1), top};
 };
 
 /** The event that stores a position: at the top of a tail the cursor follows the newest row. */
 export const placedAt = <R>(
-  {keyOf, tail}: Pick<List<R>, 'keyOf' | 'tail'>,
+  list: Pick<List<R>, 'keyOf' | 'tail' | 'part'>,
   rows: readonly R[],
   position: ListPosition,
-): ListEvent => {
-  const row = rows[position.cursor];
-  const isNewest = tail !== undefined && position.cursor === 0;
-  return {kind: 'placed', position, cursorKey: row === undefined || isNewest ? undefined : keyOf(row)};
+): Extract<ListEvent, {kind: 'placed'}> => {
+  const row = rowAt(list, rows, position.cursor);
+  const isNewest = list.tail !== undefined && position.cursor === 0;
+  return {kind: 'placed', position, cursorKey: row === undefined || isNewest ? undefined : list.keyOf(row)};
 };
 
 /** The event that stores the new position after the rows have changed; undefined when nothing has moved. */
 export const settled = <R>(list: List<R>, state: ListState, rows: readonly R[]): ListEvent | undefined => {
-  const position = followed(state, rows, list.keyOf);
-  const row = rows[position.cursor];
+  const position = followed(list, state, rows);
+  const row = rowAt(list, rows, position.cursor);
   if (row === undefined) return undefined;
-  const isGone = state.cursorKey !== undefined && list.keyOf(row) !== state.cursorKey;
-  return isGone || position.cursor !== state.position.cursor ? placedAt(list, rows, position) : undefined;
+  const placed = placedAt(list, rows, position);
+  // In a part the cursor may have been placed before its row was read.
+  const isOther = list.part
+    ? placed.cursorKey !== state.cursorKey
+    : state.cursorKey !== undefined && list.keyOf(row) !== state.cursorKey;
+  return isOther || position.cursor !== state.position.cursor ? placed : undefined;
 };
 
 export interface TuiColumn<T> {

@@ -104,7 +104,7 @@ const whenEventsStop = (live: Live, listener: () => void): (() => void) => {
   });
 };
 
-export interface PollingOptions {
+interface PollingOptions {
   live: Pick<Live, 'get' | 'answered' | 'failed'>;
   now(): number;
   /** Called when a read is due. */
@@ -130,7 +130,7 @@ const longestRetryMs = 15_000;
 /** The longest Retry-After that is respected. A timer of more than 24 days fires at once. */
 const longestWaitMs = 60_000;
 
-export const createPolling = (needs: PollingOptions) => {
+const createPolling = (needs: PollingOptions) => {
   const {live, now, read, everyMs = pollingMs, minGapMs = defaultGapMs, isElsewhere = false} = needs;
   const {whileLiveMs = Math.max(liveMs, everyMs)} = needs;
   let isStarted = false;
@@ -157,7 +157,6 @@ export const createPolling = (needs: PollingOptions) => {
   };
 
   return {
-    dueIn,
     start: (): void => {
       isStarted = true;
     },

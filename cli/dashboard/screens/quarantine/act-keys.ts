@@ -2,7 +2,7 @@
 
 import {homedir} from 'node:os';
 import {join, resolve} from 'node:path';
-import type {HoldAction} from '../../../../shared/held-mail.ts';
+import type {HeldMail, HoldAction} from '../../../../shared/held-mail.ts';
 import {safeLine} from '../../../../shared/safe-text.ts';
 import {CliError} from '../../../errors.ts';
 import {plural, sizeText} from '../../../output/cell-text.ts';
@@ -12,21 +12,23 @@ import {copyToClipboard} from '../../shell/clipboard.ts';
 import {wrapText} from '../../shell/fit-text.ts';
 import {guarded, type Shell} from '../../shell/shell.ts';
 import {actOnMails, questionLines, resultText} from './held-mail-actions.ts';
-import {mailUnderCursor} from './list-state.ts';
 import type {QuarantineContext} from './quarantine-context.ts';
 import {type PickedMail, pickedMail} from './screen-state.ts';
 
 /** Acts on the selection, or else on the mail under the cursor. */
-export const askToAct = (shell: Shell, quarantine: QuarantineContext, action: HoldAction): void => {
+export const askToAct = (
+  shell: Shell,
+  quarantine: QuarantineContext,
+  {action, under}: {action: HoldAction; under: HeldMail | undefined},
+): void => {
   const {say, open, size} = shell;
-  const {screen, list, acting} = quarantine;
+  const {screen, held, acting} = quarantine;
   const {picked, whole, collecting, rangeStart} = screen.get();
   if (collecting || rangeStart) {
     say('the selection is not complete yet: escape gives it up', 'warn');
     return;
   }
 
-  const under = mailUnderCursor(list.get());
   const asked = picked.size > 0 ? [...picked.values()] : under ? [pickedMail(under)] : [];
   const {actions} = acting.get();
   const mails = asked.filter(mail => !actions.has(mailId(mail)));
@@ -42,7 +44,7 @@ export const askToAct = (shell: Shell, quarantine: QuarantineContext, action: Ho
       action,
       mails,
       whole: mails.length === asked.length ? whole : undefined,
-      silentNodes: list.get().unreachableNodes,
+      silentNodes: held.get()?.unreachableNodes ?? [],
       width: size.columns,
     }),
     yes: action,
@@ -56,7 +58,7 @@ interface ConfirmedAction {
   isSelection: boolean;
 }
 
-const deferAction = (shell: Shell, {list, screen, acting}: QuarantineContext, confirmed: ConfirmedAction): void => {
+const deferAction = (shell: Shell, {held, screen, acting}: QuarantineContext, confirmed: ConfirmedAction): void => {
   const {action, mails, isSelection} = confirmed;
   let hasBegun = false;
   acting.begin(action, mails);
@@ -75,15 +77,13 @@ const deferAction = (shell: Shell, {list, screen, acting}: QuarantineContext, co
       acting.end(mails);
       // After an undo the selection is restored, to be confirmed again or changed.
       if (!hasBegun && isSelection && screen.get().picked.size === 0) screen.dispatch({type: 'picked', mails});
-      list.refresh();
+      held.source.refresh();
     },
   });
 };
 
-export const openSave = (shell: Shell, {list}: QuarantineContext): void => {
+export const openSave = (shell: Shell, mail: HeldMail): void => {
   const {open, app, say} = shell;
-  const mail = mailUnderCursor(list.get());
-  if (!mail) return;
   open({
     kind: 'prompt',
     label: 'write the mail to',
@@ -105,8 +105,7 @@ const fileOf = (text: string, {HOME}: Shell['app']['terminal']['env']): string =
 const maxIds = 10_000;
 
 /** Shows only ids, one per line and without wrapping. */
-export const openIds = ({open, app, say}: Shell, {list, screen}: QuarantineContext): void => {
-  const under = mailUnderCursor(list.get());
+export const openIds = ({open, app, say}: Shell, {screen}: QuarantineContext, under: HeldMail | undefined): void => {
   const ids = [...screen.get().picked.keys()].slice(0, maxIds);
   if (ids.length === 0 && under) ids.push(mailId(under));
   if (ids.length === 0) return;

@@ -2,14 +2,14 @@
 // looks like a line of the dashboard.
 import {hasOwn} from '../../../../shared/has-own.ts';
 import type {HeldMail, HeldMailDetail} from '../../../../shared/held-mail.ts';
-import {authenticationMeaning, authenticationText} from '../../../output/authentication-text.ts';
-import {plural, senderText, sizeText, timeText} from '../../../output/cell-text.ts';
-import {mailId} from '../../../quarantine/held-mail-columns.ts';
+import {plural, sizeText} from '../../../output/cell-text.ts';
+import type {Cell} from '../../../output/column.ts';
+import {type HeldMailFieldName, heldMailFields} from '../../../quarantine/held-mail-columns.ts';
 import type {MailContents} from '../../../quarantine/mail-reader.ts';
 import {fitText, wrapText} from '../../shell/fit-text.ts';
 import type {Theme} from '../../shell/theme.ts';
-import {type Thresholds, toneOfScore} from './mail-list.ts';
 import type {Preview} from './mail-previews.ts';
+import {type Thresholds, toneOfScore} from './quarantine-list.ts';
 
 interface PreviewLayout {
   width: number;
@@ -49,36 +49,29 @@ export const previewLines = (mail: HeldMail, preview: Preview | undefined, layou
   }
 };
 
-const envelopeLines = (mail: HeldMail | HeldMailDetail, {width, theme, thresholds}: PreviewLayout): string[] => {
-  const recipients = mail.recipients.slice(0, maxRecipients);
-  const more = mail.recipients.length - recipients.length;
-  const rows: [string, string][] = [
-    ['From', senderText(mail.sender)],
-    ...recipients.map((recipient, at): [string, string] => [at === 0 ? 'To' : '', recipient]),
-    ...(more > 0 ? [['', `and ${plural(more, 'more recipient')}`] satisfies [string, string]] : []),
-    ['Arrived', timeText(mail.arrived_at) ?? ''],
-    ['Held for', mail.reason],
-    ...(hasOwn(mail, 'domain')
-      ? ([
-          ['Domain', `${mail.domain} (${mail.direction})`],
-          ['Client', `${mail.client_ip} (${mail.helo})`],
-          ...verifiedRows(mail.authentication, width - 10),
-        ] satisfies [string, string][])
-      : []),
-    ['Size', sizeText(mail.size_bytes)],
-    ['ID', mailId(mail)],
-  ];
-  const score = theme(fitText(String(mail.score), width - 10).trimEnd(), toneOfScore(mail, thresholds), 'bold');
-  const lines = rows.map(([name, value]) => `${theme(fitText(name, 10), 'dim')}${fitText(value, width - 10).trimEnd()}`);
-  return [`${theme(fitText('Score', 10), 'dim')}${score}`, ...lines];
-};
+const previewed: readonly HeldMailFieldName[] = [
+  ...(['score', 'sender', 'recipients', 'arrived_at', 'reason'] as const),
+  ...(['domain', 'client', 'authentication', 'size_bytes', 'id'] as const),
+];
 
-const verifiedRows = (authentication: HeldMailDetail['authentication'], width: number): [string, string][] => {
-  if (!authentication) return [['Verified', 'no']];
-  const lines = [authenticationText(authentication), authenticationMeaning(authentication)].flatMap(text =>
-    wrapText(text, width),
+const envelopeLines = (mail: HeldMail | HeldMailDetail, {width, theme, thresholds}: PreviewLayout): string[] =>
+  previewed.flatMap(name => {
+    const {label = '', previewLabel = label, value} = heldMailFields[name];
+    const style = name === 'score' ? ([toneOfScore(mail, thresholds), 'bold'] as const) : [];
+    return valueLines(name, value(mail), width - 10).map(
+      (line, at) => theme(fitText(at === 0 ? previewLabel : '', 10), 'dim') + theme(line, ...style),
+    );
+  });
+
+/** No line when it has not been read yet. */
+const valueLines = (name: HeldMailFieldName, value: Cell | readonly string[], width: number): string[] => {
+  if (value === undefined) return [];
+  const texts: readonly string[] = typeof value === 'object' && value !== null ? value : [String(value ?? '')];
+  if (name === 'authentication') return texts.flatMap(text => wrapText(text, width));
+  const more = texts.length - maxRecipients;
+  return [...texts.slice(0, maxRecipients), ...(more > 0 ? [`and ${plural(more, 'more recipient')}`] : [])].map(text =>
+    fitText(text, width).trimEnd(),
   );
-  return lines.map((line, at) => [at === 0 ? 'Verified' : '', line]);
 };
 
 const contentsLines = (mail: HeldMailDetail, contents: MailContents, {width, theme}: PreviewLayout): string[] => {

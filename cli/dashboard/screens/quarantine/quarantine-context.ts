@@ -1,24 +1,37 @@
 // State and sources of the quarantine screen, kept while another screen is shown.
 
-import {ownValue} from '../../../../shared/has-own.ts';
-import {reasons} from '../../../../shared/reason.ts';
-import {filterNames} from '../../../quarantine/query-line.ts';
+import type {KnownNames} from '../../../quarantine/query-line.ts';
+import {initialList, type ListEvent, listReducer} from '../../list/list.ts';
+import {initialPosition} from '../../list/list-window.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import {createStore} from '../../shell/store.ts';
 import {createActingMails} from './held-mail-actions.ts';
-import {createMailList, type Thresholds} from './mail-list.ts';
+import {createHeldPart} from './held-part.ts';
 import {createMailPreviews} from './mail-previews.ts';
+import type {Thresholds} from './quarantine-list.ts';
 import {afterScreenEvent, initialScreen} from './screen-state.ts';
 import {createViewStore} from './view-store.ts';
 
-const createContext = (app: AppContext) => ({
-  list: createMailList(app),
-  acting: createActingMails(),
-  previews: createMailPreviews(app),
-  screen: createStore(afterScreenEvent, initialScreen),
-  views: createViewStore(app.terminal),
-  names: app.source('quarantine-names', {load: () => loadNames(app), refreshOn: ['domain'], everyMs: 60_000}),
-});
+const createContext = (app: AppContext) => {
+  const screen = createStore(afterScreenEvent, initialScreen);
+  const list = createStore(listReducer, initialList);
+  const dispatch = (event: ListEvent): void => {
+    list.dispatch(event);
+    if (event.kind === 'filtered' || event.kind === 'sorted') screen.dispatch({type: 'range-left'});
+    if (event.kind === 'sorted') list.dispatch({kind: 'placed', position: initialPosition, cursorKey: undefined});
+  };
+  const state = {...list, dispatch};
+  return {
+    /** Filter, order and cursor. Another order begins at its top. */
+    state,
+    screen,
+    held: createHeldPart({...app, state, onArrived: count => screen.dispatch({type: 'arrived', count})}),
+    acting: createActingMails(),
+    previews: createMailPreviews(app),
+    views: createViewStore(app.terminal),
+    names: app.source('quarantine-names', {load: () => loadNames(app), refreshOn: ['domain'], everyMs: 60_000}),
+  };
+};
 
 export type QuarantineContext = ReturnType<typeof createContext>;
 
@@ -35,43 +48,4 @@ const loadNames = async ({client, may, me}: AppContext): Promise<KnownNames & {t
     nodes,
     thresholds: new Map(domains.map(domain => [domain.name, domain])),
   };
-};
-
-/** Known names of the cluster. */
-export interface KnownNames {
-  domains: readonly string[];
-  nodes: readonly string[];
-}
-
-const offered = ['domain:', 'from:', 'to:', 'subject:', 'since:', 'until:', 'score>=', 'score<', 'reason:', 'node:'];
-const durations = ['1h', '2h', '6h', '1d', '2d', '1w'];
-const most = 50;
-
-/** Completions of the last part of the line; each is a whole line. */
-export const completeQuery = (text: string, known: KnownNames = {domains: [], nodes: []}): string[] => {
-  const [, before = '', last = ''] = /^(.*?)(\S*)$/s.exec(text) ?? [];
-  const [, name, value] = /^([A-Za-z_]+):(.*)$/s.exec(last) ?? [];
-  const found =
-    name === undefined || value === undefined
-      ? offered.filter(start => start.startsWith(last.toLowerCase()))
-      : valuesOf(name.toLowerCase(), known)
-          .filter(each => each.startsWith(value.toLowerCase()) && each !== value)
-          .map(each => `${name}:${each}`);
-  return found.slice(0, most).map(each => before + each);
-};
-
-const valuesOf = (name: string, {domains, nodes}: KnownNames): readonly string[] => {
-  switch (ownValue(filterNames, name)) {
-    case 'domain':
-      return domains;
-    case 'node':
-      return nodes;
-    case 'reason':
-      return reasons;
-    case 'since':
-    case 'until':
-      return durations;
-    default:
-      return [];
-  }
 };

@@ -1,43 +1,40 @@
-import {type ReactElement, useEffect, useLayoutEffect, useMemo, useSyncExternalStore} from 'react';
+import {type ReactElement, useEffect, useMemo, useSyncExternalStore} from 'react';
+import type {HeldMail} from '../../../../shared/held-mail.ts';
 import {mailId} from '../../../quarantine/held-mail-columns.ts';
-import {useBindings, useWatched} from '../../shell/hooks.ts';
-import {Lines} from '../../shell/lines.tsx';
+import {followed, rowAt} from '../../list/list.ts';
+import type {ShownList} from '../../list/list-lines.ts';
+import {ListScreen} from '../../list/list-screen.tsx';
+import {useWatched} from '../../shell/hooks.ts';
 import {useShell} from '../../shell/shell.ts';
-import {mailUnderCursor} from './list-state.ts';
-import type {Thresholds} from './mail-list.ts';
 import {goneText} from './mail-previews.ts';
 import {previewLines} from './preview-lines.ts';
 import {quarantineContext} from './quarantine-context.ts';
 import {quarantineBindings, quarantineCommands} from './quarantine-keys.ts';
-import {layoutOf, quarantineLines} from './quarantine-view.ts';
+import {previewArea, quarantineList, quarantineRows, type Thresholds} from './quarantine-list.ts';
 
 const noThresholds: Thresholds = new Map();
 
 export const QuarantineScreen = (): ReactElement => {
   const shell = useShell();
-  const {app, nowMs, size, isActive, say} = shell;
+  const {app, nowMs, size, say} = shell;
   const {theme, live, me} = app;
   const quarantine = quarantineContext(app);
-  const {list: mails, acting: actions, previews, screen: kept} = quarantine;
-  const list = useWatched(mails);
+  const {held, previews, screen: kept} = quarantine;
+  const state = useWatched(quarantine.state);
+  const part = useWatched(held);
+  const loaded = useWatched(held.source);
   const screen = useWatched(kept);
-  const acting = useWatched(actions);
-  const thresholds = useWatched(quarantine.names).value?.thresholds ?? noThresholds;
+  const acting = useWatched(quarantine.acting);
+  const names = useWatched(quarantine.names).value;
+  const thresholds = names?.thresholds ?? noThresholds;
 
-  const layout = layoutOf(size, screen.preview);
-  const mail = mailUnderCursor(list);
+  const rows = quarantineRows(state, part);
+  const mail = rowAt(rows, rows.rows, followed(rows, state, rows.rows).cursor);
   const id = mail ? mailId(mail) : '';
   const isPreviewed = screen.preview !== 'off';
   const preview = useSyncExternalStore(previews.subscribe, () => previews.get(id));
 
-  useEffect(() => {
-    const hides = [mails.show(), previews.show()];
-    return () => {
-      for (const hide of hides) hide();
-    };
-  }, [mails, previews]);
-  useLayoutEffect(() => mails.dispatch({type: 'resized', height: layout.list.rows}), [mails, layout.list.rows]);
-  useEffect(() => mails.dispatch({type: 'pinned', isPinned: isPreviewed}), [mails, isPreviewed]);
+  useEffect(() => previews.show(), [previews]);
   // By id, as each reading creates a new object.
   useEffect(() => {
     kept.dispatch({type: 'scroll-reset'});
@@ -54,17 +51,29 @@ export const QuarantineScreen = (): ReactElement => {
     });
   }, [live, me, say, id, isPreviewed]);
 
-  const {columns: width} = layout.preview;
+  const area = previewArea(size, screen.preview);
+  const {columns: width} = area;
   const lines = useMemo(
     () => (mail && isPreviewed ? previewLines(mail, preview, {width, theme, thresholds}) : []),
     [mail, isPreviewed, preview, width, theme, thresholds],
   );
 
-  useBindings({
-    bindings: quarantineBindings(shell, quarantine, {layout, previewLength: lines.length}),
-    commands: quarantineCommands(shell, quarantine),
-  });
-
-  const drawn = quarantineLines({list, screen, acting, preview: lines, thresholds, size, nowMs, isActive, theme});
-  return <Lines lines={drawn} width={size.columns} height={size.rows} />;
+  const onShown = (shown: ShownList<HeldMail>): void => {
+    held.see(shown);
+    if (shown.position.cursor === 0) kept.dispatch({type: 'top-shown'});
+  };
+  const refresh = (): void => {
+    held.source.refresh();
+    previews.retry();
+  };
+  return (
+    <ListScreen
+      list={quarantineList({state, part, loaded, screen, acting, preview: lines, mail, names, thresholds, size, nowMs, theme})}
+      {...{state, dispatch: quarantine.state.dispatch, refresh, onShown}}
+      bindings={(under, move) =>
+        quarantineBindings(shell, quarantine, {mail: under, move, preview: area, previewLength: lines.length})
+      }
+      commands={quarantineCommands(shell, quarantine)}
+    />
+  );
 };

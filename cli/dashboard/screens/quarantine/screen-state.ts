@@ -1,4 +1,4 @@
-// State of the quarantine screen besides the list: the selection, the preview, the history of filters.
+// State of the quarantine screen besides the list: the selection, and the preview.
 import type {HeldMail, MailReference} from '../../../../shared/held-mail.ts';
 import {senderText} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/held-mail-columns.ts';
@@ -29,8 +29,8 @@ export interface ScreenState {
   preview: PreviewMode;
   /** First line of the preview that is shown. */
   scroll: number;
-  /** Queries, oldest first. */
-  history: readonly string[];
+  /** Mails that have arrived above the cursor since it left the top. */
+  newAbove: number;
   /** All matches, or a range, are being read for selection. */
   collecting: Collecting | undefined;
 }
@@ -45,12 +45,12 @@ export type ScreenEvent =
   /** `last` is the highest scroll position. */
   | {type: 'scrolled'; by: number; last: number}
   | {type: 'scroll-reset'}
-  | {type: 'typed'; query: string}
+  | {type: 'arrived'; count: number}
+  | {type: 'top-shown'}
   | {type: 'collecting'; progress: Collecting | undefined};
 
 /** The largest selection. */
 export const maxPicked = 100_000;
-const maxHistory = 50;
 
 export const initialScreen: ScreenState = {
   picked: new Map(),
@@ -58,7 +58,7 @@ export const initialScreen: ScreenState = {
   rangeStart: undefined,
   preview: 'off',
   scroll: 0,
-  history: [],
+  newAbove: 0,
   collecting: undefined,
 };
 
@@ -87,8 +87,10 @@ export const afterScreenEvent = (state: ScreenState, event: ScreenEvent): Screen
       return {...state, scroll: Math.max(0, Math.min(state.scroll + event.by, event.last))};
     case 'scroll-reset':
       return state.scroll === 0 ? state : {...state, scroll: 0};
-    case 'typed':
-      return {...state, history: [...state.history.filter(query => query !== event.query), event.query].slice(-maxHistory)};
+    case 'arrived':
+      return {...state, newAbove: state.newAbove + event.count};
+    case 'top-shown':
+      return state.newAbove === 0 ? state : {...state, newAbove: 0};
     case 'collecting':
       return {...state, collecting: event.progress};
     default:

@@ -4,13 +4,13 @@ import {plural} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
 import {parametersOf, type QueryParameters, queryWords} from '../../../quarantine/hold-query.ts';
+import {parseQuery} from '../../../quarantine/query-line.ts';
 import type {Shell} from '../../shell/shell.ts';
-import {isByTime, type ListState, mailUnderCursor} from './list-state.ts';
 import type {QuarantineContext} from './quarantine-context.ts';
 import {maxPicked, type PickedMail, pickedMail} from './screen-state.ts';
 
 export const selectAll = (shell: Shell, quarantine: QuarantineContext): void => {
-  const {query} = quarantine.list.get();
+  const query = parseQuery(quarantine.state.get().filter);
   const words = queryWords(query);
   void collect(shell, quarantine, {
     what: `all that match (${words})`,
@@ -21,37 +21,23 @@ export const selectAll = (shell: Shell, quarantine: QuarantineContext): void => 
 };
 
 /** Starts a range, or ends the started one. */
-export const markRange = (shell: Shell, quarantine: QuarantineContext): void => {
-  const {list, screen} = quarantine;
-  const state = list.get();
+export const markRange = (shell: Shell, quarantine: QuarantineContext, end: HeldMail): void => {
+  const {state, screen} = quarantine;
   const {rangeStart: start} = screen.get();
-  const end = mailUnderCursor(state);
-  if (!end) return;
   if (!start) {
     screen.dispatch({type: 'range-begun', mail: end});
     return;
   }
 
   screen.dispatch({type: 'range-left'});
-  if (!isByTime(state.order)) {
-    screen.dispatch({type: 'picked', mails: sortedRange(state, start).map(pickedMail)});
-    return;
-  }
   const [older, newer] = start.arrived_at < end.arrived_at ? [start, end] : [end, start];
-  const {since: _since, until: _until, ...parameters} = parametersOf(state.query, shell.app.now());
+  const {since: _since, until: _until, ...parameters} = parametersOf(parseQuery(state.get().filter), shell.app.now());
   void collect(shell, quarantine, {
     what: 'the range',
     whole: undefined,
     parameters: {...parameters, since: older.arrived_at, until: justAfter(newer.arrived_at)},
     isWanted: betweenMails(mailId(start), mailId(end)),
   });
-};
-
-/** In a list that is sorted here: the mails from `start` to the cursor. */
-export const sortedRange = ({sorted, position}: ListState, start: HeldMail): readonly HeldMail[] => {
-  const from = sorted.findIndex(mail => mailId(mail) === mailId(start));
-  if (from === -1) return [];
-  return sorted.slice(Math.min(from, position.cursor), Math.max(from, position.cursor) + 1);
 };
 
 /** For mails in the order of a list: true between two mails, inclusive. */

@@ -8,9 +8,9 @@ import {configHome} from '../../../files/context-store.ts';
 import {withLock} from '../../../files/file-lock.ts';
 import {fileFailure, writeAtomically} from '../../../files/text-file.ts';
 import {loadOwnYaml} from '../../../files/yaml-file.ts';
-import type {HoldQuery} from '../../../quarantine/hold-query.ts';
 import {parseQuery, printQuery} from '../../../quarantine/query-line.ts';
-import {type MailOrder, mailOrders, orderLabels} from './list-state.ts';
+import type {ListState} from '../../list/list.ts';
+import {mailOrders} from './held-part.ts';
 
 interface SavedView {
   name: string;
@@ -63,16 +63,13 @@ const viewsOf = (document: Document, file: string): SavedView[] =>
 const broken = (file: string, detail: string): CliError =>
   new CliError('invalid_views', `${file}: ${detail}`, {hint: 'fix the file or move it away'});
 
-interface View {
-  query: HoldQuery;
-  order: MailOrder;
-}
+type View = Pick<ListState, 'filter' | 'order'>;
 
 export const builtInViews: readonly SavedView[] = [
   {name: 'everything', query: '', order: 'newest'},
   {name: 'last hour', query: 'since:1h', order: 'newest'},
   {name: 'last day', query: 'since:1d', order: 'newest'},
-  {name: 'high scores', query: 'score>=12', order: 'score'},
+  {name: 'high scores', query: 'score>=12', order: 'newest'},
   {name: 'borderline', query: 'score<8', order: 'newest'},
   {name: 'phishing', query: 'reason:phishing', order: 'newest'},
   {name: 'sandbox', query: 'reason:sandbox', order: 'newest'},
@@ -80,15 +77,17 @@ export const builtInViews: readonly SavedView[] = [
   {name: 'about to be a week old', query: 'until:6d', order: 'oldest'},
 ];
 
-export const saveView = async (store: ViewStore, name: string, {query, order}: View): Promise<void> => {
+export const saveView = async (store: ViewStore, name: string, {filter, order}: View): Promise<void> => {
   if (!isViewName(name))
     throw usageError('a view needs a name of at most 40 letters, digits, spaces, dots or hyphens: :save NAME');
-  await store.put({name, query: printQuery(query), order});
+  await store.put({name, query: filter, order: mailOrders[order]?.name});
 };
 
-export const viewOf = (view: SavedView | undefined): View => {
-  const order = mailOrders.find(name => name === view?.order);
-  if (view?.order !== undefined && !order)
-    throw usageError(`the view has no order ${view.order}: ${Object.keys(orderLabels).join(', ')}`);
-  return {query: parseQuery(view?.query ?? ''), order: order ?? 'newest'};
-};
+/** Views that earlier versions saved may have an order that no longer exists. */
+export const viewOf = ({query, order}: Pick<SavedView, 'query' | 'order'>): View => ({
+  filter: printQuery(parseQuery(query)),
+  order: Math.max(
+    0,
+    mailOrders.findIndex(({name}) => name === order),
+  ),
+});

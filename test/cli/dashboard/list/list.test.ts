@@ -38,8 +38,8 @@ const listOf = (rows: readonly Row[] | undefined, change: Partial<List<Row>> = {
 /** The state after keys, as the list's screen computes it. */
 const after = (list: List<Row>, keys: readonly string[], start: ListState = initialList): ListState =>
   keys.reduce((state, key) => {
-    const {rows, position, height} = showList(list, state, {size, nowMs: 0});
-    const to = moved(position, key, {count: rows.length, height});
+    const {rows, count, position, height} = showList(list, state, {size, nowMs: 0});
+    const to = moved(position, key, {count, height});
     return to ? listReducer(state, placedAt(list, rows, to)) : state;
   }, start);
 
@@ -89,14 +89,13 @@ test('the cursor stays on its row in another order', t => {
   const list = listOf(named('a', 'b', 'c'), {orders});
   const state = after(list, ['G']);
 
-  const sorted = listReducer(state, {kind: 'sorted', orders: orders.length});
+  const sorted = listReducer(state, {kind: 'sorted', order: 1});
 
   t.deepEqual(
     shownRows(list, sorted).map(({name}) => name),
     ['c', 'b', 'a'],
   );
   t.is(under(list, sorted), 'c');
-  t.is(listReducer(sorted, {kind: 'sorted', orders: orders.length}).order, 0);
 });
 
 test('a row that has gone leaves the cursor where it was, on a row that it stays on', t => {
@@ -106,6 +105,19 @@ test('a row that has gone leaves the cursor where it was, on a row that it stays
 
   t.is(under(listOf(named('a', 'c', 'd')), without), 'c');
   t.is(under(listOf(named('x', 'a', 'c', 'd')), without), 'c');
+});
+
+test('of a part, rows that have not been read have their place, and the cursor stays on its row wherever it is read', t => {
+  const partOf = (offset: number, ...names: string[]) => listOf(named(...names), {part: {offset, count: 1000}});
+  const far = after(partOf(0, ...letters(20)), ['G']);
+
+  t.is(far.position.cursor, 999);
+  t.is(under(partOf(0, ...letters(20)), far), undefined);
+  t.is(drawnList(partOf(0, ...letters(20)), far, size).match(/^ {3}… *$/gm)?.length, 5);
+
+  const read = drawn(partOf(990, ...letters(10)), far);
+  t.is(read.cursorKey, 'row-9');
+  t.is(drawn(partOf(500, ...letters(20)), read).position.cursor, 509);
 });
 
 test('a list that has less room for a moment is as it was afterwards', t => {
@@ -127,6 +139,12 @@ test('a filter begins at the top, and a new one finds what the one before has hi
   t.regex(drawnList(list, narrow, size), /^Rows · 2 · filter: bert/);
   t.regex(drawnList(list, listReducer(narrow, filter('x')), size), /Nothing matches/);
   t.is(under(list, listReducer(narrow, filter('ann'))), 'anna');
+});
+
+test('filters that were typed are remembered once, the latest last', t => {
+  const filters = ['a', 'b', '', 'a'].map((filter): ListEvent => ({kind: 'filtered', filter}));
+
+  t.deepEqual(filters.reduce(listReducer, initialList).history, ['b', 'a']);
 });
 
 test('the line above says the order and how old it is, the shorter the less room there is', t => {

@@ -4,10 +4,7 @@ import {setFlagsFromString} from 'node:v8';
 import {runInNewContext} from 'node:vm';
 import test, {type ExecutionContext} from 'ava';
 import type {ReactElement} from 'react';
-import {createMailList} from '../../../../cli/dashboard/screens/quarantine/mail-list.ts';
 import {createTheme} from '../../../../cli/dashboard/shell/theme.ts';
-import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
-import {createMailApi} from '../../../helpers/dashboard/held-mails.ts';
 
 // Production mode, as in the build: in development react keeps a record of every render.
 process.env.NODE_ENV = 'production';
@@ -70,33 +67,4 @@ test.serial('the <Text> of ink still remembers what it has measured: once it doe
   const left = leftBehind(t, lines => createElement(Text, {wrap: 'truncate'}, lines.join('\n')));
 
   t.true(left > minLeak, `${left} KiB more`);
-});
-
-test.serial('mail that is released and discarded under a list leaves nothing behind', async t => {
-  let hear: (event: ClusterEvent) => void = () => undefined;
-  const list = createMailList({
-    client: createMailApi([]),
-    live: {
-      on: (_types, listener) => {
-        hear = listener;
-        return () => undefined;
-      },
-      get: () => ({connection: 'live', receivedAtMs: undefined, reason: undefined}),
-      answered: () => undefined,
-      failed: () => undefined,
-    },
-    now: Date.now,
-  });
-  t.teardown(list.show());
-  const release = (from: number, count: number) => {
-    for (let n = from; n < from + count; n += 1)
-      hear({type: 'released', node_id: 'mx1', queue_id: `mail${n}`} as unknown as ClusterEvent);
-  };
-  release(0, 1000);
-  const before = heapKiB();
-
-  release(1000, 200_000);
-  const after = heapKiB();
-
-  t.true(after - before < 2048, `${Math.round(after - before)} KiB more`);
 });

@@ -6,7 +6,7 @@ import type {Answer, Request} from '../../../../../cli/client/transport.ts';
 import {actOnMails, createActingMails, resultText} from '../../../../../cli/dashboard/screens/quarantine/held-mail-actions.ts';
 import {createMailPreviews} from '../../../../../cli/dashboard/screens/quarantine/mail-previews.ts';
 import {afterScreenEvent, initialScreen, type ScreenEvent} from '../../../../../cli/dashboard/screens/quarantine/screen-state.ts';
-import {createViewStore} from '../../../../../cli/dashboard/screens/quarantine/view-store.ts';
+import {createViewStore, viewOf} from '../../../../../cli/dashboard/screens/quarantine/view-store.ts';
 import {CliError} from '../../../../../cli/errors.ts';
 import {mailId} from '../../../../../cli/quarantine/held-mail-columns.ts';
 import {saveMail} from '../../../../../cli/quarantine/save-mail.ts';
@@ -198,20 +198,25 @@ test('views are kept in a file of their own, with what else is in it', async t =
   const store = createViewStore({env: {XDG_CONFIG_HOME: folder}});
 
   t.deepEqual(await store.read(), []);
-  await store.put({name: 'mine', query: 'since:1h "a: b"', order: 'score'});
+  await store.put({name: 'mine', query: 'since:1h "a: b"', order: 'oldest'});
   const file = join(folder, 'mfctl', 'views.yaml');
   await writeFile(file, `# of the team\n${await readFile(file, 'utf8')}`);
   await store.put({name: 'other', query: '', order: undefined});
   await store.remove('nothing');
 
   t.deepEqual(await store.read(), [
-    {name: 'mine', query: 'since:1h "a: b"', order: 'score'},
+    {name: 'mine', query: 'since:1h "a: b"', order: 'oldest'},
     {name: 'other', query: '', order: undefined},
   ]);
   t.true((await readFile(file, 'utf8')).startsWith('# of the team'));
   t.is((await stat(file)).mode & 0o777, 0o600);
   await store.remove('mine');
   t.is((await store.read()).length, 1);
+});
+
+test('a view in an order that no longer exists still shows its mail', t => {
+  t.deepEqual(viewOf({query: 'score>=12', order: 'score'}), {filter: 'score>=12', order: 0});
+  t.deepEqual(viewOf({query: 'score>=12', order: 'oldest'}), {filter: 'score>=12', order: 1});
 });
 
 test('a file of views that is broken is named and left alone', async t => {

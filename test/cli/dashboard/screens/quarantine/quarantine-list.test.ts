@@ -1,22 +1,24 @@
 import test, {type ExecutionContext} from 'ava';
+import {initialList, listReducer, placedAt, settled as settledAt} from '../../../../../cli/dashboard/list/list.ts';
+import {showList} from '../../../../../cli/dashboard/list/list-lines.ts';
 import {moved} from '../../../../../cli/dashboard/list/list-window.ts';
-import {
-  type MailOrder,
-  mailAt,
-  mailUnderCursor,
-  rowCount,
-  sortMails,
-} from '../../../../../cli/dashboard/screens/quarantine/list-state.ts';
-import {createMailList} from '../../../../../cli/dashboard/screens/quarantine/mail-list.ts';
+import {createHeldPart} from '../../../../../cli/dashboard/screens/quarantine/held-part.ts';
+import {quarantineList} from '../../../../../cli/dashboard/screens/quarantine/quarantine-list.ts';
+import {afterScreenEvent, initialScreen} from '../../../../../cli/dashboard/screens/quarantine/screen-state.ts';
+import {createSource} from '../../../../../cli/dashboard/shell/source.ts';
+import {createStore} from '../../../../../cli/dashboard/shell/store.ts';
+import {createTheme} from '../../../../../cli/dashboard/shell/theme.ts';
 import {CliError} from '../../../../../cli/errors.ts';
-import {mailId} from '../../../../../cli/quarantine/held-mail-columns.ts';
 import type {ClusterEvent} from '../../../../../shared/cluster-event.ts';
 import {createMailApi, heldMail, heldMails, type MailApi} from '../../../../helpers/dashboard/held-mails.ts';
 import {eventually} from '../../../../helpers/eventually.ts';
 
 const height = 20;
+const size = {columns: 80, rows: height + 3};
+const now = () => Date.parse('2026-03-01T12:00:00Z');
 
-const startList = async (t: ExecutionContext, api: MailApi, order: MailOrder = 'newest') => {
+/** The list as its screen keeps it, without the drawing. */
+const startList = async (t: ExecutionContext, api: MailApi, order: 'newest' | 'oldest' = 'newest') => {
   let hear: (event: ClusterEvent | undefined) => void = () => undefined;
   const live = {
     on: (_types: unknown, listener: typeof hear) => {
@@ -24,77 +26,108 @@ const startList = async (t: ExecutionContext, api: MailApi, order: MailOrder = '
       return () => undefined;
     },
     get: () => ({connection: 'live', receivedAtMs: undefined, reason: undefined}) as const,
+    subscribe: () => () => undefined,
     answered: () => undefined,
     failed: () => undefined,
+    stop: () => undefined,
   };
-  const list = createMailList({client: api, live, now: () => Date.parse('2026-03-01T12:00:00Z')});
-  t.teardown(list.show());
-  list.dispatch({type: 'resized', height});
-  if (order !== 'newest') list.dispatch({type: 'asked', query: {}, order});
+  const state = createStore(listReducer, {...initialList, order: order === 'newest' ? 0 : 1});
+  const screen = createStore(afterScreenEvent, initialScreen);
+  const held = createHeldPart({
+    ...{client: api, now, state, onArrived: count => screen.dispatch({type: 'arrived', count})},
+    source: (_name, needs) => createSource({...needs, live, now}),
+  });
+  const list = () =>
+    quarantineList({
+      ...{state: state.get(), part: held.get(), loaded: held.source.get(), screen: screen.get(), preview: [], mail: undefined},
+      ...{acting: {actions: new Map(), failed: undefined}, names: undefined, thresholds: new Map(), size, nowMs: now()},
+      theme: createTheme(true),
+    });
+  const shown = () => showList(list(), state.get(), {size, nowMs: now()});
+  // As React does: once for all changes of a turn.
+  let isDue = false;
+  const draw = () => {
+    if (isDue) return;
+    isDue = true;
+    queueMicrotask(() => {
+      isDue = false;
+      const {rows = []} = list();
+      const event = settledAt(list(), state.get(), rows);
+      if (event) state.dispatch(event);
+      held.see(shown());
+      if (shown().position.cursor === 0) screen.dispatch({type: 'top-shown'});
+    });
+  };
+  for (const watched of [state, held, held.source, screen]) t.teardown(watched.subscribe(draw));
+
+  /** The rows on the screen. */
   const rows = () => {
-    const state = list.get();
-    return Array.from({length: Math.min(height, rowCount(state))}, (_, at) => mailAt(state, state.position.top + at));
+    const {position, count} = shown();
+    const {rows: read = [], part} = list();
+    const length = Math.max(0, Math.min(height, count - position.top));
+    return Array.from({length}, (_, at) => read[position.top + at - (part?.offset ?? 0)]);
   };
   const settled = () =>
-    eventually(() => list.get().loadedAtMs !== undefined && rows().every(mail => mail !== undefined) && !list.get().isLost);
+    eventually(
+      () => held.source.get().loadedAtMs !== undefined && api.underWay === 0 && rows().every(mail => mail !== undefined),
+    );
   const press = async (...keys: string[]) => {
     for (const key of keys) {
-      const state = list.get();
-      const position = moved(state.position, key, {count: rowCount(state), height: state.height});
-      if (position) list.dispatch({type: 'moved', position});
+      const position = moved(shown().position, key, shown());
+      if (position) state.dispatch(placedAt(list(), shown().rows, position));
     }
     await settled();
   };
   /** Reloads the list and waits until it shows the current data: the answer to one request leads at once to the next. */
   const reread = async () => {
     const before = api.asked.length;
-    list.refresh();
+    held.source.refresh();
     await eventually(() => api.asked.length > before && api.underWay === 0);
     await settled();
   };
   await settled();
-  return {list, press, reread, settled, rows, hear: (event: ClusterEvent | undefined) => hear(event)};
+  return {state, screen, held, shown, press, reread, settled, rows, hear: (event: ClusterEvent | undefined) => hear(event)};
 };
 
 const numberOf = (subject: string | undefined): number => Number(subject?.replace('mail ', ''));
 
 test('the end of 100,000 mails is reached without reading those between', async t => {
   const api = createMailApi(heldMails(100_000));
-  const {list, press, rows} = await startList(t, api);
+  const {shown, press, rows} = await startList(t, api);
 
   await press('G');
 
-  t.is(list.get().position.cursor, 99_999);
-  t.is(mailUnderCursor(list.get())?.subject, 'mail 0');
+  t.is(shown().position.cursor, 99_999);
+  t.is(shown().row?.subject, 'mail 0');
   t.is(rows().length, height);
   t.true(api.asked.length <= 4, `${api.asked.length} requests`);
 });
 
 test('rows that were passed are forgotten, so that any number of mails can be scrolled through', async t => {
   const api = createMailApi(heldMails(20_000));
-  const {list, press} = await startList(t, api);
+  const {shown, press} = await startList(t, api);
 
   for (let page = 0; page < 400; page += 1) await press('pagedown');
 
-  t.true(list.get().position.cursor > 7000);
-  t.true(list.get().rows.size <= 3000, `${list.get().rows.size} rows`);
+  t.true(shown().position.cursor > 7000);
+  t.true(shown().rows.length <= 300, `${shown().rows.length} rows`);
 });
 
 test('oldest first begins with the oldest and ends with the newest', async t => {
-  const {list, press, rows} = await startList(t, createMailApi(heldMails(1000)), 'oldest');
+  const {shown, press, rows} = await startList(t, createMailApi(heldMails(1000)), 'oldest');
 
   t.is(rows()[0]?.subject, 'mail 0');
   await press('G');
-  t.is(mailUnderCursor(list.get())?.subject, 'mail 999');
+  t.is(shown().row?.subject, 'mail 999');
 });
 
 for (const order of ['newest', 'oldest'] as const)
   test(`the cursor stays on its mail whatever arrives and leaves, ${order} first`, async t => {
     const api = createMailApi(heldMails(1000));
-    const {list, press, reread, rows} = await startList(t, api, order);
+    const {shown, press, reread, rows} = await startList(t, api, order);
     await press('pagedown', 'pagedown', 'j', 'j', 'j');
-    const mail = mailUnderCursor(list.get());
-    const line = list.get().position.cursor - list.get().position.top;
+    const mail = shown().row;
+    const line = shown().position.cursor - shown().position.top;
 
     for (const [arrived, left] of [
       [3, 0],
@@ -111,105 +144,142 @@ for (const order of ['newest', 'oldest'] as const)
       ];
       if (order === 'oldest') api.mails = api.mails.filter(each => each === mail || numberOf(each.subject) >= left / 10);
       await reread();
-      t.is(mailUnderCursor(list.get())?.subject, mail?.subject, `after ${arrived} arrived and ${left} left`);
+      t.is(shown().row?.subject, mail?.subject, `after ${arrived} arrived and ${left} left`);
       t.true(rows().every(Boolean));
     }
     // With enough rows above it, it also keeps its line.
-    if (order === 'newest') t.is(list.get().position.cursor - list.get().position.top, line);
+    if (order === 'newest') t.is(shown().position.cursor - shown().position.top, line);
   });
 
 test('what has arrived above the cursor is counted until one looks', async t => {
   const api = createMailApi(heldMails(500));
-  const {list, press, reread} = await startList(t, api);
+  const {screen, shown, press, reread} = await startList(t, api);
   await press('pagedown');
 
   api.mails = [...api.mails, ...heldMails(3, 500)];
   await reread();
-  t.is(list.get().newAbove, 3);
+  t.is(screen.get().newAbove, 3);
 
   await press('g');
-  t.is(list.get().newAbove, 0);
-  t.is(mailUnderCursor(list.get())?.subject, 'mail 502');
+  t.is(screen.get().newAbove, 0);
+  t.is(shown().row?.subject, 'mail 502');
 });
 
 test('at the top the newest are shown, unless one reads the mail there', async t => {
   const api = createMailApi(heldMails(50));
-  const {list, reread} = await startList(t, api);
+  const {screen, shown, reread, settled} = await startList(t, api);
 
   api.mails = [...api.mails, heldMail(50)];
   await reread();
-  t.is(mailUnderCursor(list.get())?.subject, 'mail 50');
+  t.is(shown().row?.subject, 'mail 50');
 
-  list.dispatch({type: 'pinned', isPinned: true});
+  screen.dispatch({type: 'previewed', mode: 'beside'});
+  await settled();
   api.mails = [...api.mails, heldMail(51)];
   await reread();
-  t.is(mailUnderCursor(list.get())?.subject, 'mail 50');
+  t.is(shown().row?.subject, 'mail 50');
+});
+
+test('whoever goes to the top while the mail under the cursor is looked for stays there', async t => {
+  const api = createMailApi(heldMails(1000));
+  const {state, shown, press, reread} = await startList(t, api);
+  await press('pagedown');
+  const {list} = api.quarantine;
+  api.quarantine = {
+    ...api.quarantine,
+    list: (query, options) => {
+      if (query?.limit === 1) state.dispatch({kind: 'placed', position: {cursor: 0, top: 0}, cursorKey: undefined});
+      return list(query, options);
+    },
+  };
+
+  api.mails = [...api.mails, ...heldMails(450, 1000)];
+  await reread();
+
+  t.is(shown().position.cursor, 0);
+  t.is(shown().row?.subject, 'mail 1449');
 });
 
 test('the mail below takes the place of one that has left', async t => {
   const api = createMailApi(heldMails(500));
-  const {list, press, reread} = await startList(t, api);
+  const {shown, press, reread} = await startList(t, api);
   await press('pagedown', 'pagedown');
-  const mail = mailUnderCursor(list.get());
+  const mail = shown().row;
 
   api.mails = api.mails.filter(each => each !== mail);
   await reread();
 
-  t.is(numberOf(mailUnderCursor(list.get())?.subject), numberOf(mail?.subject) - 1);
+  t.is(numberOf(shown().row?.subject), numberOf(mail?.subject) - 1);
+});
+
+test('the mail below takes its line as well when mails above it have left with it', async t => {
+  const api = createMailApi(heldMails(500));
+  const {shown, press, reread} = await startList(t, api);
+  await press('pagedown', 'pagedown');
+  const [mail, {cursor, top}] = [shown().row, shown().position];
+
+  api.mails = api.mails.filter(each => each !== mail && numberOf(each.subject) < 490);
+  await reread();
+
+  t.is(numberOf(shown().row?.subject), numberOf(mail?.subject) - 1);
+  t.is(shown().position.cursor, cursor - 10);
+  t.is(shown().position.cursor - shown().position.top, cursor - top);
 });
 
 test('a list that becomes empty, and one that was, are shown as they are', async t => {
   const api = createMailApi(heldMails(300));
-  const {list, press, reread} = await startList(t, api);
+  const {shown, press, reread} = await startList(t, api);
   await press('G');
 
   api.mails = [];
   await reread();
-  t.is(rowCount(list.get()), 0);
+  t.is(shown().count, 0);
 
   api.mails = heldMails(5);
   await reread();
-  t.is(rowCount(list.get()), 5);
+  t.is(shown().count, 5);
+  t.is(shown().row?.subject, 'mail 4');
 });
 
 test('events are followed by one reading, soon', async t => {
   const api = createMailApi(heldMails(10));
-  const {hear, list} = await startList(t, api);
+  const {held, hear} = await startList(t, api);
   const before = api.asked.length;
 
   api.mails = [...api.mails, ...heldMails(5, 10)];
   for (const mail of heldMails(5, 10)) hear({type: 'held', at: mail.arrived_at, ...mail});
-  await eventually(() => list.get().total === 15);
+  await eventually(() => held.get()?.total === 15);
 
   t.is(api.asked.length, before + 1);
 });
 
 test('what was read stays when the node is away, with what is wrong', async t => {
   const api = createMailApi(heldMails(10));
-  const {list, reread} = await startList(t, api);
+  const {held, shown, reread} = await startList(t, api);
 
   api.failure = new CliError('unreachable', 'nothing listens there');
   await reread();
-  await eventually(() => list.get().failure);
-  t.is(rowCount(list.get()), 10);
-  t.is(list.get().failure?.detail, 'nothing listens there');
+  await eventually(() => held.source.get().failure);
+  t.is(shown().count, 10);
+  t.is(held.source.get().failure?.detail, 'nothing listens there');
 
   api.failure = undefined;
   await reread();
-  await eventually(() => list.get().failure === undefined);
+  await eventually(() => held.source.get().failure === undefined);
   t.pass();
 });
 
-test('a node that asks for time is left alone, however much time it asks for and whatever it tells of', async t => {
+test('a node that asks for time is left alone, however much time it asks for, whatever it tells of and whatever is looked for', async t => {
   const api = createMailApi(heldMails(10));
-  const {list, hear} = await startList(t, api);
+  const {state, held, hear} = await startList(t, api);
   for (const retryAfterSeconds of [60, 999_999_999]) {
     api.failure = new CliError('rate_limited', 'too many requests', {retryAfterSeconds});
-    list.refresh();
-    await eventually(() => list.get().failure?.retryAfterSeconds === retryAfterSeconds);
+    held.source.refresh();
+    await eventually(() => held.source.get().failure?.retryAfterSeconds === retryAfterSeconds);
     const before = api.asked.length;
 
     hear(undefined);
+    state.dispatch({kind: 'filtered', filter: `since:${retryAfterSeconds}s`});
     await new Promise(resolve => setTimeout(resolve, 500));
 
     t.is(api.asked.length, before);
@@ -218,51 +288,13 @@ test('a node that asks for time is left alone, however much time it asks for and
 
 test('an answer about a filter that is not in force any more is dropped', async t => {
   const api = createMailApi(heldMails(10));
-  const {list, settled} = await startList(t, api);
+  const {state, held, shown} = await startList(t, api);
 
-  list.refresh();
-  list.dispatch({type: 'asked', query: {since: '2026-03-01'}, order: 'newest'});
-  await settled();
+  const counts: number[] = [];
+  held.source.refresh();
+  state.dispatch({kind: 'filtered', filter: 'since:2026-03-01'});
+  t.teardown(held.subscribe(() => counts.push(shown().count)));
+  await eventually(() => held.get()?.filter === 'since:2026-03-01');
 
-  t.is(rowCount(list.get()), 0);
-});
-
-test('by score, size, sender and subject the whole list is sorted', async t => {
-  const mails = heldMails(3500);
-  for (const order of ['score', 'size', 'sender', 'subject'] as const) {
-    const {list} = await startList(t, createMailApi(mails), order);
-    await eventually(() => list.get().gathered === undefined && rowCount(list.get()) === 3500);
-    t.deepEqual(list.get().sorted.map(mailId), sortMails(mails, order).map(mailId));
-  }
-});
-
-test('of more than 20,000 the newest are sorted, and how many there are is known', async t => {
-  const {list} = await startList(t, createMailApi(heldMails(21_500)), 'score');
-  await eventually(() => list.get().loadedAtMs !== undefined && list.get().gathered === undefined);
-
-  t.is(rowCount(list.get()), 20_000);
-  t.is(list.get().total, 21_500);
-  t.is(Math.min(...list.get().sorted.map(mail => numberOf(mail.subject))), 1500);
-});
-
-test('a sorted list takes up what arrives and lets go what leaves, with the cursor on its mail', async t => {
-  const api = createMailApi(heldMails(300));
-  const {list, press, reread, hear} = await startList(t, api, 'score');
-  await eventually(() => list.get().gathered === undefined && rowCount(list.get()) === 300);
-  await press('pagedown', 'pagedown');
-  const mail = mailUnderCursor(list.get());
-
-  const best = heldMail(300, {score: 100});
-  const [gone] = list.get().sorted;
-  api.mails = [...api.mails.filter(each => each !== gone), best];
-  if (gone)
-    hear({
-      ...{type: 'released', at: gone.arrived_at, node_id: gone.node_id, queue_id: gone.queue_id, state: 'released'},
-      ...{acted_at: gone.arrived_at, acted_by_key_id: 1, already: false},
-    } as ClusterEvent);
-  await reread();
-
-  t.is(list.get().sorted[0]?.subject, best.subject);
-  t.is(rowCount(list.get()), 300);
-  t.is(mailUnderCursor(list.get()), mail);
+  t.deepEqual(counts, [0, 0]);
 });

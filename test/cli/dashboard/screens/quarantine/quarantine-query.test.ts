@@ -1,8 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {completeQuery} from '../../../../../cli/dashboard/screens/quarantine/quarantine-context.ts';
 import {type HoldQuery, parametersOf, queryWords} from '../../../../../cli/quarantine/hold-query.ts';
-import {parseQuery, printQuery, queryFault} from '../../../../../cli/quarantine/query-line.ts';
+import {completeQuery, parseQuery, printQuery, queryFault} from '../../../../../cli/quarantine/query-line.ts';
 
 const now = Date.parse('2026-03-01T12:00:00Z');
 

@@ -1,17 +1,22 @@
 import test from 'ava';
+import {initialList} from '../../../../../cli/dashboard/list/list.ts';
+import {listLines} from '../../../../../cli/dashboard/list/list-lines.ts';
 import {questionLines} from '../../../../../cli/dashboard/screens/quarantine/held-mail-actions.ts';
-import {afterEvent, initialList, type ListState} from '../../../../../cli/dashboard/screens/quarantine/list-state.ts';
-import {toneOfScore} from '../../../../../cli/dashboard/screens/quarantine/mail-list.ts';
+import type {HeldPart} from '../../../../../cli/dashboard/screens/quarantine/held-part.ts';
 import type {Preview} from '../../../../../cli/dashboard/screens/quarantine/mail-previews.ts';
 import {previewLines} from '../../../../../cli/dashboard/screens/quarantine/preview-lines.ts';
-import {layoutOf, type QuarantineView, quarantineLines} from '../../../../../cli/dashboard/screens/quarantine/quarantine-view.ts';
+import {
+  previewArea,
+  type QuarantineFacts,
+  quarantineList,
+  toneOfScore,
+} from '../../../../../cli/dashboard/screens/quarantine/quarantine-list.ts';
 import {initialScreen, pickedMail} from '../../../../../cli/dashboard/screens/quarantine/screen-state.ts';
 import type {Size} from '../../../../../cli/dashboard/shell/shell.ts';
 import {createTheme} from '../../../../../cli/dashboard/shell/theme.ts';
 import {CliError} from '../../../../../cli/errors.ts';
 import {displayWidth} from '../../../../../cli/output/display-width.ts';
 import {mailId} from '../../../../../cli/quarantine/held-mail-columns.ts';
-import {parseQuery} from '../../../../../cli/quarantine/query-line.ts';
 import {detail, hostile, mail} from '../../../../helpers/cli/sample-records.ts';
 import {heldMails} from '../../../../helpers/dashboard/held-mails.ts';
 
@@ -28,13 +33,10 @@ const thresholds = new Map();
 const plain = (line: string): string => line.replace(/\x1b\[\d+m/g, '');
 const now = Date.parse('2026-03-01T12:00:00Z');
 
-const listed = (mails: (typeof mail)[], {height = 16, total = mails.length} = {}): ListState => {
-  const sized = afterEvent(initialList(), {type: 'resized', height});
-  return afterEvent(sized, {
-    ...{type: 'window', version: 1, offset: 0, isReread: true, mails, total},
-    ...{unreachableNodes: [], atMs: now},
-  });
-};
+const partOf = (mails: (typeof mail)[], change: Partial<HeldPart> = {}): HeldPart => ({
+  ...{filter: '', order: 0, mails, offset: 0, total: mails.length, unreachableNodes: []},
+  ...change,
+});
 
 const ready: Preview = {
   state: 'ready',
@@ -52,30 +54,26 @@ const ready: Preview = {
   },
 };
 
-const view = (size: Size, change: Partial<QuarantineView> = {}): QuarantineView => ({
-  list: listed([mail, ...heldMails(30)], {height: layoutOf(size, 'off').list.rows}),
-  screen: initialScreen,
-  acting: {actions: new Map(), failed: undefined},
-  preview: [],
-  thresholds,
-  size,
-  nowMs: now,
-  isActive: true,
-  theme,
-  ...change,
-});
+const linesOf = (size: Size, change: Partial<QuarantineFacts> = {}, cursor = 0): string[] => {
+  const part = partOf([mail, ...heldMails(30)]);
+  const facts: QuarantineFacts = {
+    ...{state: initialList, part, loaded: {failure: undefined, loadedAtMs: now}, screen: initialScreen},
+    ...{acting: {actions: new Map(), failed: undefined}, preview: [], mail, names: undefined},
+    ...{thresholds, size, nowMs: now, theme},
+    ...change,
+  };
+  const state = {...initialList, ...facts.state, position: {cursor, top: 0}};
+  return listLines(quarantineList(facts), state, {size, theme, isActive: true, nowMs: now});
+};
 
 for (const size of sizes)
   for (const mode of ['off', 'beside', 'full'] as const)
     test(`no line of ${size.columns} × ${size.rows} is too long, whatever is in the mail: preview ${mode}`, t => {
-      const room = {width: layoutOf(size, mode).preview.columns, theme, thresholds};
+      const room = {width: previewArea(size, mode).columns, theme, thresholds};
       const preview = room.width > 0 ? previewLines({...mail, subject: '漢字'.repeat(200)}, ready, room) : [];
-      const lines = quarantineLines(
-        view(size, {
-          preview,
-          screen: {...initialScreen, preview: mode, picked: new Map([[mailId(mail), pickedMail(mail)]]), rangeStart: mail},
-        }),
-      );
+      const picked = new Map([[mailId(mail), pickedMail(mail)]]);
+      const screen = {...initialScreen, preview: mode, picked, rangeStart: mail, newAbove: 5};
+      const lines = linesOf(size, {preview, screen, part: partOf([mail, ...heldMails(30)], {total: 1_000_000, offset: 2})});
 
       t.true(lines.length <= size.rows);
       for (const line of lines.map(plain)) {
@@ -85,9 +83,7 @@ for (const size of sizes)
     });
 
 test('each row of the table fills the width, so that nothing of the row before shines through', t => {
-  const lines = quarantineLines(view({columns: 80, rows: 19}))
-    .slice(2)
-    .map(plain);
+  const lines = linesOf({columns: 80, rows: 19}).slice(2).map(plain);
 
   t.deepEqual(
     lines.map(line => displayWidth(line)),
@@ -96,7 +92,7 @@ test('each row of the table fills the width, so that nothing of the row before s
 });
 
 test('there is more to see where there is room', t => {
-  const header = (columns: number): string => plain(quarantineLines(view({columns, rows: 19}))[2] ?? '');
+  const header = (columns: number): string => plain(linesOf({columns, rows: 19})[2] ?? '');
 
   t.deepEqual(header(80).trim().split(/\s+/), ['ARRIVED', 'SCORE', 'REASON', 'FROM', 'TO', 'SUBJECT']);
   t.deepEqual(header(200).trim().split(/\s+/).slice(-3), ['SIZE', 'NODE', 'SYMBOLS']);
@@ -105,21 +101,19 @@ test('there is more to see where there is room', t => {
 test('what is selected and what is under way has a mark of its own', t => {
   const mails = heldMails(4).reverse();
   const [, picked, releasing, discarding] = mails.map(mailId);
-  const lines = quarantineLines(
-    view(
-      {columns: 80, rows: 19},
-      {
-        list: listed(mails),
-        screen: {...initialScreen, picked: new Map([[picked ?? '', pickedMail(mails[1] ?? mail)]])},
-        acting: {
-          actions: new Map([
-            [releasing ?? '', 'release'],
-            [discarding ?? '', 'discard'],
-          ]),
-          failed: undefined,
-        },
+  const lines = linesOf(
+    {columns: 80, rows: 19},
+    {
+      part: partOf(mails),
+      screen: {...initialScreen, picked: new Map([[picked ?? '', pickedMail(mails[1] ?? mail)]])},
+      acting: {
+        actions: new Map([
+          [releasing ?? '', 'release'],
+          [discarding ?? '', 'discard'],
+        ]),
+        failed: undefined,
       },
-    ),
+    },
   ).map(plain);
 
   t.deepEqual(
@@ -131,10 +125,8 @@ test('what is selected and what is under way has a mark of its own', t => {
 
 test('a range is shown from where it begins to the cursor', t => {
   const mails = heldMails(10).reverse();
-  const list = afterEvent(listed(mails), {type: 'moved', position: {cursor: 4, top: 0}});
-  const lines = quarantineLines(view({columns: 80, rows: 19}, {list, screen: {...initialScreen, rangeStart: mails[2]}})).map(
-    plain,
-  );
+  const screen = {...initialScreen, rangeStart: mails[2]};
+  const lines = linesOf({columns: 80, rows: 19}, {part: partOf(mails), mail: mails[4], screen}, 4).map(plain);
 
   t.is(
     lines
@@ -146,35 +138,38 @@ test('a range is shown from where it begins to the cursor', t => {
 });
 
 test('a node that did not answer is named', t => {
-  const list = {...listed(heldMails(3)), unreachableNodes: ['mx2', 'mx3']};
+  const part = partOf(heldMails(3), {unreachableNodes: ['mx2', 'mx3']});
 
-  t.true(plain(quarantineLines(view({columns: 80, rows: 19}, {list}))[1] ?? '').includes('! mx2, mx3 did not answer'));
+  t.true(plain(linesOf({columns: 80, rows: 19}, {part})[1] ?? '').includes('! mx2, mx3 did not answer'));
+});
+
+test('what was read stays, with its age and what is wrong', t => {
+  const failure = new CliError('unreachable', 'nothing listens there');
+  const lines = linesOf({columns: 80, rows: 19}, {loaded: {failure, loadedAtMs: now - 60_000}}).map(plain);
+
+  t.true(lines[1]?.includes('! as of 60s ago: nothing listens there'));
+  t.regex(lines[3] ?? '', /12\.5 +spam/);
 });
 
 test('an empty list says why it is empty', t => {
-  const shown = (list: ListState): string =>
-    quarantineLines(view({columns: 80, rows: 19}, {list}))
-      .map(plain)
-      .join('\n');
+  const shown = (change: Partial<QuarantineFacts>): string => linesOf({columns: 80, rows: 19}, change).map(plain).join('\n');
+  const state = {filter: 'reason:spam', order: 0};
+  const failure = new CliError('unreachable', 'nothing listens there');
 
-  t.true(shown(initialList()).includes('Reading the list'));
-  t.true(shown(listed([])).includes('No mail is held.'));
-  t.true(shown({...listed([]), query: parseQuery('reason:spam')}).includes('Nothing matches this filter. escape clears it'));
-  t.true(
-    shown({...initialList(), failure: new CliError('unreachable', 'nothing listens there')}).includes('nothing listens there'),
-  );
+  t.true(shown({part: undefined}).includes('Reading the list'));
+  t.true(shown({part: partOf([])}).includes('No mail is held.'));
+  t.true(shown({state}).includes('Reading the list'));
+  t.true(shown({state, part: partOf([], state)}).includes('Nothing matches this filter. escape clears it'));
+  t.true(shown({part: undefined, loaded: {failure, loadedAtMs: undefined}}).includes('cannot be read: nothing listens there'));
 });
 
-test('the bar says what is filtered, where one is, and that not everything is sorted', t => {
-  const list = {
-    ...{...listed(heldMails(3)), query: parseQuery('since:2h a b'), order: 'score' as const, total: 50_000},
-    ...{sorted: heldMails(3), gathered: undefined},
-  };
-  const [bar, notices] = quarantineLines(view({columns: 100, rows: 19}, {list})).map(plain);
+test('the bar says what is filtered, where one is, and which mail comes first', t => {
+  const state = {filter: 'since:2h a b', order: 1};
+  const part = partOf(heldMails(3), {...state, total: 50_000});
+  const [bar] = linesOf({columns: 100, rows: 19}, {state, part}).map(plain);
 
   t.true(bar?.includes('/ since:2h a b'));
-  t.true(bar?.includes('1 of 50,000 mails · highest score first'));
-  t.true(notices?.includes('sorted among the newest 3 of 50,000'));
+  t.true(bar?.includes('1 of 50,000 mails · oldest first'));
 });
 
 test('a preview tells why a mail is held, what is in it, and when it has gone meanwhile', t => {
@@ -195,6 +190,19 @@ test('a preview tells why a mail is held, what is in it, and when it has gone me
       part,
     );
   t.true(lines.findIndex(line => line.includes('HIGH')) < lines.findIndex(line => line.includes('LOW')));
+});
+
+test('a preview of mail that was not verified says why, and one that is still read says nothing of it', t => {
+  const verified = (preview: Preview): string | undefined =>
+    previewLines(mail, preview, {width: 100, theme, thresholds})
+      .map(plain)
+      .find(line => line.startsWith('Verified'));
+
+  t.is(
+    verified({...ready, detail: {...detail, authentication: null}}),
+    'Verified  no: it came from a trusted client or a user, or was held by an earlier version',
+  );
+  t.is(verified({state: 'loading'}), undefined);
 });
 
 test('no line of a mail begins where ours begin', t => {
