@@ -10,7 +10,7 @@ import {type Json, mergePatch} from '../../../shared/merge-patch.ts';
 import {isWithinAccess} from '../../../shared/scopes.ts';
 import type {Actor} from '../access/actor.ts';
 import {namesOf} from '../cluster/certificate-names.ts';
-import type {ConfigStore, ConfigTransaction} from '../ports.ts';
+import type {ConfigStore} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 import {invalidFields, validate} from '../validate.ts';
 import type {DomainDirectory} from './domain-directory.ts';
@@ -51,9 +51,8 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
       return configuration.change(async tx => {
         if (directory.findByName(wanted.name)) throw taken(wanted.name);
         const id = await tx.nextId('domain');
-        await tx.create('domain', id, {...wanted, created_at: tx.at});
+        const created = await tx.create('domain', id, {...wanted, created_at: tx.at});
         await tx.audit(actor, 'domain.create', wanted.name);
-        const created = await tx.config.findDomain(id);
         // Another domain of this name has been committed and was not in memory yet.
         if (!created) throw taken(wanted.name);
         return created;
@@ -63,23 +62,29 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
     async update(actor, id, body, ifMatch) {
       get(actor, id);
       return configuration.change(async tx => {
-        const current = await readBack(tx, id);
-        requireMatch(ifMatch, current);
-        const changed = changedFields(
-          current,
-          updated(current, body, ({backend_servers}) => backendFaults(actor, backend_servers, current.backend_servers)),
-        );
-        if (Object.keys(changed).length === 0) return current;
-        await tx.update('domain', id, changed);
-        await tx.audit(actor, 'domain.update', current.name, Object.keys(changed).join(' '));
-        return readBack(tx, id);
+        let changed: Partial<Domain> = {};
+        const domain = await tx.update('domain', id, current => {
+          if (!current) throw unknown(id);
+          requireMatch(ifMatch, current);
+          const {backend_servers: backends} = current;
+          changed = changedFields(
+            current,
+            updated(current, body, patch => backendFaults(actor, patch.backend_servers, backends)),
+          );
+          return changed;
+        });
+        if (!domain) throw unknown(id);
+        const names = Object.keys(changed);
+        if (names.length > 0) await tx.audit(actor, 'domain.update', domain.name, names.join(' '));
+        return domain;
       });
     },
 
     async remove(actor, id, ifMatch) {
       get(actor, id);
       await configuration.change(async tx => {
-        const current = await readBack(tx, id);
+        const current = await tx.config.findDomain(id);
+        if (!current) throw unknown(id);
         requireMatch(ifMatch, current);
         // Also deletes the filters and keys of the domain, here and on every node that applies this change.
         await tx.remove('domain', id);
@@ -120,12 +125,6 @@ const requireMatch = (ifMatch: string | undefined, current: Domain): void => {
   const tags = ifMatch.split(',').map(tag => tag.trim());
   if (!tags.includes(etagOf(current)))
     throw new Fault('precondition_failed', 'the domain has changed since it was read; read it again and repeat the change');
-};
-
-const readBack = async (tx: ConfigTransaction, id: number): Promise<Domain> => {
-  const domain = await tx.config.findDomain(id);
-  if (!domain) throw unknown(id);
-  return domain;
 };
 
 const unknown = (id: number): Fault => new Fault('not_found', `there is no domain ${id}; GET /domains lists them`);

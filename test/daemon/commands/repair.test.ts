@@ -24,7 +24,7 @@ const identityOf = async (filename: string) => {
   try {
     return {
       ...(await readIdentity(store, filename)),
-      keys: await store.read('api_key'),
+      keys: await store.config.listApiKeys(),
       domains: await store.config.listDomains(),
     };
   } finally {
