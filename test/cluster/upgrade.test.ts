@@ -77,9 +77,15 @@ for (const release of releases) {
     await alpha.api('POST', `domains/${domain.id}/filters`, {body: filter});
     await alpha.api('POST', `domains/${domain.id}/dkim-keys`, {body: {selector: 's1', algorithm: 'ed25519'}});
     const {key} = await alpha.createKey('read-only');
+    const {id: goneKey} = await alpha.createKey('read-only');
+    await alpha.api('DELETE', `auth/api-keys/${goneKey}`);
+    const {id: goneDomain} = await alpha.createDomain({name: 'gone.test'});
+    await alpha.api('POST', `domains/${goneDomain}/filters`, {body: filter});
+    await alpha.api('DELETE', `domains/${goneDomain}`);
     const mail = await alpha.hold({to: 'b@held.test'});
     const everything = async () => ({
-      domain: await alpha.domain(domain.id),
+      domains: (await alpha.api('GET', 'domains')).json.data,
+      allKeys: (await alpha.api('GET', 'auth/api-keys')).json.data.map(({id, name}: {id: number; name: string}) => ({id, name})),
       filters: (await alpha.api('GET', `domains/${domain.id}/filters`)).json.data,
       keys: (await alpha.api('GET', `domains/${domain.id}/dkim-keys`)).json.data,
       scope: (await alpha.api('GET', 'auth/me', {key})).json.data.scope,
@@ -103,7 +109,11 @@ for (const release of releases) {
     alpha.runWith(former);
     await alpha.start();
 
-    t.deepEqual([before.filters.length, before.keys.length, before.scope], [1, 1, 'read-only']);
+    t.deepEqual(
+      [before.domains, before.filters, before.keys, before.allKeys].map(all => all.length),
+      [1, 1, 1, 2],
+    );
+    t.is(before.scope, 'read-only');
     // What earlier versions did not know.
     t.deepEqual(after, {
       ...before,

@@ -1,5 +1,6 @@
 // Configuration records: every field with the stamp of its last write. A live record has a digest; it is read from the same row.
 
+import {ascending} from '../../../shared/collections.ts';
 import {hasOwn} from '../../../shared/has-own.ts';
 import type {RecordStore} from '../../services/node-store.ts';
 import type {ConfigReads} from '../../services/ports.ts';
@@ -87,32 +88,38 @@ export const recordStore = (db: Db): RecordStore => {
 };
 
 /** A damaged id may not be a number. */
-const toRecord = (row: Row): StoredRecord => ({
-  ...row,
-  id: Number(row.id),
-  fields: JSON.parse(row.fields) as StampedFields,
-});
+const toRecord = (row: Row): StoredRecord => ({...row, id: Number(row.id), fields: fieldsIn(row)});
+
+/** The error of JSON.parse would quote what is stored, which may be a key. */
+const fieldsIn = ({kind, id, fields}: Pick<Row, 'kind' | 'id' | 'fields'>): StampedFields => {
+  try {
+    return JSON.parse(fields) as StampedFields;
+  } catch {
+    throw new SyntaxError(
+      `the record ${kind} ${id} is damaged; stop the node and run mfd repair, or restore its database from a backup`,
+    );
+  }
+};
 
 export const configReads = (db: Db): ConfigReads => {
   const {dialect} = db;
-  /** The live records of one kind: all of them, or those that `condition` names. */
-  const list = async <K extends Kind>(
-    kind: K,
-    {condition = '', values = [], order = 'id'}: {condition?: string; values?: Values; order?: string} = {},
-  ): Promise<ReadableOf[K][]> => {
-    const sql = `SELECT id, fields FROM config_record WHERE kind = ? AND digest <> ''${condition} ORDER BY ${order}`;
+  /**
+   * The live records of one kind, or those that meet `condition`, ordered by id. Not ordered by the database: SQLite would look at all
+   * records of the kind in that order, instead of finding a few with the index for the condition.
+   */
+  const list = async <K extends Kind>(kind: K, condition = '', values: Values = []): Promise<ReadableOf[K][]> => {
+    const sql = `SELECT id, fields FROM config_record WHERE kind = ? AND digest <> ''${condition}`;
     const rows = await query<Pick<Row, 'id' | 'fields'>>(db, sql, [kind, ...values]);
-    return rows.map(({id, fields}) => toReadable({kind, id, fields: JSON.parse(fields) as StampedFields}));
+    return rows.map(({id, fields}) => toReadable({kind, id, fields: fieldsIn({kind, id, fields})})).sort((a, b) => a.id - b.id);
   };
   /** All live records of one kind, or those with one of the numbers in `column`. */
-  const listBy = async <K extends Kind>(kind: K, column: 'id' | 'parent_id', wanted?: readonly number[], order?: string) => {
-    if (wanted === undefined) return list(kind, order === undefined ? {} : {order});
+  const listBy = async <K extends Kind>(kind: K, column: 'id' | 'parent_id', wanted?: readonly number[]) => {
+    if (wanted === undefined) return list(kind);
     if (wanted.length === 0) return [];
-    const condition = ` AND ${column} IN (${dialect.values('bigint')})`;
-    return list(kind, {condition, values: [dialect.json(wanted)], ...(order !== undefined && {order})});
+    return list(kind, ` AND ${column} IN (${dialect.values('bigint')})`, [dialect.json(wanted)]);
   };
-  // The unique key of a domain is its name.
-  const listDomains: ConfigReads['listDomains'] = async ids => listBy('domain', 'id', ids, 'unique_key');
+  const listDomains: ConfigReads['listDomains'] = async ids =>
+    (await listBy('domain', 'id', ids)).sort((a, b) => ascending(a.name, b.name));
 
   return {
     listDomains,
@@ -122,7 +129,7 @@ export const configReads = (db: Db): ConfigReads => {
     listApiKeys: async ids => listBy('api_key', 'id', ids),
     async findApiKey(key) {
       if (hasOwn(key, 'id')) return (await listBy('api_key', 'id', [key.id]))[0];
-      return (await list('api_key', {condition: ' AND unique_key = ?', values: [key.key_hash]}))[0];
+      return (await list('api_key', ' AND unique_key = ?', [key.key_hash]))[0];
     },
     listNodes: async () => list('node'),
     findNode: async nodeNo => (await listBy('node', 'id', [nodeNo]))[0],
