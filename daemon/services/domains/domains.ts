@@ -1,7 +1,13 @@
 // Management of domains: list, create, change, delete, and the rules for their backends.
 import {createHash} from 'node:crypto';
 import {isIP} from 'node:net';
-import {createDomainSchema, type Domain, immutableDomainFields, updatedDomainSchema} from '../../../shared/domain.ts';
+import {
+  createDomainSchema,
+  type Domain,
+  immutableDomainFields,
+  nullableDomainFields,
+  updatedDomainSchema,
+} from '../../../shared/domain.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {maxBackends} from '../../../shared/field-rules.ts';
@@ -101,11 +107,12 @@ const updated = (current: Domain, body: unknown, faultsOf: (patch: {[name: strin
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw invalidFields([{path: '', detail: 'the body must be a JSON object: a complete domain, or the fields to change'}]);
 
-  // RFC 7396 removes a member that is null, but null is a valid value of `tenant_id`.
   const patch = {...body} as {[name: string]: Json};
   // The same name in another form is not a change.
   if (typeof patch.name === 'string') patch.name = canonicalDomain(patch.name) ?? patch.name;
-  const merged = {...(mergePatch(current, patch) as object), ...(patch.tenant_id === null && {tenant_id: null})};
+  // RFC 7396 removes a member that is null, but null is a valid value of these.
+  const nulls = nullableDomainFields.filter(name => patch[name] === null).map(name => [name, null]);
+  const merged = {...(mergePatch(current, patch) as object), ...Object.fromEntries(nulls)};
   const moved = immutableDomainFields.filter(name => Object.hasOwn(patch, name) && patch[name] !== current[name]);
   const {id, name, created_at, updated_at} = current;
   return validate(updatedDomainSchema, {...merged, id, name, created_at, updated_at}, [
