@@ -32,41 +32,43 @@ for (const release of releases) {
     });
   });
 
-  upgrade(
-    `a filter for all domains made beside a node of ${version} stops no replication, and is in force once that is upgraded`,
-    async t => {
-      const former = await buildRelease(t, release);
-      const {nodes, converged} = await startCluster(t, {
-        nodes: ['alpha', 'beta'],
-        isProxied: false,
-        program: former,
-        maker: former,
-      });
-      const {alpha, beta} = nodes;
-      const upgraded = async (node: typeof alpha) => {
-        await node.stop();
-        node.runWith(mfdFile);
-        await node.start();
-      };
-      await upgraded(alpha);
+  // Later versions know such filters.
+  if (version < '0.8')
+    upgrade(
+      `a filter for all domains made beside a node of ${version} stops no replication, and is in force once that is upgraded`,
+      async t => {
+        const former = await buildRelease(t, release);
+        const {nodes, converged} = await startCluster(t, {
+          nodes: ['alpha', 'beta'],
+          isProxied: false,
+          program: former,
+          maker: former,
+        });
+        const {alpha, beta} = nodes;
+        const upgraded = async (node: typeof alpha) => {
+          await node.stop();
+          node.runWith(mfdFile);
+          await node.start();
+        };
+        await upgraded(alpha);
 
-      const {data: filter} = (
-        await alpha.api('POST', 'filters', {body: {action: 'block', match: 'sender_domain', pattern: 'spam.test'}})
-      ).json;
-      const {id} = await alpha.createDomain({name: 'later.test', ...relayAll});
-      await eventually(async () => beta.domain(id));
-      await beta.updateDomain(id, {quarantine_threshold: 9000});
-      await eventually(async () => (await alpha.domain(id))?.quarantine_threshold === 9000);
-      const reply = async () =>
-        (await sendMail({port: beta.smtpPort, from: 'a@spam.test', to: 'b@later.test', raw: 'hello\r\n'})).reply;
-      t.is((await reply()).code, 250);
-      await upgraded(beta);
+        const {data: filter} = (
+          await alpha.api('POST', 'filters', {body: {action: 'block', match: 'sender_domain', pattern: 'spam.test'}})
+        ).json;
+        const {id} = await alpha.createDomain({name: 'later.test', ...relayAll});
+        await eventually(async () => beta.domain(id));
+        await beta.updateDomain(id, {quarantine_threshold: 9000});
+        await eventually(async () => (await alpha.domain(id))?.quarantine_threshold === 9000);
+        const reply = async () =>
+          (await sendMail({port: beta.smtpPort, from: 'a@spam.test', to: 'b@later.test', raw: 'hello\r\n'})).reply;
+        t.is((await reply()).code, 250);
+        await upgraded(beta);
 
-      t.deepEqual((await beta.api('GET', 'filters')).json.data, [filter]);
-      t.is((await reply()).code, 550);
-      await converged();
-    },
-  );
+        t.deepEqual((await beta.api('GET', 'filters')).json.data, [filter]);
+        t.is((await reply()).code, 550);
+        await converged();
+      },
+    );
 
   upgrade(`a node of ${version} has everything after its upgrade, and goes back to a backup from before it`, async t => {
     const former = await buildRelease(t, release);

@@ -72,10 +72,9 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
         const domain = await tx.update('domain', id, current => {
           if (!current) throw unknown(id);
           requireMatch(ifMatch, current);
-          const {backend_servers: backends} = current;
           changed = changedFields(
             current,
-            updated(current, body, patch => backendFaults(actor, patch.backend_servers, backends)),
+            updated(current, body, ({backend_servers}) => backendFaults(actor, backend_servers, current.backend_servers)),
           );
           return changed;
         });
