@@ -87,3 +87,8 @@ export const domainPatchSchema = domainSchema
   .meta({id: 'DomainPatch', description: 'A complete domain, or the members to change (JSON merge patch, RFC 7396)'});
 
 export const immutableDomainFields = ['id', 'name', 'created_at', 'updated_at'] as const;
+
+/** Fields with null as a value. In a merge patch null would remove them. */
+export const nullableDomainFields = Object.entries(domainSchema.shape)
+  .filter(([, schema]) => schema.safeParse(null).success)
+  .map(([name]) => name);

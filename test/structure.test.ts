@@ -205,9 +205,6 @@ const namingASetting = [
   'cli/domain/unsent-reports.ts',
   'daemon/node/dmarc-state.ts',
   'daemon/services/dmarc/dmarc-counter.ts',
-  'daemon/store/postgres/schema.ts',
-  'daemon/store/sql/config-record.ts',
-  'daemon/store/sqlite/migrations.ts',
   'shared/domain.ts',
   'shared/field-rules.ts',
 ];

@@ -33,7 +33,6 @@ export const openReplicatedRecords = async (
         'another node sent record kinds that this version does not know; they were ignored; upgrade this node',
       ),
   });
-  // The readable tables are derived from the records, which have been checked.
   await configuration.rebuild();
   const records = await openDirectories({
     ...needs,

@@ -4,29 +4,17 @@
 import {createHash} from 'node:crypto';
 import {groupBy} from '../../shared/collections.ts';
 import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
-import type {Differences, IdRange, RecordReads, RecordStore, RecordTransaction} from '../services/node-store.ts';
+import type {RecordReads, RecordStore, RecordTransaction} from '../services/node-store.ts';
+import {isComplete} from '../services/readable-record.ts';
 import {
   allDomains,
   type ConfigRecord,
-  type Kind,
-  type Readable,
   type RecordKey,
   recordName,
   recordsByName,
   type StoredRecord,
 } from '../services/records.ts';
-import {stampMs} from './clock.ts';
-import {
-  childKinds,
-  claimsIn,
-  conflictsIn,
-  isComplete,
-  knownValues,
-  mergeStates,
-  parentIdOf,
-  rulesOf,
-  uniqueKeyOf,
-} from './config-merge.ts';
+import {childKinds, claimsIn, conflictsIn, mergeStates, parentIdOf, rulesOf, uniqueKeyOf} from './config-merge.ts';
 
 /** Part of a record's state: the fields that were written, or the deletion. Applying it twice changes nothing. */
 export type Change = ConfigRecord;
@@ -34,18 +22,17 @@ export type Change = ConfigRecord;
 type ApplyTransaction = Pick<RecordTransaction, 'records'>;
 
 /**
- * Merges `changes` and updates the readable tables, the record digests and the configuration hash, all inside the caller's
- * transaction. Commutative, associative and idempotent. Returns the changed records, including those that changed as a
+ * Merges `changes` and updates the record digests and the configuration hash, all inside the caller's transaction. Commutative, associative and idempotent. Returns the changed records, including those that changed as a
  * consequence: records with the same name, and the children of a domain. Only stamp correction passes `combine`: it replaces the
- * stored record instead of merging.
+ * stored record instead of merging. A caller that has read the stored records of `changes` in this transaction passes them as `read`.
  */
 export const apply = async (
   tx: ApplyTransaction,
   changes: Change[],
   nowMs: number,
-  combine: typeof mergeStates = mergeStates,
+  {combine = mergeStates, read}: {combine?: typeof mergeStates; read?: StoredRecord[] | undefined} = {},
 ): Promise<ChangedRecord[]> => {
-  const before = recordsByName(await tx.records.findAll(changes));
+  const before = recordsByName(read ?? (await tx.records.findAll(changes)));
   const records = combineAll(before, changes, combine);
   if (records.size === 0) return [];
   const load = (some: StoredRecord[]): void => {
@@ -56,15 +43,18 @@ export const apply = async (
       records.set(name, record);
     }
   };
-  const versions = differences(before, records).flatMap(({before: former, after}) => (former ? [former, after] : [after]));
-  const parents = await tx.records.findAll(versions.flatMap(record => parentOf(record) ?? []));
+  const parents = await tx.records.findAll(
+    differences(before, records)
+      .flatMap(versionsOf)
+      .flatMap(record => parentOf(record) ?? []),
+  );
   const settleAll = (some: StoredRecord[]): void => {
     const known = new Map([...recordsByName(parents), ...records]);
     for (const record of settle(some, known)) records.set(recordName(record), record);
   };
 
   // All other records that ever had one of these names: one of them may win or lose the name.
-  load(await tx.records.withUniqueKeys(versions));
+  load(await tx.records.withUniqueKeys(differences(before, records).filter(concernsNames).flatMap(versionsOf)));
   settleAll([...records.values()].filter(({kind}) => !childKinds.includes(kind)));
   const moved = differences(before, records).filter(concernsChildren);
   const children = await tx.records.childrenOf(
@@ -76,7 +66,6 @@ export const apply = async (
 
   const changed = differences(before, records);
   await tx.records.save(changed.map(({after}) => after));
-  await project(tx.records, changed);
   await moveSum(tx.records, changed, nowMs);
   return changed;
 };
@@ -117,6 +106,16 @@ const combined = (known: StoredRecord | undefined, change: Change, combine: type
 const differences = (before: ReadonlyMap<string, StoredRecord>, records: ReadonlyMap<string, StoredRecord>): ChangedRecord[] =>
   [...records].flatMap(([name, after]) => (before.get(name) === after ? [] : [{before: before.get(name), after}]));
 
+const versionsOf = ({before, after}: ChangedRecord): StoredRecord[] => (before ? [before, after] : [after]);
+
+/** Whether the change can affect who has a name. A live record that keeps its name and both ends of its claim keeps it. */
+const concernsNames = ({before, after}: ChangedRecord): boolean =>
+  before === undefined ||
+  !isLive(before) ||
+  before.unique_key !== after.unique_key ||
+  before.deleted !== after.deleted ||
+  before.fields.created_at?.[1] !== after.fields.created_at?.[1];
+
 /** Whether the change affects the children of the record. */
 const concernsChildren = ({before, after}: ChangedRecord): boolean =>
   after.kind === 'domain' && (before?.deleted !== after.deleted || (before.digest === '') !== (after.digest === ''));
@@ -139,7 +138,7 @@ export const settle = (records: StoredRecord[], known: ReadonlyMap<string, Store
     const state = parent?.deleted ? mergeStates(record.kind, record, {fields: {}, deleted: parent.deleted}) : record;
     const isLive =
       state.deleted === null &&
-      isComplete(record.kind, record) &&
+      isComplete(record) &&
       !conflicts.has(recordName(record)) &&
       (key === undefined || (parent !== undefined && parent.digest !== ''));
     const settled = {...record, ...state, digest: isLive ? digestOf(record) : ''};
@@ -165,52 +164,7 @@ const conflictingNames = (records: StoredRecord[]): Set<string> => {
   );
 };
 
-/** Updates the readable tables after the records have changed. */
-const project = async (records: RecordStore, changed: ChangedRecord[]): Promise<void> => {
-  // Names are freed before they are taken, or the unique keys of the tables would fail.
-  const gone = changed.filter(
-    ({before, after}) => before && isLive(before) && (!isLive(after) || before.unique_key !== after.unique_key),
-  );
-  for (const [kind, some] of groupBy(gone, ({after}) => after.kind))
-    await records.hide(
-      kind,
-      some.map(({after}) => after.id),
-    );
-  const live = changed.map(({after}) => after).filter(isLive);
-  for (const [kind, some] of groupBy(live, record => record.kind)) await records.show(kind, some.map(toReadable));
-};
-
-/** Differences between the readable table of `kind` and its records, for ids in `range`. */
-export const compareShown = async (
-  reads: RecordReads,
-  {kind, ...range}: IdRange & {kind: Kind},
-  records: StoredRecord[],
-): Promise<Differences> => reads.compareShown(kind, range, records.filter(isLive).map(toReadable));
-
-/** Corrects the differences that were found. */
-export const repairShown = async (records: RecordStore, kind: Kind, {missing, wrong}: Differences): Promise<void> => {
-  await records.hide(
-    kind,
-    wrong.map(({id}) => id),
-  );
-  await records.restore(kind, missing);
-};
-
-const isLive = ({digest}: StoredRecord): boolean => digest !== '';
-
-/** Converts a live record, whose values are valid. */
-const toReadable = ({kind, id, fields}: StoredRecord): Readable => {
-  const values = {id, ...knownValues(kind, fields)};
-  return (kind === 'domain' ? {...values, updated_at: lastWriteOf(fields)} : values) as unknown as Readable;
-};
-
-const lastWriteOf = (fields: StoredRecord['fields']): string => {
-  const last = Object.values(fields)
-    .map(([, stamp]) => stamp)
-    .sort()
-    .at(-1);
-  return new Date(stampMs(last ?? '')).toISOString();
-};
+export const isLive = ({digest}: StoredRecord): boolean => digest !== '';
 
 // Digests of records, and the hash of the whole configuration: the sum of all digests modulo 2^256, which does not depend on
 // their order.

@@ -3,15 +3,12 @@
 
 import {clockBelievedSeconds} from '../../shared/clock-limits.ts';
 import type {StateStore} from '../services/ports.ts';
-import type {ConfigRecord, Stamp} from '../services/records.ts';
+import {type ConfigRecord, type Stamp, stampMs} from '../services/records.ts';
 
 const maxCounter = 0xffff;
 
 export const formatStamp = (ms: number, counter: number, nodeNo: number): Stamp =>
   `${hex(ms, 12)}.${hex(counter, 4)}.${hex(nodeNo, 4)}`;
-
-/** Milliseconds since 1970. */
-export const stampMs = (stamp: Stamp): number => Number.parseInt(stamp.slice(0, 12), 16);
 
 /** The number of the node that wrote the stamp. */
 export const stampNodeNo = (stamp: Stamp): number => Number.parseInt(stamp.slice(18), 16);

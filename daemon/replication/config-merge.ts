@@ -1,17 +1,9 @@
 // Merge of two histories of one record: pure, commutative, associative and idempotent.
 
-import {z} from 'zod';
-import {apiKeySchema} from '../../shared/api-key.ts';
 import {ascending} from '../../shared/collections.ts';
-import {createDkimKeySchema, dkimKeySchema} from '../../shared/dkim-key.ts';
-import {domainSchema} from '../../shared/domain.ts';
-import {canonicalDomain} from '../../shared/domain-name.ts';
-import {id, nodeId, timestamp} from '../../shared/fields.ts';
 import {ownValue} from '../../shared/has-own.ts';
-import {mailFilterSchema} from '../../shared/mail-filter.ts';
 import type {Json} from '../../shared/merge-patch.ts';
-import {allDomains, type Kind, type Stamp, type StampedFields} from '../services/records.ts';
-import {parseSafely} from '../services/validate.ts';
+import type {Kind, Stamp, StampedFields} from '../services/records.ts';
 
 export interface RecordState {
   fields: StampedFields;
@@ -63,12 +55,6 @@ export const mergeStates = (kind: Kind, a: RecordState, b: RecordState): RecordS
 
 const outlivesDeletion = ({unique, parent}: KindRules, name: string): boolean =>
   name === 'created_at' || name === parent?.field || unique.includes(name);
-
-/**
- * Whether a record can be live: all required fields are present and valid. An update may arrive before the creation of its
- * record, and another node may send an invalid value; every node must then treat the record as incomplete.
- */
-export const isComplete = (kind: Kind, {fields}: RecordState): boolean => haveRightValues(kind, fields);
 
 /** The text that must be unique among live records of the kind; null if it is not known yet or the kind has none. */
 export const uniqueKeyOf = (kind: Kind, {fields}: RecordState): string | null => {
@@ -134,48 +120,4 @@ const byEarliest = (a: Json, b: Json): number => {
 const earlierOf = (a: Stamp | null, b: Stamp | null): Stamp | null => {
   if (a === null || b === null) return a ?? b;
   return a < b ? a : b;
-};
-
-const text = (max: number) => z.string().min(1).max(max);
-const url = z.string().max(300).nullable().optional();
-
-/**
- * The fields that this version knows. Rules between fields do not belong here: two edits that were each valid may break such a
- * rule together, and the domain must not disappear for that. Making a schema narrower removes live records.
- */
-const schemas = {
-  node: z.object({created_at: timestamp, node_id: nodeId, fqdn: text(300), cluster_url: url, api_url: url, smtp_listen: url}),
-  domain: z.object({
-    ...domainSchema.omit({id: true, updated_at: true}).shape,
-    name: z.string().refine(name => canonicalDomain(name) === name),
-  }),
-  api_key: z.object({
-    ...apiKeySchema.omit({id: true, last_used_at: true}).shape,
-    key_hash: text(200),
-    domain_id: id.nullable(),
-  }),
-  mail_filter: z.object({
-    ...mailFilterSchema.omit({id: true}).shape,
-    domain_id: id.or(z.literal(allDomains)),
-    // An address gets longer when its domain is written in ASCII.
-    pattern: text(1000),
-    // Filters of earlier versions have none.
-    authenticated: mailFilterSchema.shape.authenticated.nullish(),
-  }),
-  dkim_key: z.object({
-    ...dkimKeySchema.pick({domain_id: true, algorithm: true, created_at: true}).shape,
-    selector: createDkimKeySchema.shape.selector,
-    public_key: text(16_384),
-    private_key_pem: text(16_384),
-  }),
-} satisfies Record<Kind, z.ZodObject>;
-
-/** The values of the fields that this version knows; null for a missing field. */
-export const knownValues = (kind: Kind, fields: StampedFields): Record<string, Json> =>
-  Object.fromEntries(Object.keys(schemas[kind].shape).map(name => [name, ownValue(fields, name)?.[0] ?? null]));
-
-const haveRightValues = (kind: Kind, fields: StampedFields): boolean => {
-  const {shape} = schemas[kind];
-  return parseSafely(schemas[kind], Object.fromEntries(Object.keys(shape).map(name => [name, ownValue(fields, name)?.[0]])))
-    .success;
 };

@@ -7,8 +7,17 @@ import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {NodeStore, NodeTransaction, RecordTransaction} from '../services/node-store.ts';
 import type {ConfigStore, ConfigTransaction} from '../services/ports.ts';
-import {idsPerNode, isKind, type Stamp, type StampedFields} from '../services/records.ts';
-import {apply, type Change} from './apply.ts';
+import {toReadable} from '../services/readable-record.ts';
+import {
+  idsPerNode,
+  isKind,
+  type Kind,
+  type ReadableOf,
+  type Stamp,
+  type StampedFields,
+  type StoredRecord,
+} from '../services/records.ts';
+import {apply, type Change, isLive} from './apply.ts';
 import {laterThan, mayWriteAt, observe, stampsOf, tick} from './clock.ts';
 import {deleteConflicts} from './name-conflict.ts';
 import {changedKeys, createNotifier} from './notifier.ts';
@@ -21,7 +30,7 @@ export interface Configuration extends ConfigStore {
    * Resolves with the changed records.
    */
   applyRemote(remote: RemoteChanges): Promise<ChangedRecord[]>;
-  /** Recomputes the hash and the readable tables from the records; writes and publishes only corrections. */
+  /** Recomputes the digests and the hash from the records; writes and publishes only corrections. */
   rebuild(): Promise<void>;
   /** Called after each commit that added an event to the outbox, with the number of the event. */
   onOutbox(listener: (seq: number) => void): void;
@@ -132,10 +141,14 @@ const openTransaction = (
     own ??= await tick(stored.state, nowMs, nodeNo);
     return own;
   };
-  const put = async (change: Change): Promise<void> => {
+  /** Resolves with the record after the change, if it is live. `read` is that record as it is stored; without it, it is read here. */
+  const put = async <K extends Kind>(change: Change & {kind: K}, read?: StoredRecord[]): Promise<ReadableOf[K] | undefined> => {
     requireAcceptable(change, nowMs);
     changes.push(change);
-    changed.push(...(await apply(stored, [change], nowMs)));
+    const applied = await apply(stored, [change], nowMs, {read});
+    changed.push(...applied);
+    const record = applied.map(({after}) => after).find(({kind, id}) => kind === change.kind && id === change.id);
+    return liveIn(change.kind, record ?? read?.[0]);
   };
 
   const tx: ConfigTransaction = {
@@ -143,13 +156,13 @@ const openTransaction = (
     config: stored.config,
     trust: stored.trust,
     nextId: async kind => nodeNo * idsPerNode + (await stored.sequences.next(kind)),
-    async create(kind, id, fields) {
-      await put({kind, id, deleted: null, fields: stamped(fields, await stamp())});
-    },
+    create: async (kind, id, fields) => put({kind, id, deleted: null, fields: stamped(fields, await stamp())}),
     async update(kind, id, fields) {
-      const [known] = await stored.records.findAll([{kind, id}]);
-      const before = Object.values(known?.fields ?? {}).map(([, written]) => written);
-      await put({kind, id, deleted: null, fields: stamped(fields, laterThan(before, await stamp(), nodeNo))});
+      const read = await stored.records.findAll([{kind, id}]);
+      const written = typeof fields === 'function' ? fields(liveIn(kind, read[0])) : fields;
+      if (Object.keys(written).length === 0) return liveIn(kind, read[0]);
+      const before = Object.values(read[0]?.fields ?? {}).map(([, stampOfField]) => stampOfField);
+      return put({kind, id, deleted: null, fields: stamped(written, laterThan(before, await stamp(), nodeNo))}, read);
     },
     async remove(kind, id) {
       await put({kind, id, deleted: await stamp(), fields: {}});
@@ -164,6 +177,9 @@ const openTransaction = (
   });
   return {tx, written};
 };
+
+const liveIn = <K extends Kind>(kind: K, record: StoredRecord | undefined): ReadableOf[K] | undefined =>
+  record && isLive(record) ? toReadable({...record, kind}) : undefined;
 
 /** A change that other nodes would reject must not be acknowledged here. */
 const requireAcceptable = (change: Change, nowMs: number): void => {

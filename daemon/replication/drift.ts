@@ -11,8 +11,8 @@ import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {Refusals} from '../services/cluster/refusals.ts';
 import type {RemoteRecords, Replication} from '../services/cluster/replication-ports.ts';
 import type {Store} from '../services/ports.ts';
+import {isComplete} from '../services/readable-record.ts';
 import type {ConfigRecord, RecordKey} from '../services/records.ts';
-import {isComplete} from './config-merge.ts';
 import type {Configuration} from './configuration.ts';
 
 export interface Drift {
@@ -184,7 +184,7 @@ const valueIn = (record: ConfigRecord | undefined, name: string): Json => (recor
 const presenceOf = (record: ConfigRecord | undefined): DriftRecord['here'] => {
   if (!record) return 'absent';
   if (record.deleted !== null) return 'deleted';
-  return isComplete(record.kind, record) ? 'live' : 'absent';
+  return isComplete(record) ? 'live' : 'absent';
 };
 
 export interface RecordDifferences {

@@ -1,9 +1,9 @@
-// Rebuild of all data derived from the records: digests, readable tables and the hash. It works in slices. A slice is checked
-// without the writer and is written only if it contains an error, so mail and callers wait for one slice at most.
-import {hasOwn} from '../../shared/has-own.ts';
+// Rebuild of all data derived from the records: digests and the hash. It works in slices. A slice is checked without the writer
+// and is written only if it contains an error, so mail and callers wait for one slice at most.
+import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
 import type {NodeStore, RecordReads, RecordStore, RecordTransaction} from '../services/node-store.ts';
 import {type ChangedKey, type Kind, kinds, type RecordDigest, type RecordKey, recordsByName} from '../services/records.ts';
-import {compareShown, digestOf, hexNumber, parentOf, readSum, repairShown, settle, writeSum} from './apply.ts';
+import {digestOf, hexNumber, parentOf, readSum, settle, writeSum} from './apply.ts';
 import {changedKeys} from './notifier.ts';
 
 interface Needs {
@@ -39,39 +39,28 @@ interface Slice {
 
 /** Resolves with the id after which the next slice begins, if there is one. */
 const rebuildSlice = async (slice: Slice, {store, write, onRepaired}: Needs): Promise<number | undefined> => {
-  const {isWrong, upTo} = await store.atOneMoment(async ({records}) => check(records, slice));
-  if (isWrong) await onRepaired(await write(async ({records}) => repair(records, slice)));
+  const {changed, upTo} = await store.atOneMoment(async ({records}) => check(records, slice));
+  if (changed.length > 0) await onRepaired(await write(async ({records}) => repair(records, slice)));
   return upTo;
 };
 
 const recordsPerSlice = 500;
 const digestsPerPage = 5000;
 
-const check = async (reads: RecordReads, {kind, after}: Slice) => {
+const check = async (reads: RecordReads, {kind, after}: Slice): Promise<{upTo: number | undefined; changed: ChangedRecord[]}> => {
   const records = await reads.ofKind(kind, {after, limit: recordsPerSlice});
-  // The last slice of a kind has no upper bound: rows beyond it have no records.
   const upTo = records.length === recordsPerSlice ? records.at(-1)?.id : undefined;
   const claims = await reads.withUniqueKeys(records);
   const parents = await reads.findAll(records.flatMap(record => parentOf(record) ?? []));
   const settled = settle(records, recordsByName([...claims, ...parents, ...records]));
-  const changed = settled.flatMap((record, n) => (record === records[n] ? [] : [{before: records[n], after: record}]));
-  const differences = await compareShown(reads, {kind, after, upTo}, settled);
-  const isWrong = changed.length + differences.missing.length + differences.wrong.length > 0;
-  return {upTo, changed, differences, isWrong};
+  return {upTo, changed: settled.flatMap((record, n) => (record === records[n] ? [] : [{before: records[n], after: record}]))};
 };
 
 /** Checks again, as something may have been written since. */
 const repair = async (records: RecordStore, slice: Slice): Promise<ChangedKey[]> => {
-  const {changed, differences} = await check(records, slice);
+  const {changed} = await check(records, slice);
   await records.save(changed.map(({after}) => after));
-  await repairShown(records, slice.kind, differences);
-
-  const rows = [...differences.missing, ...differences.wrong].map(row => ({
-    kind: slice.kind,
-    id: row.id,
-    parent_id: hasOwn(row, 'domain_id') && slice.kind !== 'api_key' && row.domain_id !== null ? Number(row.domain_id) : null,
-  }));
-  return [...changedKeys(changed), ...rows];
+  return changedKeys(changed);
 };
 
 const sumOfDigests = async (records: RecordReads): Promise<bigint> => {

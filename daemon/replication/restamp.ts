@@ -64,7 +64,7 @@ const restampRecords = async (tx: NodeTransaction, nowMs: number): Promise<numbe
       tx,
       affected.map(record => withRightDates(record, nowMs)),
       nowMs,
-      (_kind, _stored, corrected) => corrected,
+      {combine: (_kind, _stored, corrected) => corrected},
     );
     count += affected.length;
   }

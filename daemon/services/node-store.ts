@@ -1,7 +1,7 @@
 // Ports to the store of a single node: what replication and the spool need from it, in addition to what the services need.
 import type {ConfigReads, SampledHeldQuery, Store, StoreTransaction} from './ports.ts';
 import type {HeldState, SpoolOverview} from './quarantine/stored-mail.ts';
-import type {Kind, Readable, RecordDigest, RecordKey, StoredRecord} from './records.ts';
+import type {Kind, RecordDigest, RecordKey, StoredRecord} from './records.ts';
 
 export interface RecordReads {
   find(key: RecordKey): Promise<StoredRecord | undefined>;
@@ -20,37 +20,15 @@ export interface RecordReads {
   greatestId(kind: Kind, nodeNo: number): Promise<number | undefined>;
   /** The sum of all digests, hexadecimal. */
   sum(): Promise<string>;
-  /** The differences between the readable table and `records`, for the ids in `range`. */
-  compareShown(kind: Kind, range: IdRange, records: readonly Readable[]): Promise<Differences>;
 }
 
-export interface IdRange {
-  /** Exclusive. */
-  after: number;
-  /** Inclusive; undefined for no upper bound. */
-  upTo: number | undefined;
-}
-
-/** The replicated records that all configuration is derived from, and the readable tables of the live ones. */
+/** The replicated records, which are the configuration. */
 export interface RecordStore extends RecordReads {
+  /** Also forgets the uses of keys that are not live any more. */
   save(records: readonly StoredRecord[]): Promise<void>;
   /** Drops a damaged record. This is not a deletion: a deletion writes a tombstone and is replicated. */
   drop(key: RecordKey): Promise<void>;
   writeSum(hex: string, changedAtMs: number): Promise<void>;
-  show(kind: Kind, records: readonly Readable[]): Promise<void>;
-  hide(kind: Kind, ids: readonly number[]): Promise<void>;
-  /** Shows `records` even where other rows wrongly hold the same unique value. */
-  restore(kind: Kind, records: readonly Readable[]): Promise<void>;
-}
-
-export type ReadableRow = Record<string, string | number | boolean | null> & {id: number};
-
-/** How a readable table differs from its records. */
-export interface Differences {
-  /** Records without a row, or with a row of other content. */
-  missing: Readable[];
-  /** Rows without a record, or with other content than their record. */
-  wrong: ReadableRow[];
 }
 
 /** Numbers that only increase, such as the local part of the ids of one kind. */

@@ -24,7 +24,17 @@ import type {
   NewHeldMail,
   StoredHeldMail,
 } from './quarantine/stored-mail.ts';
-import type {ChangedKey, FieldsOf, KeyUse, Kind, RecordKey, StoredApiKey, StoredDkimKey, StoredNode} from './records.ts';
+import type {
+  ChangedKey,
+  FieldsOf,
+  KeyUse,
+  Kind,
+  ReadableOf,
+  RecordKey,
+  StoredApiKey,
+  StoredDkimKey,
+  StoredNode,
+} from './records.ts';
 
 /** The totals of one domain and reason in the summary. */
 export type HeldGroup = Omit<SummaryGroup, 'node_id'>;
@@ -89,9 +99,17 @@ export interface ConfigTransaction {
   config: ConfigReads;
   trust: TrustStore;
   nextId(kind: Kind): Promise<number>;
-  create<K extends Kind>(kind: K, id: number, fields: FieldsOf[K]): Promise<void>;
-  /** Writes only fields that really change: an unchanged field must not override an edit of it on another node. */
-  update<K extends Kind>(kind: K, id: number, fields: Partial<FieldsOf[K]>): Promise<void>;
+  /** Resolves with the new record; undefined when another one has its name. */
+  create<K extends Kind>(kind: K, id: number, fields: FieldsOf[K]): Promise<ReadableOf[K] | undefined>;
+  /**
+   * Writes only fields that really change: an unchanged field must not override an edit of it on another node. `fields` may be made
+   * from the record as it is stored, which is read once; undefined if it is not live. Resolves with the record after the change.
+   */
+  update<K extends Kind>(
+    kind: K,
+    id: number,
+    fields: Partial<FieldsOf[K]> | ((current: ReadableOf[K] | undefined) => Partial<FieldsOf[K]>),
+  ): Promise<ReadableOf[K] | undefined>;
   remove(kind: Kind, id: number): Promise<void>;
   audit(actor: Pick<Actor, 'keyId' | 'remoteAddress'>, action: string, target: string, detail?: string): Promise<void>;
 }

@@ -24,6 +24,9 @@ export const makerOf = ({kind, id}: RecordKey): number => (kind === 'node' ? id 
 export type Stamp = string;
 export type StampedFields = Record<string, [Json, Stamp]>;
 
+/** Milliseconds since 1970. */
+export const stampMs = (stamp: Stamp): number => Number.parseInt(stamp.slice(0, 12), 16);
+
 export interface RecordKey {
   kind: Kind;
   id: number;
@@ -91,8 +94,14 @@ export interface FieldsOf {
   dkim_key: Omit<StoredDkimKey, 'id'>;
 }
 
-/** A live record in its readable form. */
-export type Readable = StoredNode | Domain | StoredApiKey | MailFilter | StoredDkimKey;
+/** The readable form of the live records of each kind. */
+export interface ReadableOf {
+  node: StoredNode;
+  domain: Domain;
+  api_key: StoredApiKey;
+  mail_filter: MailFilter;
+  dkim_key: StoredDkimKey;
+}
 
 /** The key of a record that a change has altered, and its parent. */
 export type ChangedKey = RecordKey & Pick<StoredRecord, 'parent_id'>;

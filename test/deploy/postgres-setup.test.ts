@@ -41,7 +41,7 @@ withDebian('the commands of docs/postgres.md make a node on a PostgreSQL of Debi
   t.like(JSON.parse(await system.insist('mfctl whoami -o json')), {name: 'admin', scope: 'full-admin'});
   t.is(await system.insist('stat -c "%U %a" /etc/mfd-store.pw'), 'mfd 600');
   t.not((await system.sh('test -e /var/lib/mfd/mfd.db')).code, 0);
-  const nodes = 'runuser -u postgres -- psql -p "$1" -At -c "SELECT count(*) FROM node" mfd';
+  const nodes = `runuser -u postgres -- psql -p "$1" -At -c "SELECT count(*) FROM config_record WHERE kind = 'node'" mfd`;
   t.is(await system.insist(nodes, String(port)), '1');
   unit.signal('SIGTERM');
   t.is(await unit.ended, 0);

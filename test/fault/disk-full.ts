@@ -163,7 +163,7 @@ const untilRefused = async (round: Round): Promise<string[]> => {
   const reader = openForReading(join(world.node.data, 'mfd.db'));
   try {
     return await reader.transaction(async tx => {
-      await tx('domain').first();
+      await tx('config_record').first();
       const wrong: string[] = [];
       const isEnough = figures.changesRefused + refusalsWanted;
       for (let tries = 0; figures.changesRefused < isEnough; tries += 1) {

@@ -19,6 +19,7 @@ export const releases: readonly Release[] = [
   {version: '0.4.0', commit: 'b0dec73ba0dbe1b47f8c1dcb40d64cce3e34ac37'},
   {version: '0.5.0', commit: '423c04100ea60fb44167c1eb1884251f96bec940'},
   {version: '0.7.0', commit: '0f28cb8f083ac15c2f930be887587751012cb99d'},
+  {version: '0.8.1', commit: '048578852a749867e5ec6b45a664a0576025e3b9'},
 ];
 
 /** The reason why a release cannot be built here; undefined where it can. */

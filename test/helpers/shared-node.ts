@@ -73,7 +73,7 @@ export const startSharedNode = async (
         const fields = newFields.mailFilter(allDomains) as FieldsOf['mail_filter'];
         await tx.create('mail_filter', await tx.nextId('mail_filter'), fields);
       }),
-    addNode: async (id: number, node_id: string): Promise<void> =>
+    addNode: async (id: number, node_id: string): Promise<unknown> =>
       change(async tx =>
         tx.create('node', id, {node_id, fqdn: `${node_id}.test`, cluster_url: null, api_url: null, created_at: tx.at}),
       ),

@@ -45,9 +45,9 @@ testOwnStore('the value of a key is nowhere on the disk, its SHA-256 is in the d
   t.false(node().log().includes(key));
 
   const db = knex({client: 'sqlite3', connection: {filename: join(node().data, 'mfd.db')}, useNullAsDefault: true});
-  const row = await db('api_key').where({id}).first();
+  const row = await db('config_record').where({kind: 'api_key', id}).first();
   await db.destroy();
-  t.is(row.key_hash, createHash('sha256').update(key).digest('hex'));
+  t.is(JSON.parse(row.fields).key_hash[0], createHash('sha256').update(key).digest('hex'));
 });
 
 test('the list shows every key without its value or hash', async t => {

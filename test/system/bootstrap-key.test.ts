@@ -19,7 +19,7 @@ const arrange = async (t: ExecutionContext): Promise<string> => {
 const keysIn = async (file: string): Promise<number> => {
   const store = await openTestStore(file);
   try {
-    return (await store.read('api_key')).length;
+    return (await store.config.listApiKeys()).length;
   } finally {
     await store.close();
   }

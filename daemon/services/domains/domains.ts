@@ -1,7 +1,13 @@
 // Management of domains: list, create, change, delete, and the rules for their backends.
 import {createHash} from 'node:crypto';
 import {isIP} from 'node:net';
-import {createDomainSchema, type Domain, immutableDomainFields, updatedDomainSchema} from '../../../shared/domain.ts';
+import {
+  createDomainSchema,
+  type Domain,
+  immutableDomainFields,
+  nullableDomainFields,
+  updatedDomainSchema,
+} from '../../../shared/domain.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {maxBackends} from '../../../shared/field-rules.ts';
@@ -10,7 +16,7 @@ import {type Json, mergePatch} from '../../../shared/merge-patch.ts';
 import {isWithinAccess} from '../../../shared/scopes.ts';
 import type {Actor} from '../actor.ts';
 import {namesOf} from '../cluster/certificate-names.ts';
-import type {ConfigStore, ConfigTransaction} from '../ports.ts';
+import type {ConfigStore} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 import {invalidFields, validate} from '../validate.ts';
 import type {DomainDirectory} from './domain-directory.ts';
@@ -51,9 +57,8 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
       return configuration.change(async tx => {
         if (directory.findByName(wanted.name)) throw taken(wanted.name);
         const id = await tx.nextId('domain');
-        await tx.create('domain', id, {...wanted, created_at: tx.at});
+        const created = await tx.create('domain', id, {...wanted, created_at: tx.at});
         await tx.audit(actor, 'domain.create', wanted.name);
-        const created = await tx.config.findDomain(id);
         // Another domain of this name has been committed and was not in memory yet.
         if (!created) throw taken(wanted.name);
         return created;
@@ -63,23 +68,28 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
     async update(actor, id, body, ifMatch) {
       get(actor, id);
       return configuration.change(async tx => {
-        const current = await readBack(tx, id);
-        requireMatch(ifMatch, current);
-        const changed = changedFields(
-          current,
-          updated(current, body, ({backend_servers}) => backendFaults(actor, backend_servers, current.backend_servers)),
-        );
-        if (Object.keys(changed).length === 0) return current;
-        await tx.update('domain', id, changed);
-        await tx.audit(actor, 'domain.update', current.name, Object.keys(changed).join(' '));
-        return readBack(tx, id);
+        let changed: Partial<Domain> = {};
+        const domain = await tx.update('domain', id, current => {
+          if (!current) throw unknown(id);
+          requireMatch(ifMatch, current);
+          changed = changedFields(
+            current,
+            updated(current, body, ({backend_servers}) => backendFaults(actor, backend_servers, current.backend_servers)),
+          );
+          return changed;
+        });
+        if (!domain) throw unknown(id);
+        const names = Object.keys(changed);
+        if (names.length > 0) await tx.audit(actor, 'domain.update', domain.name, names.join(' '));
+        return domain;
       });
     },
 
     async remove(actor, id, ifMatch) {
       get(actor, id);
       await configuration.change(async tx => {
-        const current = await readBack(tx, id);
+        const current = await tx.config.findDomain(id);
+        if (!current) throw unknown(id);
         requireMatch(ifMatch, current);
         // Also deletes the filters and keys of the domain, here and on every node that applies this change.
         await tx.remove('domain', id);
@@ -96,11 +106,12 @@ const updated = (current: Domain, body: unknown, faultsOf: (patch: {[name: strin
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw invalidFields([{path: '', detail: 'the body must be a JSON object: a complete domain, or the fields to change'}]);
 
-  // RFC 7396 removes a member that is null, but null is a valid value of `tenant_id`.
   const patch = {...body} as {[name: string]: Json};
   // The same name in another form is not a change.
   if (typeof patch.name === 'string') patch.name = canonicalDomain(patch.name) ?? patch.name;
-  const merged = {...(mergePatch(current, patch) as object), ...(patch.tenant_id === null && {tenant_id: null})};
+  // RFC 7396 removes a member that is null, but null is a valid value of these.
+  const nulls = nullableDomainFields.filter(name => patch[name] === null).map(name => [name, null]);
+  const merged = {...(mergePatch(current, patch) as object), ...Object.fromEntries(nulls)};
   const moved = immutableDomainFields.filter(name => Object.hasOwn(patch, name) && patch[name] !== current[name]);
   const {id, name, created_at, updated_at} = current;
   return validate(updatedDomainSchema, {...merged, id, name, created_at, updated_at}, [
@@ -120,12 +131,6 @@ const requireMatch = (ifMatch: string | undefined, current: Domain): void => {
   const tags = ifMatch.split(',').map(tag => tag.trim());
   if (!tags.includes(etagOf(current)))
     throw new Fault('precondition_failed', 'the domain has changed since it was read; read it again and repeat the change');
-};
-
-const readBack = async (tx: ConfigTransaction, id: number): Promise<Domain> => {
-  const domain = await tx.config.findDomain(id);
-  if (!domain) throw unknown(id);
-  return domain;
 };
 
 const unknown = (id: number): Fault => new Fault('not_found', `there is no domain ${id}; GET /domains lists them`);

@@ -76,28 +76,5 @@ export const createGlobalFilters = (filters: MailFilters): GlobalFilters => ({
 
 const withoutDomain = ({domain_id: _, ...filter}: MailFilter): GlobalFilter => filter;
 
-/** Copies fields in the order of the API record, which may differ from the order of the columns. */
-const toFilter = ({
-  id,
-  domain_id,
-  action,
-  match,
-  header,
-  pattern,
-  score,
-  comment,
-  authenticated,
-  created_at,
-}: MailFilter): MailFilter => ({
-  id,
-  domain_id,
-  action,
-  match,
-  header,
-  pattern,
-  score,
-  comment,
-  // Filters of earlier versions have none, and SQLite has no booleans.
-  authenticated: Boolean(authenticated),
-  created_at,
-});
+/** Filters of earlier versions have no `authenticated`. */
+const toFilter = (filter: MailFilter): MailFilter => ({...filter, authenticated: Boolean(filter.authenticated)});

@@ -18,36 +18,9 @@ CREATE TABLE config_record (
 );
 CREATE INDEX config_record_by_unique_key ON config_record (kind, unique_key);
 CREATE INDEX config_record_by_parent ON config_record (kind, parent_id);
+CREATE TABLE key_use (key_id bigint PRIMARY KEY, last_used_at ${text} NOT NULL);
 CREATE TABLE outbox (seq bigint PRIMARY KEY, event ${text} NOT NULL);
 CREATE TABLE last_commit (slot ${text} PRIMARY KEY, token ${text} NOT NULL, at timestamptz NOT NULL);`;
-
-/** Live configuration records in their readable form. */
-const readable = `
-CREATE TABLE node (
-  id bigint PRIMARY KEY, node_id ${text} NOT NULL, fqdn ${text} NOT NULL, created_at ${text} NOT NULL,
-  cluster_url ${text}, api_url ${text}, smtp_listen ${text}
-);
-CREATE TABLE domain (
-  id bigint PRIMARY KEY, name ${text} NOT NULL UNIQUE, direction ${text} NOT NULL, active boolean NOT NULL,
-  backend_servers ${text} NOT NULL, quarantine_threshold double precision NOT NULL, reject_threshold double precision NOT NULL,
-  dkim_active boolean NOT NULL, dmarc_reporting boolean NOT NULL, tenant_id ${text} NOT NULL, created_at ${text} NOT NULL,
-  updated_at ${text} NOT NULL
-);
-CREATE TABLE api_key (
-  id bigint PRIMARY KEY, name ${text} NOT NULL, key_hash ${text} NOT NULL UNIQUE, key_prefix ${text} NOT NULL, scope ${text} NOT NULL,
-  rate_limit_per_minute bigint NOT NULL, domain_id bigint, domain ${text}, expires_at ${text}, revoked_at ${text},
-  created_at ${text} NOT NULL
-);
-CREATE TABLE key_use (key_id bigint PRIMARY KEY, last_used_at ${text} NOT NULL);
-CREATE TABLE mail_filter (
-  id bigint PRIMARY KEY, domain_id bigint NOT NULL, action ${text} NOT NULL, match ${text} NOT NULL, pattern ${text} NOT NULL,
-  created_at ${text} NOT NULL, header ${text}, comment ${text}, score double precision
-);
-CREATE INDEX mail_filter_by_domain ON mail_filter (domain_id);
-CREATE TABLE dkim_key (
-  id bigint PRIMARY KEY, domain_id bigint NOT NULL, selector ${text} NOT NULL, algorithm ${text} NOT NULL,
-  public_key ${text} NOT NULL, private_key_pem ${text} NOT NULL, created_at ${text} NOT NULL, UNIQUE (domain_id, selector)
-);`;
 
 const nodes = `
 CREATE TABLE join_token (id ${text} PRIMARY KEY, created_at ${text} NOT NULL, expires_at ${text} NOT NULL, used_at ${text});
@@ -102,17 +75,53 @@ CREATE TABLE held_body (
 );
 ALTER TABLE held_body ALTER COLUMN bytes SET STORAGE EXTERNAL;`;
 
-/** A released migration is never edited: add new ones below. */
+/**
+ * Earlier versions stored each live record a second time, in tables with the names of the kinds. Their nodes may still run beside
+ * this one: they find views of the records, with the same columns, and what they write to them is ignored, as they write the records
+ * too. A rule is the only form that takes their INSERT … ON CONFLICT: views with triggers have no unique index, and an UPDATE rule would
+ * forbid it. Version 0.10 drops the views. A database that this version has created never had the tables.
+ */
+const readableViews = `
+DO $$
+DECLARE
+  readable record;
+BEGIN
+  FOR readable IN
+    SELECT relname AS kind, string_agg(
+      CASE
+        WHEN attname = 'id' THEN 'id'
+        WHEN attname = 'updated_at' THEN $sql$(
+          SELECT to_char(timestamp 'epoch' + ('x0000' || substr(max(write->>1), 1, 12))::bit(64)::bigint * interval '1 millisecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+          FROM (SELECT value AS write FROM json_each(fields)) AS writes
+        ) COLLATE "C" AS updated_at$sql$
+        WHEN attname IN ('backend_servers', 'tenant_id') THEN format('(fields->%1$L->0)::text COLLATE "C" AS %1$I', attname)
+        WHEN attcollation <> 0 THEN format('(fields->%1$L->>0) COLLATE "C" AS %1$I', attname)
+        ELSE format('(fields->%1$L->>0)::%2$s AS %1$I', attname, format_type(atttypid, atttypmod))
+      END, ', ' ORDER BY attnum) AS columns
+    FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+    WHERE relnamespace = current_schema()::regnamespace AND relname IN ('node', 'domain', 'api_key', 'mail_filter', 'dkim_key')
+      AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
+    GROUP BY relname
+  LOOP
+    EXECUTE format('DROP TABLE %I', readable.kind);
+    EXECUTE format(
+      $sql$CREATE VIEW %1$I AS SELECT %2$s FROM (
+        SELECT id, fields::json AS fields FROM config_record WHERE kind = %1$L AND digest <> ''
+      ) AS live$sql$, readable.kind, readable.columns);
+    EXECUTE format('CREATE RULE ignore_insert AS ON INSERT TO %I DO INSTEAD NOTHING', readable.kind);
+    EXECUTE format('CREATE RULE ignore_delete AS ON DELETE TO %I DO INSTEAD NOTHING', readable.kind);
+  END LOOP;
+END $$;`;
+
+/** A released migration is never edited, except for parts that a later one replaces: add new ones below. */
 const all: readonly Migration[] = [
-  {name: '0001_first', sql: configuration + readable + nodes + hold},
-  {
-    name: '0002_authentication',
-    sql: `ALTER TABLE held_mail ADD COLUMN authentication ${text}; ALTER TABLE mail_filter ADD COLUMN authenticated boolean;`,
-  },
+  {name: '0001_first', sql: configuration + nodes + hold},
+  {name: '0002_authentication', sql: `ALTER TABLE held_mail ADD COLUMN authentication ${text};`},
   {name: '0003_dmarc', sql: dmarcTables(text).join(';\n')},
   {name: '0004_received_reports', sql: receivedTables(text).join(';\n')},
   // The indexes of what is open and held stay: nodes of 0.8 need them.
   {name: '0005_own_reports', sql: reportIndexes.join(';\n')},
+  {name: '0006_records_once', sql: readableViews},
 ];
 
 const table = 'schema_migration';

@@ -2,6 +2,7 @@
 import {createHash} from 'node:crypto';
 import type {NewAuditEntry, StoredAuditEntry} from '../../services/audit/stored-entry.ts';
 import type {AuditCursor, AuditFilter, AuditReads, StoreTransaction} from '../../services/ports.ts';
+import {configReads} from './config-record.ts';
 import {type Db, insertOwn, query} from './db.ts';
 
 const columns = ['at', 'key_id', 'action', 'target', 'remote_address', 'result', 'detail', 'hash'] as const;
@@ -27,13 +28,14 @@ export const auditStore = (db: Db): AuditReads & StoreTransaction['audit'] => {
 
     async list(filter, {limit, offset}) {
       const condition = matching(filter);
-      const sql = `SELECT audit.*, api_key.name AS key_name FROM audit LEFT JOIN api_key ON api_key.id = audit.key_id
-        WHERE ${condition.sql} ORDER BY ${newestFirst} LIMIT ? OFFSET ?`;
+      const sql = `SELECT * FROM audit WHERE ${condition.sql} ORDER BY ${newestFirst} LIMIT ? OFFSET ?`;
       const [entries, total] = await Promise.all([
-        query<StoredAuditEntry>(db, sql, [...condition.values, limit, offset]),
+        query<Omit<StoredAuditEntry, 'key_name'>>(db, sql, [...condition.values, limit, offset]),
         count(condition),
       ]);
-      return {entries, total};
+      const keys = await configReads(db).listApiKeys([...new Set(entries.flatMap(({key_id}) => key_id ?? []))]);
+      const names = new Map(keys.map(({id, name}) => [id, name]));
+      return {entries: entries.map(entry => ({...entry, key_name: names.get(entry.key_id ?? 0) ?? null})), total};
     },
 
     async samples(filter, {offset, stride, limit}) {

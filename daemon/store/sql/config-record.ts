@@ -1,23 +1,21 @@
-// Configuration records: every field with the stamp of its last write, and conversion to their readable form.
+// Configuration records: every field with the stamp of its last write. A live record has a digest; it is read from the same row.
 
-import type {Domain} from '../../../shared/domain.ts';
+import {ascending} from '../../../shared/collections.ts';
 import {hasOwn} from '../../../shared/has-own.ts';
-import type {MailFilter} from '../../../shared/mail-filter.ts';
 import type {RecordStore} from '../../services/node-store.ts';
 import type {ConfigReads} from '../../services/ports.ts';
+import {toReadable} from '../../services/readable-record.ts';
 import {
   idsPerNode,
+  type Kind,
+  type ReadableOf,
   type RecordDigest,
   type RecordKey,
   type StampedFields,
-  type StoredApiKey,
-  type StoredDkimKey,
-  type StoredNode,
   type StoredRecord,
 } from '../../services/records.ts';
-import {type Db, insertOf, query} from './db.ts';
+import {type Db, insertOf, query, type Values} from './db.ts';
 import {readState, writeStates} from './local-state.ts';
-import {compareShown, hideRecords, restoreRecords, showRecords} from './readable-tables.ts';
 
 type Row = Omit<StoredRecord, 'fields'> & {fields: string};
 
@@ -31,7 +29,7 @@ const following = 'WHERE (kind, id) > (?, ?) ORDER BY kind, id LIMIT ?';
 const placeOf = (after: RecordKey | undefined): [string, number] => [after?.kind ?? '', after?.id ?? 0];
 
 export const recordStore = (db: Db): RecordStore => {
-  const {rows, join, json} = db.dialect;
+  const {rows, values, join, json} = db.dialect;
   /** Finds any number of values of `column` with one statement. */
   const findAll = async (column: 'id' | 'unique_key' | 'parent_id', wanted: readonly object[]): Promise<StoredRecord[]> => {
     if (wanted.length === 0) return [];
@@ -78,49 +76,63 @@ export const recordStore = (db: Db): RecordStore => {
       const saved = records.map(record => ({...record, fields: JSON.stringify(record.fields)}));
       const sql = `${insertOf(db.dialect, 'config_record', columns)} ${overwriting}`;
       if (saved.length > 0) await query(db, sql, [json(saved)]);
+      const endedKeys = records.filter(({kind, digest}) => kind === 'api_key' && digest === '').map(({id}) => id);
+      if (endedKeys.length > 0) await query(db, `DELETE FROM key_use WHERE key_id IN (${values('bigint')})`, [json(endedKeys)]);
     },
     async drop({kind, id}) {
-      const [isIt, values] = Number.isSafeInteger(id) ? ['id = ?', [id]] : ["typeof(id) <> 'integer'", []];
-      await query(db, `DELETE FROM config_record WHERE kind = ? AND ${isIt}`, [kind, ...values]);
+      const [isIt, wanted] = Number.isSafeInteger(id) ? ['id = ?', [id]] : ["typeof(id) <> 'integer'", []];
+      await query(db, `DELETE FROM config_record WHERE kind = ? AND ${isIt}`, [kind, ...wanted]);
     },
     writeSum: async (hex, changedAtMs) => writeStates(db, {config_sum: hex, config_changed_at: String(changedAtMs)}),
-    compareShown: async (kind, range, records) => compareShown(db, kind, range, records),
-    show: async (kind, records) => showRecords(db, kind, records),
-    hide: async (kind, ids) => hideRecords(db, kind, ids),
-    restore: async (kind, records) => restoreRecords(db, kind, records),
   };
 };
 
 /** A damaged id may not be a number. */
-const toRecord = (row: Row): StoredRecord => ({
-  ...row,
-  id: Number(row.id),
-  fields: JSON.parse(row.fields) as StampedFields,
-});
+const toRecord = (row: Row): StoredRecord => ({...row, id: Number(row.id), fields: fieldsIn(row)});
+
+/** The error of JSON.parse would quote what is stored, which may be a key. */
+const fieldsIn = ({kind, id, fields}: Pick<Row, 'kind' | 'id' | 'fields'>): StampedFields => {
+  try {
+    return JSON.parse(fields) as StampedFields;
+  } catch {
+    throw new SyntaxError(
+      `the record ${kind} ${id} is damaged; stop the node and run mfd repair, or restore its database from a backup`,
+    );
+  }
+};
 
 export const configReads = (db: Db): ConfigReads => {
-  /** All rows, or only those with one of the values in `column`. */
-  const list = async <R>(table: string, column: string, values: readonly number[] | undefined, order = 'id'): Promise<R[]> => {
-    if (values === undefined) return query<R>(db, `SELECT * FROM ${table} ORDER BY ${order}`);
-    if (values.length === 0) return [];
-    const {dialect} = db;
-    const named = `${column} IN (${dialect.values('bigint')})`;
-    return query<R>(db, `SELECT * FROM ${table} WHERE ${named} ORDER BY ${order}`, [dialect.json(values)]);
+  const {dialect} = db;
+  /**
+   * The live records of one kind, or those that meet `condition`, ordered by id. Not ordered by the database: SQLite would look at all
+   * records of the kind in that order, instead of finding a few with the index for the condition.
+   */
+  const list = async <K extends Kind>(kind: K, condition = '', values: Values = []): Promise<ReadableOf[K][]> => {
+    const sql = `SELECT id, fields FROM config_record WHERE kind = ? AND digest <> ''${condition}`;
+    const rows = await query<Pick<Row, 'id' | 'fields'>>(db, sql, [kind, ...values]);
+    return rows.map(({id, fields}) => toReadable({kind, id, fields: fieldsIn({kind, id, fields})})).sort((a, b) => a.id - b.id);
   };
-  const listDomains: ConfigReads['listDomains'] = async ids => (await list<DomainRow>('domain', 'id', ids, 'name')).map(toDomain);
+  /** All live records of one kind, or those with one of the numbers in `column`. */
+  const listBy = async <K extends Kind>(kind: K, column: 'id' | 'parent_id', wanted?: readonly number[]) => {
+    if (wanted === undefined) return list(kind);
+    if (wanted.length === 0) return [];
+    return list(kind, ` AND ${column} IN (${dialect.values('bigint')})`, [dialect.json(wanted)]);
+  };
+  const listDomains: ConfigReads['listDomains'] = async ids =>
+    (await listBy('domain', 'id', ids)).sort((a, b) => ascending(a.name, b.name));
 
   return {
     listDomains,
     findDomain: async id => (await listDomains([id]))[0],
-    listMailFilters: async domainIds => list<MailFilter>('mail_filter', 'domain_id', domainIds),
-    listDkimKeys: async domainIds => list<StoredDkimKey>('dkim_key', 'domain_id', domainIds),
-    listApiKeys: async ids => list<StoredApiKey>('api_key', 'id', ids),
+    listMailFilters: async domainIds => listBy('mail_filter', 'parent_id', domainIds),
+    listDkimKeys: async domainIds => listBy('dkim_key', 'parent_id', domainIds),
+    listApiKeys: async ids => listBy('api_key', 'id', ids),
     async findApiKey(key) {
-      const [column, value] = hasOwn(key, 'id') ? ['id', key.id] : ['key_hash', key.key_hash];
-      return (await query<StoredApiKey>(db, `SELECT * FROM api_key WHERE ${column} = ?`, [value]))[0];
+      if (hasOwn(key, 'id')) return (await listBy('api_key', 'id', [key.id]))[0];
+      return (await list('api_key', ' AND unique_key = ?', [key.key_hash]))[0];
     },
-    listNodes: async () => list<StoredNode>('node', 'id', undefined),
-    findNode: async nodeNo => (await list<StoredNode>('node', 'id', [nodeNo]))[0],
+    listNodes: async () => list('node'),
+    findNode: async nodeNo => (await listBy('node', 'id', [nodeNo]))[0],
     async removedNodeNos() {
       const sql = "SELECT id FROM config_record WHERE kind = 'node' AND deleted IS NOT NULL";
       return (await query<{id: number}>(db, sql)).map(({id}) => id);
@@ -139,26 +151,3 @@ export const configReads = (db: Db): ConfigReads => {
     }),
   };
 };
-
-type DomainRow = Omit<Domain, 'active' | 'backend_servers' | 'dkim_active' | 'dmarc_reporting' | 'tenant_id'> & {
-  active: number;
-  backend_servers: string;
-  dkim_active: number;
-  dmarc_reporting: number;
-  tenant_id: string;
-};
-
-const toDomain = (row: DomainRow): Domain => ({
-  id: row.id,
-  name: row.name,
-  direction: row.direction,
-  active: Boolean(row.active),
-  backend_servers: JSON.parse(row.backend_servers) as string[],
-  quarantine_threshold: row.quarantine_threshold,
-  reject_threshold: row.reject_threshold,
-  dkim_active: Boolean(row.dkim_active),
-  dmarc_reporting: Boolean(row.dmarc_reporting),
-  tenant_id: JSON.parse(row.tenant_id) as Domain['tenant_id'],
-  created_at: row.created_at,
-  updated_at: row.updated_at,
-});

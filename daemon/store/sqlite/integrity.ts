@@ -9,17 +9,7 @@ import type {SqliteDb} from './query.ts';
 const smallBytes = 16 * 1024 * 1024;
 
 /** Tables whose indexes are always checked entry by entry. */
-const configuration = [
-  'config_record',
-  'domain',
-  'api_key',
-  'mail_filter',
-  'dkim_key',
-  'node',
-  'outbox',
-  'applied',
-  'local_state',
-];
+const configuration = ['config_record', 'outbox', 'applied', 'local_state'];
 
 /** The first error, in the words of SQLite. */
 export const findDamage = async ({write}: Pick<Database, 'write'>): Promise<string | undefined> => {

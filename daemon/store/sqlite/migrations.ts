@@ -15,12 +15,13 @@ const all: Migration[] = [
   {name: '0004_lists', up: addListIndexes},
   {name: '0005_subjects', up: async () => {}},
   {name: '0006_issued_names', up: issuedNames},
-  {name: '0007_smtp_listen', up: smtpListen},
+  {name: '0007_smtp_listen', up: async () => {}},
   {name: '0008_trigrams', up: indexTrigrams},
   {name: '0009_authentication', up: authentication},
   {name: '0010_dmarc', up: dmarc},
   {name: '0011_received_reports', up: receivedReports},
   {name: '0012_own_reports', up: ownReports},
+  {name: '0013_records_once', up: dropReadableTables},
 ];
 
 export const migrations: Knex.MigrationSource<Migration> = {
@@ -31,7 +32,6 @@ export const migrations: Knex.MigrationSource<Migration> = {
 
 async function first(db: Knex): Promise<void> {
   await createConfiguration(db);
-  await createProjections(db);
   await createHold(db);
   await db.schema.createTable('audit', table => {
     table.bigIncrements('seq');
@@ -63,63 +63,13 @@ async function createConfiguration(db: Knex): Promise<void> {
     table.index(['kind', 'unique_key']);
     table.index(['kind', 'parent_id']);
   });
-  await db.schema.createTable('outbox', table => {
-    table.bigIncrements('seq');
-    table.text('event').notNullable();
-  });
-}
-
-/** Live configuration records in their readable form; they can be rebuilt from config_record at any time. */
-async function createProjections(db: Knex): Promise<void> {
-  await db.schema.createTable('node', table => {
-    table.bigInteger('id').primary();
-    table.text('node_id').notNullable();
-    table.text('fqdn').notNullable();
-    table.text('created_at').notNullable();
-  });
-  await db.schema.createTable('domain', table => {
-    table.bigInteger('id').primary();
-    table.text('name').notNullable().unique();
-    table.text('direction').notNullable();
-    table.boolean('active').notNullable();
-    table.text('backend_servers').notNullable();
-    table.double('quarantine_threshold').notNullable();
-    table.double('reject_threshold').notNullable();
-    table.boolean('dkim_active').notNullable();
-    table.boolean('dmarc_reporting').notNullable();
-    table.text('tenant_id').notNullable();
-    table.text('created_at').notNullable();
-    table.text('updated_at').notNullable();
-  });
-  await db.schema.createTable('api_key', table => {
-    table.bigInteger('id').primary();
-    table.text('name').notNullable();
-    table.text('key_hash').notNullable().unique();
-    table.text('key_prefix').notNullable();
-    table.text('scope').notNullable();
-    table.bigInteger('rate_limit_per_minute').notNullable();
-    table.bigInteger('domain_id');
-    table.text('domain');
-    table.text('expires_at');
-    table.text('revoked_at');
-    table.text('created_at').notNullable();
-  });
   await db.schema.createTable('key_use', table => {
     table.bigInteger('key_id').primary();
     table.text('last_used_at').notNullable();
   });
-  await db.schema.createTable('mail_filter', table => {
-    table.bigInteger('id').primary();
-    table.bigInteger('domain_id').notNullable().index();
-    for (const name of ['action', 'match', 'pattern', 'created_at']) table.text(name).notNullable();
-    for (const name of ['header', 'comment']) table.text(name);
-    table.double('score');
-  });
-  await db.schema.createTable('dkim_key', table => {
-    table.bigInteger('id').primary();
-    table.bigInteger('domain_id').notNullable();
-    for (const name of ['selector', 'algorithm', 'public_key', 'private_key_pem', 'created_at']) table.text(name).notNullable();
-    table.unique(['domain_id', 'selector']);
+  await db.schema.createTable('outbox', table => {
+    table.bigIncrements('seq');
+    table.text('event').notNullable();
   });
 }
 
@@ -175,10 +125,6 @@ async function createHold(db: Knex): Promise<void> {
 
 /** State for replication: events that were applied and events that peers have received. */
 async function cluster(db: Knex): Promise<void> {
-  await db.schema.alterTable('node', table => {
-    table.text('cluster_url');
-    table.text('api_url');
-  });
   await db.schema.createTable('applied', table => {
     table.bigInteger('origin').primary();
     table.bigInteger('seq').notNullable();
@@ -220,20 +166,10 @@ async function issuedNames(db: Knex): Promise<void> {
   });
 }
 
-/** Address of the SMTP gateway of each node. */
-async function smtpListen(db: Knex): Promise<void> {
-  await db.schema.alterTable('node', table => {
-    table.text('smtp_listen');
-  });
-}
-
-/** Results of SPF, DKIM and DMARC, and filters that need them. */
+/** Results of SPF, DKIM and DMARC. */
 async function authentication(db: Knex): Promise<void> {
   await db.schema.alterTable('held_mail', table => {
     table.text('authentication');
-  });
-  await db.schema.alterTable('mail_filter', table => {
-    table.boolean('authenticated');
   });
 }
 
@@ -247,4 +183,9 @@ async function receivedReports(db: Knex): Promise<void> {
 
 async function ownReports(db: Knex): Promise<void> {
   for (const sql of [...reportIndexes, 'DROP INDEX dmarc_count_open', 'DROP INDEX dmarc_count_held']) await db.raw(sql);
+}
+
+/** Earlier versions stored each live record a second time. A database that this version has created never had these tables. */
+async function dropReadableTables(db: Knex): Promise<void> {
+  for (const kind of ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key']) await db.schema.dropTableIfExists(kind);
 }

@@ -3,6 +3,7 @@ import {setTimeout as wait} from 'node:timers/promises';
 import test, {type ExecutionContext} from 'ava';
 import {createPeerClient, type PeerClient} from '../../../daemon/cluster/peer-client.ts';
 import {askedNode, createPeerHoldQueue} from '../../../daemon/cluster/peer-queries.ts';
+import {apply} from '../../../daemon/replication/apply.ts';
 import type {Actor} from '../../../daemon/services/actor.ts';
 import {createAudit} from '../../../daemon/services/audit/audit.ts';
 import {remoteAuditLog} from '../../../daemon/services/audit/audit-questions.ts';
@@ -10,6 +11,7 @@ import {createAskAll} from '../../../daemon/services/peers/gather.ts';
 import {createQuarantine} from '../../../daemon/services/quarantine/quarantine.ts';
 import type {ListedQueue} from '../../../daemon/services/quarantine/stored-mail.ts';
 import {Fault, type FaultCode} from '../../../shared/fault.ts';
+import {change, stampOf} from '../../helpers/config-history.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {operator} from '../../helpers/hold-queue.ts';
 import {startMute} from '../../helpers/mute-server.ts';
@@ -168,7 +170,8 @@ test('a key that the owner does not know yet is waited for, and one that nobody 
 
   const invented = await codeOf(remote.act('discard', id, operator));
   const waiting = remote.list({}, page, operator);
-  await beta.store.write('api_key').insert(storedKey({key_hash: 'hash'}));
+  const {id: keyId, ...fields} = storedKey({key_hash: 'hash'});
+  await beta.store.transaction(async tx => apply(tx, [change('api_key', keyId, stampOf(1), fields)], 1));
   const {total} = await waiting;
 
   t.is(invented, 'unavailable');

@@ -24,7 +24,7 @@ const identityOf = async (filename: string) => {
   try {
     return {
       ...(await readIdentity(store, filename)),
-      keys: await store.read('api_key'),
+      keys: await store.config.listApiKeys(),
       domains: await store.config.listDomains(),
     };
   } finally {
@@ -42,23 +42,27 @@ test('a node that is whole stays as it is', async t => {
   t.deepEqual(await identityOf(node.store), before);
 });
 
-test('a record that is not what was written is removed and named, and all others stay', async t => {
-  const node = await stoppedNode(t);
-  const store = await openTestStore(node.store);
-  const [key] = await store.read('config_record').where({kind: 'api_key'});
-  await store
-    .write('config_record')
-    .where({kind: 'api_key'})
-    .update({fields: key.fields.replace('admin', 'odmin')});
-  await store.close();
+for (const [what, damage] of [
+  ['not what was written', (fields: string) => fields.replace('admin', 'odmin')],
+  ['no JSON any more', (fields: string) => fields.slice(5)],
+] as const)
+  test(`a record that is ${what} is removed and named, and all others stay`, async t => {
+    const node = await stoppedNode(t);
+    const store = await openTestStore(node.store);
+    const [key] = await store.read('config_record').where({kind: 'api_key'});
+    await store
+      .write('config_record')
+      .where({kind: 'api_key'})
+      .update({fields: damage(key.fields)});
+    await store.close();
 
-  await node.repair();
+    await node.repair();
 
-  t.regex(node.said.join('\n'), new RegExp(`records removed.* api_key ${key.id};`));
-  const {keys, nodeId} = await identityOf(node.store);
-  t.deepEqual(keys, []);
-  t.is(nodeId, node.node_id);
-});
+    t.regex(node.said.join('\n'), new RegExp(`records removed.* api_key ${key.id};`));
+    const {keys, nodeId} = await identityOf(node.store);
+    t.deepEqual(keys, []);
+    t.is(nodeId, node.node_id);
+  });
 
 /** Content of a page that belongs to another table. */
 const foreignRow = {kind: 'Q1w2E3r4T5', id: 'ben@example.com', fields: '["ben@example.com"]', digest: 'spam'};

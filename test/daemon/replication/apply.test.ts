@@ -3,15 +3,15 @@ import {readFile} from 'node:fs/promises';
 import test from 'ava';
 import fc from 'fast-check';
 import {apply, type Change, digestOf} from '../../../daemon/replication/apply.ts';
-import {claimsIn, conflictsIn, isComplete} from '../../../daemon/replication/config-merge.ts';
+import {claimsIn, conflictsIn} from '../../../daemon/replication/config-merge.ts';
 import {changedKeys} from '../../../daemon/replication/notifier.ts';
 import type {NodeTransaction} from '../../../daemon/services/node-store.ts';
-import {allDomains, type Kind, type StampedFields, type StoredRecord} from '../../../daemon/services/records.ts';
+import type {ConfigReads} from '../../../daemon/services/ports.ts';
+import {isComplete} from '../../../daemon/services/readable-record.ts';
+import {allDomains, type Kind, kinds, type StampedFields, type StoredRecord} from '../../../daemon/services/records.ts';
 import type {Json} from '../../../shared/merge-patch.ts';
 import {change, deletion, delivery, filterOwner, history, newFields, stampOf} from '../../helpers/config-history.ts';
 import {type TestStore, testConfiguration, testStore} from '../../helpers/store.ts';
-
-const tables: Kind[] = ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key'];
 
 const applyAll = async (store: TestStore, batches: Change[][]): Promise<void> => {
   for (const batch of batches) await store.transaction(async tx => apply(tx, batch, 1));
@@ -41,14 +41,23 @@ const appliedIn = async <T>(
 const dump = async ({config}: Pick<NodeTransaction, 'config'>, db: TestStore['write']) => ({
   hash: (await config.configHash()).config_hash,
   config_record: await db('config_record').orderBy(['kind', 'id']),
-  ...Object.fromEntries(await Promise.all(tables.map(async table => [table, await db(table).orderBy('id')]))),
+  ...(await readFrom(config)),
 });
 
-/** The hash as any reader of the tables would compute it: from the readable records. */
-const recomputedHash = async (db: TestStore['write']): Promise<string> => {
+/** The live records of all kinds, in their readable form. */
+const readFrom = async (config: ConfigReads) => ({
+  node: await config.listNodes(),
+  domain: await config.listDomains(),
+  api_key: await config.listApiKeys(),
+  mail_filter: await config.listMailFilters(),
+  dkim_key: await config.listDkimKeys(),
+});
+
+/** The hash as any reader of the records would compute it: from those that are read. */
+const recomputedHash = async ({config}: Pick<NodeTransaction, 'config'>, db: TestStore['write']): Promise<string> => {
   let sum = 0n;
-  for (const kind of tables)
-    for (const {id} of await db(kind).select('id')) {
+  for (const kind of kinds)
+    for (const id of await idsIn({config}, kind)) {
       const {fields} = await db('config_record').where({kind, id}).first();
       const values = Object.entries(JSON.parse(fields) as StampedFields)
         .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -67,7 +76,8 @@ const threshold = (id: number, n: number, value: number) => change('domain', id,
 const dkimKey = (id: number, domainId: number, n: number) =>
   change('dkim_key', id, stampOf(n), newFields.dkimKey(domainId, 's1'));
 const hashOf = async ({config}: TestStore) => (await config.configHash()).config_hash;
-const idsIn = async (db: TestStore['write'], table: Kind) => db(table).orderBy('id').pluck('id');
+const idsIn = async ({config}: Pick<NodeTransaction, 'config'>, kind: Kind): Promise<number[]> =>
+  (await readFrom(config))[kind].map(({id}) => id).sort((a, b) => a - b);
 
 test('whatever the order, the batches and the repetitions, the same changes make the same tables and the same hash', async t => {
   const {store} = await testStore(t, {isDurable: false});
@@ -78,7 +88,7 @@ test('whatever the order, the batches and the repetitions, the same changes make
       const [first, recomputed] = await appliedIn(
         store,
         one,
-        async (tx, db) => [await dump(tx, db), await recomputedHash(db)] as const,
+        async (tx, db) => [await dump(tx, db), await recomputedHash(tx, db)] as const,
       );
       const second = await appliedIn(store, other, dump);
 
@@ -108,7 +118,7 @@ test('what is applied once more changes nothing', async t => {
 });
 
 const isLiveAmong = (records: StoredRecord[], {kind, id, fields, deleted, unique_key, parent_id}: StoredRecord): boolean => {
-  if (deleted !== null || !isComplete(kind, {fields, deleted})) return false;
+  if (deleted !== null || !isComplete({kind, id, fields})) return false;
   const claims = claimsIn(records.filter(other => other.kind === kind && other.unique_key === unique_key));
   if (unique_key !== null && conflictsIn(claims).has(id)) return false;
   const parent = records.find(other => other.kind === 'domain' && other.id === parent_id);
@@ -141,20 +151,20 @@ test('what is read of a record is there exactly when it is complete, not deleted
           .filter(id => !deleted(kind).includes(id))
           .sort((a, b) => a - b);
 
-      await appliedIn(store, [changes], async (_tx, db) => {
-        const domains = await idsIn(db, 'domain');
-        const names = await db('domain').pluck('name');
+      await appliedIn(store, [changes], async tx => {
+        const domains = await idsIn(tx, 'domain');
+        const names = (await tx.config.listDomains()).map(({name}) => name);
         t.is(new Set(names).size, names.length);
-        for (const kind of tables)
+        for (const kind of kinds)
           t.true(
-            (await idsIn(db, kind)).every(id => wanted(kind).includes(id)),
+            (await idsIn(tx, kind)).every(id => wanted(kind).includes(id)),
             kind,
           );
         t.deepEqual(
-          await idsIn(db, 'mail_filter'),
+          await idsIn(tx, 'mail_filter'),
           wanted('mail_filter').filter(id => filterOwner(id) === allDomains || domains.includes(filterOwner(id))),
         );
-        t.deepEqual(await idsIn(db, 'api_key'), wanted('api_key'));
+        t.deepEqual(await idsIn(tx, 'api_key'), wanted('api_key'));
       });
     }),
     {numRuns: 250},
@@ -202,11 +212,11 @@ test('an update that overtakes its creation takes effect with it', async t => {
   const {store} = await testStore(t);
 
   await applyAll(store, [[threshold(1, 2, 7)]]);
-  const early = await idsIn(store.write, 'domain');
+  const early = await idsIn(store, 'domain');
   await applyAll(store, [[domain(1, 'one.test', 1)]]);
 
   t.deepEqual(early, []);
-  t.like(await store.write('domain').first(), {id: 1, quarantine_threshold: 7});
+  t.like((await store.config.listDomains())[0], {id: 1, quarantine_threshold: 7});
 });
 
 test('the earlier creation takes the name from a later one that was there first', async t => {
@@ -215,8 +225,8 @@ test('the earlier creation takes the name from a later one that was there first'
   await applyAll(store, [[domain(2, 'one.test', 5), dkimKey(9, 2, 6)]]);
   await applyAll(store, [[domain(1, 'one.test', 4)]]);
 
-  t.deepEqual(await idsIn(store.write, 'domain'), [1]);
-  t.deepEqual(await idsIn(store.write, 'dkim_key'), []);
+  t.deepEqual(await idsIn(store, 'domain'), [1]);
+  t.deepEqual(await idsIn(store, 'dkim_key'), []);
 });
 
 test('a name is free again for a domain created after the deletion, and for no other', async t => {
@@ -224,11 +234,11 @@ test('a name is free again for a domain created after the deletion, and for no o
   await applyAll(store, [[domain(1, 'one.test', 1)], [deletion('domain', 1, stampOf(5))]]);
 
   await applyAll(store, [[domain(2, 'one.test', 3)]]);
-  const conflict = await idsIn(store.write, 'domain');
+  const conflict = await idsIn(store, 'domain');
   await applyAll(store, [[domain(3, 'one.test', 7)]]);
 
   t.deepEqual(conflict, []);
-  t.deepEqual(await idsIn(store.write, 'domain'), [3]);
+  t.deepEqual(await idsIn(store, 'domain'), [3]);
 });
 
 test('children that arrive after the deletion of their domain never appear', async t => {
@@ -240,8 +250,8 @@ test('children that arrive after the deletion of their domain never appear', asy
     [change('mail_filter', 1, stampOf(10), {comment: 'late'})],
   ]);
 
-  t.deepEqual(await idsIn(store.write, 'dkim_key'), []);
-  t.deepEqual(await idsIn(store.write, 'mail_filter'), []);
+  t.deepEqual(await idsIn(store, 'dkim_key'), []);
+  t.deepEqual(await idsIn(store, 'mail_filter'), []);
 });
 
 test('a filter for all domains is live without any domain, and stays when one is deleted', async t => {
@@ -252,9 +262,9 @@ test('a filter for all domains is live without any domain, and stays when one is
   await applyAll(store, [[domain(1, 'one.test', 2)], [deletion('domain', 1, stampOf(3))]]);
 
   t.deepEqual(changedKeys(made), [{kind: 'mail_filter', id: 1, parent_id: allDomains}]);
-  t.deepEqual(await idsIn(store.write, 'mail_filter'), [1]);
+  t.deepEqual(await idsIn(store, 'mail_filter'), [1]);
   await applyAll(store, [[deletion('mail_filter', 1, stampOf(4))]]);
-  t.deepEqual(await idsIn(store.write, 'mail_filter'), []);
+  t.deepEqual(await idsIn(store, 'mail_filter'), []);
 });
 
 test('a filter for all domains that an earlier version has stored as incomplete is live after the upgrade', async t => {
@@ -262,7 +272,6 @@ test('a filter for all domains that an earlier version has stored as incomplete 
   await applyAll(store, [[change('mail_filter', 1, stampOf(1), newFields.mailFilter(allDomains))]]);
   const whole = await dump(store, store.write);
   await store.write('config_record').update({digest: ''});
-  await store.write('mail_filter').delete();
   await store.write('local_state').where({name: 'config_sum'}).update({value: ''});
 
   await testConfiguration(store).rebuild();
@@ -281,7 +290,7 @@ test('children that arrive before their domain appear with it', async t => {
     {kind: 'domain', id: 1, parent_id: null},
     {kind: 'dkim_key', id: 1, parent_id: 1},
   ]);
-  t.deepEqual(await idsIn(store.write, 'dkim_key'), [1]);
+  t.deepEqual(await idsIn(store, 'dkim_key'), [1]);
 });
 
 for (const [order, batches] of Object.entries({
@@ -322,8 +331,8 @@ test('a field that only a newer version knows is kept and counts, and shows in n
   await applyAll(store, [[change('domain', 1, stampOf(2), {new_setting: [true]})]]);
 
   t.not(await hashOf(store), before);
-  t.is(await hashOf(store), await recomputedHash(store.write));
-  t.deepEqual(await idsIn(store.write, 'domain'), [1]);
+  t.is(await hashOf(store), await recomputedHash(store, store.write));
+  t.deepEqual(await idsIn(store, 'domain'), [1]);
   t.regex((await store.write('config_record').first()).fields, /"new_setting":\[\[true\],/);
 });
 
@@ -358,7 +367,7 @@ for (const [kind, whole, wrong] of wrongValues)
     await applyAll(store, [[change(kind, 1, stampOf(3), whole)]]);
 
     t.deepEqual(between, before);
-    t.true((await idsIn(store.write, kind)).includes(1));
+    t.true((await idsIn(store, kind)).includes(1));
   });
 
 test('a key that names its domain by text comes to the same whether it arrives before the domain or after it', async t => {
@@ -380,7 +389,13 @@ test('two domains that swap their names in one batch both have the other name', 
     [change('domain', 1, stampOf(3), {name: 'two.test'}), change('domain', 2, stampOf(3), {name: 'one.test'})],
   ]);
 
-  t.deepEqual(await store.write('domain').orderBy('id').pluck('name'), ['two.test', 'one.test']);
+  t.deepEqual(
+    (await store.config.listDomains([1, 2])).map(({id, name}) => [id, name]),
+    [
+      [2, 'one.test'],
+      [1, 'two.test'],
+    ],
+  );
 });
 
 test('a change of a domain changes the domain alone, and its deletion all that belongs to it', async t => {
@@ -398,5 +413,5 @@ test('a change of a domain changes the domain alone, and its deletion all that b
       .sort(),
     ['dkim_key/3', 'domain/1', 'mail_filter/1', 'mail_filter/2'],
   );
-  for (const table of ['domain', 'mail_filter', 'dkim_key'] as const) t.deepEqual(await idsIn(store.write, table), []);
+  for (const table of ['domain', 'mail_filter', 'dkim_key'] as const) t.deepEqual(await idsIn(store, table), []);
 });

@@ -1,6 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {formatStamp, nextStamp, stampMs, tick} from '../../../daemon/replication/clock.ts';
+import {formatStamp, nextStamp, tick} from '../../../daemon/replication/clock.ts';
+import {stampMs} from '../../../daemon/services/records.ts';
 import {openTestStore, testStore} from '../../helpers/store.ts';
 
 const wallTime = fc.integer({min: 0, max: 2 ** 44});

@@ -1,0 +1,83 @@
+// Values of records: the fields that this version knows, whether their values are valid, and the readable form of a record.
+
+import {z} from 'zod';
+import {apiKeySchema} from '../../shared/api-key.ts';
+import {createDkimKeySchema, dkimKeySchema} from '../../shared/dkim-key.ts';
+import {domainSchema} from '../../shared/domain.ts';
+import {canonicalDomain} from '../../shared/domain-name.ts';
+import {domainDefaults} from '../../shared/field-rules.ts';
+import {id, nodeId, timestamp} from '../../shared/fields.ts';
+import {mailFilterSchema} from '../../shared/mail-filter.ts';
+import type {Json} from '../../shared/merge-patch.ts';
+import {allDomains, type ConfigRecord, type Kind, type ReadableOf, type StampedFields, stampMs} from './records.ts';
+import {parseSafely} from './validate.ts';
+
+const text = (max: number) => z.string().min(1).max(max);
+const url = z.string().max(300).nullable();
+
+/**
+ * The fields that this version knows. Rules between fields do not belong here: two edits that were each valid may break such a
+ * rule together, and the domain must not disappear for that. Making a schema narrower removes live records.
+ */
+const schemas = {
+  node: z.object({created_at: timestamp, node_id: nodeId, fqdn: text(300), cluster_url: url, api_url: url, smtp_listen: url}),
+  domain: z.object({
+    ...domainSchema.omit({id: true, updated_at: true}).shape,
+    name: z.string().refine(name => canonicalDomain(name) === name),
+  }),
+  api_key: z.object({
+    ...apiKeySchema.omit({id: true, last_used_at: true}).shape,
+    key_hash: text(200),
+    domain_id: id.nullable(),
+  }),
+  mail_filter: z.object({
+    ...mailFilterSchema.omit({id: true}).shape,
+    domain_id: id.or(z.literal(allDomains)),
+    // An address gets longer when its domain is written in ASCII.
+    pattern: text(1000),
+    authenticated: mailFilterSchema.shape.authenticated.nullable(),
+  }),
+  dkim_key: z.object({
+    ...dkimKeySchema.pick({domain_id: true, algorithm: true, created_at: true}).shape,
+    selector: createDkimKeySchema.shape.selector,
+    public_key: text(16_384),
+    private_key_pem: text(16_384),
+  }),
+} satisfies Record<Kind, z.ZodObject>;
+
+/** Values of fields that a record of an earlier version may lack. Any other missing field is null. */
+const defaults: Partial<Record<Kind, Record<string, Json>>> = {domain: {...domainDefaults}};
+
+const fieldsOf = Object.fromEntries(
+  Object.entries(schemas).map(([kind, {shape}]) => [
+    kind,
+    Object.keys(shape).map(name => [name, defaults[kind as Kind]?.[name] ?? null] as const),
+  ]),
+) as Record<Kind, (readonly [name: string, missing: Json])[]>;
+
+type Known = Pick<ConfigRecord, 'kind' | 'id' | 'fields'>;
+
+const valuesOf = ({kind, id, fields}: Known): Record<string, Json> => {
+  const values: Record<string, Json> = {id};
+  for (const [name, missing] of fieldsOf[kind])
+    values[name] = Object.hasOwn(fields, name) ? (fields[name]?.[0] ?? null) : missing;
+  return values;
+};
+
+/**
+ * Whether a record can be live: all required fields are present and valid. An update may arrive before the creation of its
+ * record, and another node may send an invalid value; every node must then treat the record as incomplete.
+ */
+export const isComplete = (record: Known): boolean => parseSafely(schemas[record.kind], valuesOf(record)).success;
+
+/** Converts a live record, whose values are valid. */
+export const toReadable = <K extends Kind>(record: Known & {kind: K}): ReadableOf[K] => {
+  const values = valuesOf(record);
+  if (record.kind === 'domain') values.updated_at = lastWriteOf(record.fields);
+  return values as unknown as ReadableOf[K];
+};
+
+const lastWriteOf = (fields: StampedFields): string => {
+  const last = Object.values(fields).reduce((latest, [, stamp]) => (stamp > latest ? stamp : latest), '');
+  return new Date(stampMs(last)).toISOString();
+};

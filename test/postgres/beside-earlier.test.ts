@@ -1,0 +1,101 @@
+// A node of 0.8 beside one of this version on one PostgreSQL, as in an upgrade of one node after the other.
+import {isDeepStrictEqual} from 'node:util';
+import test from 'ava';
+import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
+import {eventually} from '../helpers/eventually.ts';
+import {mfdFile} from '../helpers/node.ts';
+import {postgresMissing} from '../helpers/postgres-programs.ts';
+import {startPostgres} from '../helpers/postgres-server.ts';
+import {buildRelease, releaseMissing, releases} from '../helpers/released-build.ts';
+
+const beside = releases.filter(({version}) => version.startsWith('0.8.'));
+
+const dataOf = async (node: ClusterNode, path: string) => (await node.api('GET', path)).json.data;
+
+for (const release of beside) {
+  const missing = postgresMissing() ?? releaseMissing(release);
+  const run = missing === undefined ? test : test.skip;
+  const title = `keys, domains and mail work on a node of ${release.version} and on one of this version, and each sees what the other changed`;
+
+  run(missing === undefined ? title : `[${release.version}] ${missing}: ${title}`, async t => {
+    const former = await buildRelease(t, release);
+    const {nodes, sink} = await startCluster(t, {
+      nodes: ['alpha', 'beta'],
+      isProxied: false,
+      program: former,
+      maker: former,
+      postgres: await startPostgres(t),
+    });
+    const {alpha, beta} = nodes;
+    const before = await alpha.createDomain({
+      name: 'before.test',
+      tenant_id: 'a "tenant"',
+      quarantine_threshold: 5.602871201592174,
+    });
+    const filter = {action: 'allow', match: 'sender', pattern: 'a@before.test'};
+    await alpha.api('POST', `domains/${before.id}/filters`, {body: filter});
+    await alpha.api('POST', `domains/${before.id}/dkim-keys`, {body: {selector: 's1', algorithm: 'ed25519'}});
+    const gone = await alpha.createDomain({name: 'gone.test'});
+    await alpha.api('DELETE', `domains/${gone.id}`);
+    const everything = async (node: ClusterNode) => ({
+      domains: await dataOf(node, 'domains'),
+      etag: (await node.api('GET', `domains/${before.id}`)).headers.etag,
+      filters: await dataOf(node, `domains/${before.id}/filters`),
+      keys: await dataOf(node, `domains/${before.id}/dkim-keys`),
+    });
+    const earlier = await everything(alpha);
+    await eventually(async () => isDeepStrictEqual(await everything(beta), earlier));
+
+    await alpha.stop();
+    alpha.runWith(mfdFile);
+    await alpha.start();
+
+    t.deepEqual(await everything(alpha), earlier);
+    t.deepEqual(await everything(beta), earlier);
+    for (const [here, there] of [
+      [alpha, beta],
+      [beta, alpha],
+    ] as const) {
+      const {name, id} = await here.createDomain({name: `${here.node_id}.test`});
+      await eventually(async () => there.domain(id));
+      t.deepEqual(await there.domain(id), await here.domain(id));
+      const stale = {'if-match': (await there.api('GET', `domains/${id}`)).headers.etag ?? ''};
+      await here.updateDomain(id, {quarantine_threshold: 3});
+      await eventually(async () => (await there.domain(id))?.quarantine_threshold === 3);
+      t.is((await there.api('PUT', `domains/${id}`, {body: {quarantine_threshold: 2}, headers: stale})).status, 412);
+      await here.api('POST', `domains/${id}/filters`, {body: filter});
+      await here.api('POST', `domains/${id}/dkim-keys`, {body: {selector: 's1', algorithm: 'ed25519'}});
+      for (const part of ['filters', 'dkim-keys'])
+        t.deepEqual(await dataOf(there, `domains/${id}/${part}`), await dataOf(here, `domains/${id}/${part}`));
+
+      const made = await here.createKey('read-only');
+      t.is((await there.api('GET', 'domains', {key: made.key})).status, 200);
+      t.deepEqual(
+        (await dataOf(there, 'auth/api-keys')).map((key: {id: number}) => key.id),
+        (await dataOf(here, 'auth/api-keys')).map((key: {id: number}) => key.id),
+      );
+      t.is((await dataOf(there, 'audit?action=key.create'))[0].key_name, 'admin');
+      await there.api('POST', `auth/api-keys/${made.id}/revoke`);
+      t.is((await here.api('GET', 'domains', {key: made.key})).status, 401);
+      t.is((await there.api('DELETE', `auth/api-keys/${made.id}`)).status, 200);
+
+      const mail = await there.hold({to: `ben@${name}`, subject: `held by ${there.node_id}`});
+      const path = `mail/quarantine/${mail.node_id}/${mail.queue_id}`;
+      t.like((await here.api('POST', `${path}/release`)).json.data, {state: 'released', already: false});
+      t.is((await there.api('DELETE', `domains/${id}`)).status, 200);
+      await eventually(async () => (await here.domain(id)) === undefined);
+      t.is((await here.api('POST', 'domains', {body: {name, backend_servers: [here.backend]}})).status, 201);
+    }
+    t.is(sink.mails.length, 2);
+
+    await beta.stop();
+    beta.runWith(mfdFile);
+    await beta.start();
+    const atBeta = await everything(beta);
+    t.deepEqual(atBeta, await everything(alpha));
+    t.deepEqual(
+      atBeta.domains.map(({name}: {name: string}) => name),
+      ['alpha.test', 'before.test', 'beta.test'],
+    );
+  });
+}
