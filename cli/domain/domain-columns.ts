@@ -1,12 +1,10 @@
 import type {Domain} from '../../shared/domain.ts';
 import {dateText, timeText} from '../output/cell-text.ts';
-import type {Cell, Column} from '../output/column.ts';
+import {columnsOf} from '../output/field.ts';
 import type {Listed, Shown} from '../output/table.ts';
 import {domainFields, settingNames} from './domain-fields.ts';
 
-const columns = settingNames.map(
-  (name): Column<Domain> => ({cell: domain => domain[name] as Cell, ...domainFields[name].column}),
-);
+const columns = columnsOf(Object.values(domainFields));
 
 export const domains: Listed<Domain> & Shown<Domain> = {
   fields: ['id', 'name', ...settingNames, 'created_at', 'updated_at'],

@@ -2,6 +2,7 @@
 import type {CliError} from '../../errors.ts';
 import {cellText} from '../../output/cell-text.ts';
 import type {Cell, Tone} from '../../output/column.ts';
+import type {Field} from '../../output/field.ts';
 import {fittingColumns, gap, lineWidth} from '../../output/table.ts';
 import {fitText} from '../shell/fit-text.ts';
 import type {Size} from '../shell/shell.ts';
@@ -152,6 +153,14 @@ export interface TuiColumn<T> {
   /** On a narrow screen columns with a rank are left out, the lowest first. */
   dropRank?: number;
 }
+
+export const screenColumns = <T, Facts>(fields: readonly Field<T, Facts>[], facts: Facts): TuiColumn<T>[] =>
+  fields.flatMap(({label, cell, column, screen}): TuiColumn<T>[] => {
+    if (!screen) return [];
+    const {title = column?.title ?? label.toUpperCase(), align = column?.align, style, ...size} = screen;
+    const cells = {cell: (row: T) => (screen.cell ?? cell)(row, facts), style: (row: T) => style?.(row, facts)};
+    return [{...size, ...cells, title, ...(align && {align})}];
+  });
 
 interface PlacedColumn<T> extends TuiColumn<T> {
   width: number;
