@@ -53,6 +53,16 @@ export const addClusterCommands = (program: Command, session: Session): void => 
       for (const {text, hint} of findingsOf(data)) printer.warn(hint === undefined ? text : `${text}; ${hint}`);
     });
 
+  session
+    .prints(cluster.command('show'), clusterNodes)
+    .description('show when a node joined, and the API keys that were created on it')
+    .argument('<node>', 'as cluster status shows it')
+    .action(async (node: string) => {
+      const client = await session.client();
+      const {data} = await client.cluster.node(node);
+      session.printer().record(data, clusterNodes);
+    });
+
   addCheckCommand(cluster, session);
   addWatchCommand(cluster, session, peerFields);
   addDriftCommand(cluster, session);
@@ -93,6 +103,19 @@ const columnsFor = (status: ClusterStatus): Column<Peer>[] => [
   {title: 'API', cell: peer => peer.api_url, isFlexible: true, dropRank: 1},
   {title: 'LICENSE EXPIRES', cell: ({license}) => timeText(license.expires_at), isWideOnly: true},
 ];
+
+const clusterNodes: Shown<ClusterNode> = {
+  fields: ['node_id', 'node_no', 'fqdn', 'joined_at', 'shares_store', 'keys'],
+  nameOf: ({node_id}) => node_id,
+  details: node => [
+    ['Node', node.node_id],
+    ['Number', node.node_no],
+    ['FQDN', node.fqdn],
+    ['Joined', timeText(node.joined_at)],
+    ['Shared store', node.shares_store],
+    ['Keys', node.keys.map(key => `${nameOf(key)}${key.revoked_at === null ? '' : ', revoked'}`)],
+  ],
+};
 
 const createdToken: Shown<CreatedToken> = {
   fields: ['token', 'expires_at', 'address', 'ca_fingerprint'],

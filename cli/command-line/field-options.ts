@@ -23,7 +23,7 @@ export interface TypedField<Flags> {
   choices?: readonly string[];
   separator?: string;
   /** The value that a text stands for, right or wrong. */
-  parse(text: string): unknown;
+  parse(text: string, nowMs: number): unknown;
   options: readonly FieldOption[];
   /** The value of the options as commander parses them; undefined when none was given. */
   given(flags: Flags): unknown;

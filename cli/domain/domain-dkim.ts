@@ -4,6 +4,8 @@ import type {Domain} from '../../shared/domain.ts';
 import type {Client} from '../client/client.ts';
 import {addFieldOptions, givenValues} from '../command-line/field-options.ts';
 import {addWholeOption} from '../command-line/option-values.ts';
+import {quoted} from '../command-line/typed-words.ts';
+import {notFound} from '../errors.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
 import {dkimKeys, newDkimFields} from './dkim-fields.ts';
@@ -20,6 +22,19 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
       const client = await session.client();
       const {data} = await client.domains.dkimKeys(await findDomainId(client, nameOrId));
       session.printer().list(sorter(data), dkimKeys);
+    });
+
+  session
+    .prints(dkim.command('show'), dkimKeys)
+    .description('show a DKIM key and the DNS record to publish')
+    .argument('<domain>', 'name or id')
+    .argument('<selector>', 'as dkim list shows it')
+    .action(async (nameOrId: string, selector: string) => {
+      const client = await session.client();
+      const {data} = await client.domains.dkimKeys(await findDomainId(client, nameOrId));
+      const key = data.find(one => one.selector === selector);
+      if (!key) throw notFound(`${nameOrId} has no DKIM key ${selector}`, `mfctl domain dkim list ${quoted(nameOrId)}`);
+      session.printer().record(key, dkimKeys);
     });
 
   const create = session.prints(dkim.command('create'), dkimKeys);

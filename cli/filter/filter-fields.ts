@@ -140,12 +140,10 @@ export const filterFields: Readonly<Record<keyof GlobalFilter, Field<GlobalFilte
   created_at: ownFields.created_at,
 };
 
-export const filterDetails = (filter: GlobalFilter) => detailsOf(Object.values(filterFields), filter);
-
 const shown = {
   nameOf: ({id}: GlobalFilter) => String(id),
   columns: columnsOf(Object.values(filterFields)),
-  details: filterDetails,
+  details: (filter: GlobalFilter) => detailsOf(Object.values(filterFields), filter),
   isShort: true as const,
   none: 'no mail filters',
 };

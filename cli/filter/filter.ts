@@ -4,6 +4,7 @@ import type {Client} from '../client/client.ts';
 import {addFieldOptions} from '../command-line/field-options.ts';
 import {addWholeOption, wholeNumber} from '../command-line/option-values.ts';
 import {pathOf, quoted} from '../command-line/typed-words.ts';
+import {notFound} from '../errors.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
 import {addingCommand, type FilterFlags, filterOf, globalFilters, mailFilters, ruleFields} from './filter-fields.ts';
@@ -53,6 +54,8 @@ interface Noun {
 
 const addVerbs = (filters: Command, session: Session, {records, whose, kind, addHelp, findId}: Noun): void => {
   const path = ['mfctl', ...pathOf(filters)].join(' ');
+  const commandOf = (name: string, domain: string | undefined): string =>
+    [path, name, ...(domain === undefined ? [] : [quoted(domain)])].join(' ');
   const verb = (name: string): Command =>
     findId ? filters.command(name).argument('<domain>', 'name or id') : filters.command(name);
   const taking = <Typed extends unknown[]>(run: (domain: string | undefined, ...typed: Typed) => Promise<void>) =>
@@ -72,6 +75,21 @@ const addVerbs = (filters: Command, session: Session, {records, whose, kind, add
       }),
     );
 
+  const id = [`<id>`, `as ${filters.name()} list shows it`, wholeNumber] as const;
+
+  session
+    .prints(verb('show'), records)
+    .description(`show a ${kind}`)
+    .argument(...id)
+    .action(
+      taking(async (domain, wanted: number) => {
+        const {data} = await (await open(domain)).list();
+        const filter = data.find(one => one.id === wanted);
+        if (!filter) throw notFound(`there is no filter ${wanted}`, commandOf('list', domain));
+        session.printer().record(filter, records);
+      }),
+    );
+
   addFieldOptions(session.prints(verb('add'), records), Object.values(ruleFields))
     .description(`add a ${kind}: one action, one thing to match`)
     .addHelpText('after', addHelp)
@@ -85,17 +103,16 @@ const addVerbs = (filters: Command, session: Session, {records, whose, kind, add
 
   verb('remove')
     .description(`remove a ${kind}, and say how to add it again`)
-    .argument('<id>', `as ${filters.name()} list shows it`, wholeNumber)
+    .argument(...id)
     .addHelpText('after', `\nExample:\n  ${path} remove ${findId ? 'example.com ' : ''}1000000001`)
     .action(
-      taking(async (domain, id: number) => {
+      taking(async (domain, unwanted: number) => {
         const list = await open(domain);
         const {data} = await list.list();
-        await list.remove(id);
-        session.printer().done(`removed filter ${id}`);
-        const removed = data.find(filter => filter.id === id);
-        const adding = [path, 'add', ...(domain === undefined ? [] : [quoted(domain)])].join(' ');
-        if (removed) session.printer().note(`to add it again: ${addingCommand(adding, removed)}`);
+        await list.remove(unwanted);
+        session.printer().done(`removed filter ${unwanted}`);
+        const removed = data.find(({id: one}) => one === unwanted);
+        if (removed) session.printer().note(`to add it again: ${addingCommand(commandOf('add', domain), removed)}`);
       }),
     );
 };

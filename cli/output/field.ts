@@ -6,6 +6,8 @@ export interface Field<T, Facts = unknown> {
   /** In details; in capitals the title of the columns. */
   label: string;
   cell(row: T): Cell;
+  /** On a page of the dashboard, where it is not the cell. */
+  page?(row: T, facts: Facts): Cell;
   /** The column of tables, where it has one. */
   column?: Partial<Omit<Column<T>, 'cell'>>;
   /** The column of the dashboard, of this width at least, where it has one. */

@@ -49,8 +49,8 @@ export const formFields = (fields: TypedFields, values: FormValues): FormField[]
   }));
 
 /** What the texts of a form stand for, right or wrong. */
-export const typedValues = (fields: TypedFields, values: FormValues): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(fields).map(([name, {parse}]) => [name, parse(values[name] ?? '')]));
+export const typedValues = (fields: TypedFields, values: FormValues, nowMs = Date.now()): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).map(([name, {parse}]) => [name, parse(values[name] ?? '', nowMs)]));
 
 const filledFields = (fields: readonly FormField[], values: FormValues): FormField[] =>
   fields.map(field => ({...field, value: values[field.name] ?? field.value}));

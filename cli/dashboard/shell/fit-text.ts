@@ -4,6 +4,7 @@ import {safeLine} from '../../../shared/safe-text.ts';
 import {cellText} from '../../output/cell-text.ts';
 import type {Cell} from '../../output/column.ts';
 import {displayWidth, truncate} from '../../output/display-width.ts';
+import type {Field} from '../../output/field.ts';
 import type {Page} from './modal.ts';
 import type {Style, Theme} from './theme.ts';
 
@@ -68,3 +69,9 @@ export const detailPage = (title: string, pairs: readonly DetailPair[], theme: T
   title,
   lines: width => detailLines(pairs, width, theme),
 });
+
+/** A line for each field with a column. */
+export const pairsOf = <T, Facts>(fields: readonly Field<T, Facts>[], row: T, facts: Facts): DetailPair[] =>
+  fields.flatMap(({label, cell, page = cell, column, screen}) =>
+    column ? [[label, page(row, facts), screen?.style?.(row, facts)] as const] : [],
+  );

@@ -3,13 +3,13 @@
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {GlobalFilter, MailFilter} from '../../../../shared/mail-filter.ts';
-import {filterDetails, filterFields} from '../../../filter/filter-fields.ts';
+import {filterFields} from '../../../filter/filter-fields.ts';
 import {briefTimeText, countText} from '../../../output/cell-text.ts';
 import type {Cell} from '../../../output/column.ts';
 import {type Banner, type List, screenColumns, type TuiColumn} from '../../list/list.ts';
 import {sideBySide} from '../../list/list-lines.ts';
 import {hasWords} from '../../list/list-query.ts';
-import {type DetailPair, detailLines, detailPage} from '../../shell/fit-text.ts';
+import {type DetailPair, detailLines, detailPage, pairsOf} from '../../shell/fit-text.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Loaded} from '../../shell/source.ts';
 import type {Theme} from '../../shell/theme.ts';
@@ -119,7 +119,8 @@ const columns = (Object.keys(filterFields) as (keyof typeof filterFields)[]).fla
   ),
 );
 
-export const filterPage = (filter: GlobalFilter, theme: Theme): Page => detailPage('Mail filter', filterDetails(filter), theme);
+export const filterPage = (filter: GlobalFilter, theme: Theme): Page =>
+  detailPage('Mail filter', pairsOf(Object.values(filterFields), filter, undefined), theme);
 
 export const filtersForAll = (loaded: Loaded<readonly GlobalFilter[]>): List<GlobalFilter> => ({
   rows: loaded.value,

@@ -1,5 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
+import {loadRules} from '../../../../../cli/command-line/rules.ts';
 import {initialList, shownRows} from '../../../../../cli/dashboard/list/list.ts';
 import {
   domainParts,
@@ -29,7 +30,6 @@ import {copyToClipboard} from '../../../../../cli/dashboard/shell/clipboard.ts';
 import type {FormValues} from '../../../../../cli/dashboard/shell/modal.ts';
 import {whyNot} from '../../../../../cli/dashboard/shell/shell.ts';
 import {differences} from '../../../../../cli/domain/domain-fields.ts';
-import {loadRules} from '../../../../../cli/domain/domain-rules.ts';
 import {CliError} from '../../../../../cli/errors.ts';
 import type {DkimKey} from '../../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../../shared/domain.ts';
