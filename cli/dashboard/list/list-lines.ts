@@ -1,23 +1,13 @@
 // Lines of a list: title, problems, columns, rows, and panels beside or below them.
 import {safeLine} from '../../../shared/safe-text.ts';
-import {countText} from '../../output/cell-text.ts';
+import {cellText, countText} from '../../output/cell-text.ts';
 import {displayWidth} from '../../output/display-width.ts';
+import {layOut, lineOf} from '../../output/layout.ts';
 import {fitText, wrapText} from '../shell/fit-text.ts';
 import type {Size} from '../shell/shell.ts';
 import {ageText} from '../shell/shell-lines.ts';
 import type {Style, Theme} from '../shell/theme.ts';
-import {
-  type Banner,
-  followed,
-  type HeadPart,
-  headerLine,
-  type List,
-  type ListState,
-  placeColumns,
-  queryOf,
-  rowLine,
-  shownRows,
-} from './list.ts';
+import {type Banner, followed, type HeadPart, type List, type ListState, queryOf, shownRows} from './list.ts';
 import {type ListPosition, within} from './list-window.ts';
 
 interface ListLayout {
@@ -122,14 +112,21 @@ export const tableLines = <R>(
   }: Pick<ShownList<R>, 'position' | 'height'> & {rows(from: number, to: number): readonly R[]},
   {size: {columns: width}, theme, isActive}: Pick<ListLayout, 'size' | 'theme' | 'isActive'>,
 ): string[] => {
-  const columns = placeColumns(table.columns(width), width);
+  const columns = layOut(table.columns(width), width);
+  const header = lineOf(
+    columns,
+    columns.map(({title}) => title),
+  );
   const line = (row: R, at: number): string => {
     const style = at === cursor ? (isActive ? 'cursor' : 'bold') : undefined;
     const span = table.spanning?.(row);
     if (span) return theme(fitText(span.text, width), style ?? span.style);
-    return rowLine(row, columns, theme, style ?? table.rowStyle?.(row));
+    const texts = columns.map(({cell}) => cellText(cell(row)));
+    // The cursor inverts the line as a whole.
+    const styled = (text: string, column: number) => (style === 'cursor' ? text : theme(text, columns[column]?.style?.(row)));
+    return theme(lineOf(columns, texts, styled), style ?? table.rowStyle?.(row));
   };
-  return [headerLine(columns, theme), ...rows(top, top + height).map((row, at) => line(row, top + at))];
+  return [theme(header, 'dim'), ...rows(top, top + height).map((row, at) => line(row, top + at))];
 };
 
 /** The title, and at the right the state of reading, shortened when the line is too narrow. */
