@@ -4,8 +4,9 @@ import type {Domain} from '../../shared/domain.ts';
 import {directions} from '../../shared/field-rules.ts';
 import {type TypedField, typedNumber} from '../command-line/field-options.ts';
 import {collected, decimal} from '../command-line/option-values.ts';
-import {firstOf} from '../output/cell-text.ts';
-import type {Field} from '../output/field.ts';
+import {dateText, firstOf, timeText} from '../output/cell-text.ts';
+import {columnsOf, type Field} from '../output/field.ts';
+import type {Listed, Shown} from '../output/table.ts';
 
 export type SettingName = Exclude<keyof Domain, 'id' | 'name' | 'created_at' | 'updated_at'>;
 export type Settings = Pick<Domain, SettingName>;
@@ -14,6 +15,7 @@ export type Settings = Pick<Domain, SettingName>;
 export type FlagValues = Readonly<Record<string, unknown>>;
 
 const yesNo = {choices: ['yes', 'no'], parse: (text: string) => text === 'yes'};
+
 /** The API distinguishes numbers and names of tenants. */
 const tenantOf = (text: string): string | number => (/^\d{1,15}$/.test(text) ? Number(text) : text);
 
@@ -130,6 +132,30 @@ export const domainFields: Readonly<Record<SettingName, Field<Domain> & TypedFie
 };
 
 export const settingNames = Object.keys(domainFields) as SettingName[];
+
+const columns = columnsOf(Object.values(domainFields));
+
+export const domains: Listed<Domain> & Shown<Domain> = {
+  fields: ['id', 'name', ...settingNames, 'created_at', 'updated_at'],
+  nameOf: ({name}) => name,
+  columns: [
+    {title: 'ID', cell: domain => domain.id, align: 'right'},
+    {title: 'NAME', cell: domain => domain.name, isFlexible: true},
+    ...columns.filter(({isWideOnly}) => !isWideOnly),
+    {title: 'UPDATED', cell: domain => timeText(domain.updated_at), brief: domain => dateText(domain.updated_at), dropRank: 1},
+    ...columns.filter(({isWideOnly}) => isWideOnly),
+    {title: 'CREATED', cell: domain => timeText(domain.created_at), isWideOnly: true},
+  ],
+  details: domain => [
+    ['ID', domain.id],
+    ['Name', domain.name],
+    ...settingNames.map(name => [domainFields[name].label, domain[name]] as const),
+    ['Created', timeText(domain.created_at)],
+    ['Updated', timeText(domain.updated_at)],
+  ],
+  isShort: true,
+  none: 'no domains; create one: mfctl domain create --help',
+};
 
 export const settingsOf = (domain: Domain): Settings =>
   Object.fromEntries(settingNames.map(name => [name, domain[name]])) as unknown as Settings;

@@ -9,11 +9,10 @@ import {addDomainFilterCommands} from '../filter/filter.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
 import {addApplyCommand} from './domain-apply.ts';
-import {domains} from './domain-columns.ts';
 import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';
 import {addDnsCommand} from './domain-dns.ts';
 import {addExportCommand} from './domain-export.ts';
-import {domainFields, type FlagValues, type Settings} from './domain-fields.ts';
+import {domainFields, domains, type FlagValues, type Settings} from './domain-fields.ts';
 import {findDomain, findDomainId} from './find-domain.ts';
 import {unsentReports} from './unsent-reports.ts';
 

@@ -124,20 +124,15 @@ export const ruleFields: Readonly<Record<(typeof ruleNames)[number], Field<Globa
   },
 };
 
-const ownFields = {
+export const filterFields: Readonly<Record<keyof GlobalFilter, Field<GlobalFilter>>> = {
   id: {label: 'ID', cell: ({id}) => id, column: {align: 'right'}},
+  ...ruleFields,
   created_at: {
     label: 'Created',
     cell: filter => timeText(filter.created_at),
     column: {brief: filter => dateText(filter.created_at), dropRank: 1},
     screen: {width: 12, dropRank: 1, cell: filter => briefTimeText(filter.created_at)},
   },
-} satisfies Record<string, Field<GlobalFilter>>;
-
-export const filterFields: Readonly<Record<keyof GlobalFilter, Field<GlobalFilter>>> = {
-  id: ownFields.id,
-  ...ruleFields,
-  created_at: ownFields.created_at,
 };
 
 const shown = {
