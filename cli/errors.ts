@@ -84,6 +84,10 @@ export class ExitStatus extends Error {
 export const usageError = (detail: string, hint?: string): CliError =>
   new CliError('usage', detail, {exitCode: exitCodes.usage, hint});
 
+/** For a record that is looked for in a list. */
+export const notFound = (detail: string, hint: string): CliError =>
+  new CliError('not_found', detail, {exitCode: exitCodes.notFound, hint});
+
 /** For `catch`: a CliError becomes a value, and any other error is thrown on. */
 export const onlyCliError = (error: unknown): CliError => {
   if (error instanceof CliError) return error;

@@ -1,24 +1,13 @@
 import {type Command, Option} from 'commander';
-import type {AuditEntry} from '../../shared/audit-entry.ts';
-import {relayIn} from '../../shared/audit-relay.ts';
 import type {Client} from '../client/client.ts';
 import {pastMoment} from '../command-line/moment.ts';
 import {addPageOptions, type PageFlags, wholeNumber} from '../command-line/option-values.ts';
 import {CliError} from '../errors.ts';
 import {findKey} from '../key/find-key.ts';
-import {briefTimeText, timeText} from '../output/cell-text.ts';
-import type {Column} from '../output/column.ts';
 import {notePage, pagesOfNewest, printAll, warnOfPartialList} from '../output/print-all.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
-import type {Listed} from '../output/table.ts';
 import type {Session} from '../session.ts';
-
-/** The address of the client, and the node that relayed its request, if one did: `192.0.2.9 via mx2`. */
-export const fromText = ({remote_address, detail}: AuditEntry): string | null => {
-  const relay = relayIn(detail);
-  if (relay === undefined) return remote_address;
-  return remote_address === null ? `via ${relay}` : `${remote_address} via ${relay}`;
-};
+import {auditEntries} from './audit-fields.ts';
 
 interface AuditFlags extends PageFlags, SortFlag {
   since?: string;
@@ -26,29 +15,6 @@ interface AuditFlags extends PageFlags, SortFlag {
   keyId?: number;
   action?: string;
 }
-
-const columns: Column<AuditEntry>[] = [
-  {title: 'AT', cell: entry => timeText(entry.at), brief: entry => briefTimeText(entry.at)},
-  {title: 'NODE', cell: entry => entry.node_id, dropRank: 2},
-  {title: 'KEY', cell: entry => keyText(entry)},
-  {title: 'ACTION', cell: entry => entry.action},
-  {title: 'TARGET', cell: entry => entry.target, isFlexible: true},
-  {title: 'RESULT', cell: entry => entry.result, tone: entry => (entry.result === 'ok' ? undefined : 'warn')},
-  {title: 'FROM', cell: fromText, dropRank: 1},
-  {title: 'DETAIL', cell: entry => entry.detail, isFlexible: true, dropRank: 3},
-  {title: 'SEQ', cell: entry => entry.seq, align: 'right', isWideOnly: true},
-  {title: 'KEY ID', cell: entry => entry.key_id, align: 'right', isWideOnly: true},
-];
-
-const auditEntries: Listed<AuditEntry> = {
-  fields: [
-    ...['node_id', 'seq', 'at', 'key_id', 'key_name', 'action', 'target'],
-    ...['remote_address', 'result', 'detail', 'hash'],
-  ],
-  nameOf: ({node_id, seq}) => `${node_id}:${seq}`,
-  columns,
-  none: 'no audit entries',
-};
 
 export const addAuditCommand = (program: Command, session: Session): void => {
   const audit = session.prints(program.command('audit'), auditEntries).description('list who did what, newest first');
@@ -94,5 +60,3 @@ const idOfKey = async (client: Client, named: string): Promise<number | string> 
     throw error;
   }
 };
-
-const keyText = ({key_id, key_name}: AuditEntry): string | null => (key_id === null ? null : (key_name ?? String(key_id)));

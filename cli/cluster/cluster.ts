@@ -6,17 +6,17 @@ import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import type {Client, CreatedToken} from '../client/client.ts';
 import {parseDuration} from '../command-line/moment.ts';
 import {CliError, exitCodes} from '../errors.ts';
-import {briefTimeText, durationText, plural, timeText} from '../output/cell-text.ts';
-import type {Column} from '../output/column.ts';
+import {plural, timeText} from '../output/cell-text.ts';
+import {columnsOf} from '../output/field.ts';
 import {warnOfSilentNodes} from '../output/print-all.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Fields, Listed, Shown} from '../output/table.ts';
 import type {Session} from '../session.ts';
 import {addCheckCommand} from './cluster-check.ts';
-import {addDriftCommand, shortHash} from './cluster-drift.ts';
+import {addDriftCommand} from './cluster-drift.ts';
 import {findingsOf} from './cluster-findings.ts';
 import {addWatchCommand} from './cluster-watch.ts';
-import {conditionText, conditionTone} from './node-condition.ts';
+import {nodeFields} from './node-fields.ts';
 
 const peerFields: Fields<Peer> = {
   fields: [
@@ -53,6 +53,16 @@ export const addClusterCommands = (program: Command, session: Session): void => 
       for (const {text, hint} of findingsOf(data)) printer.warn(hint === undefined ? text : `${text}; ${hint}`);
     });
 
+  session
+    .prints(cluster.command('show'), clusterNodes)
+    .description('show when a node joined, and the API keys that were created on it')
+    .argument('<node>', 'as cluster status shows it')
+    .action(async (node: string) => {
+      const client = await session.client();
+      const {data} = await client.cluster.node(node);
+      session.printer().record(data, clusterNodes);
+    });
+
   addCheckCommand(cluster, session);
   addWatchCommand(cluster, session, peerFields);
   addDriftCommand(cluster, session);
@@ -63,36 +73,23 @@ export const addClusterCommands = (program: Command, session: Session): void => 
 
 const noStatus: ClusterStatus = {local_node_id: '', local_hostname: '', peers: [], generated_at: ''};
 
-const peersOf = (status: ClusterStatus): Listed<Peer> => ({...peerFields, columns: columnsFor(status)});
+const peersOf = (status: ClusterStatus): Listed<Peer> => ({
+  ...peerFields,
+  columns: columnsOf(Object.values(nodeFields({status}))),
+});
 
-const columnsFor = (status: ClusterStatus): Column<Peer>[] => [
-  {title: 'LOCAL', cell: peer => (peer.node_id === status.local_node_id ? '*' : ' ')},
-  {title: 'NODE', cell: peer => peer.node_id},
-  {title: 'FQDN', cell: peer => peer.fqdn, isFlexible: true, dropRank: 4},
-  {title: 'HEALTH', cell: peer => conditionText(peer, status), tone: peer => conditionTone(peer, status)},
-  {title: 'LAST SEEN', cell: peer => timeText(peer.last_seen), brief: peer => briefTimeText(peer.last_seen)},
-  {
-    title: 'CONFIG',
-    cell: peer => shortHash(peer.config_hash, 12),
-    wide: peer => peer.config_hash,
-  },
-  {
-    title: 'SINCE',
-    cell: peer => durationText(peer.config_hash_age_s),
-    sortBy: peer => peer.config_hash_age_s,
-    align: 'right',
-    dropRank: 3,
-  },
-  {title: 'BACKLOG', cell: peer => peer.outbox_backlog_to_us, align: 'right'},
-  {
-    title: 'LICENSE',
-    dropRank: 2,
-    cell: ({license}) => `${license.type} ${license.status}`,
-    tone: ({license}) => (license.valid ? undefined : 'bad'),
-  },
-  {title: 'API', cell: peer => peer.api_url, isFlexible: true, dropRank: 1},
-  {title: 'LICENSE EXPIRES', cell: ({license}) => timeText(license.expires_at), isWideOnly: true},
-];
+const clusterNodes: Shown<ClusterNode> = {
+  fields: ['node_id', 'node_no', 'fqdn', 'joined_at', 'shares_store', 'keys'],
+  nameOf: ({node_id}) => node_id,
+  details: node => [
+    ['Node', node.node_id],
+    ['Number', node.node_no],
+    ['FQDN', node.fqdn],
+    ['Joined', timeText(node.joined_at)],
+    ['Shared store', node.shares_store],
+    ['Keys', node.keys.map(key => `${nameOf(key)}${key.revoked_at === null ? '' : ', revoked'}`)],
+  ],
+};
 
 const createdToken: Shown<CreatedToken> = {
   fields: ['token', 'expires_at', 'address', 'ca_fingerprint'],

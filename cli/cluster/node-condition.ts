@@ -1,7 +1,7 @@
 // Condition of a node in words: its health, and faults that the health does not show yet.
 import {clockBelievedSeconds, clockWarningSeconds} from '../../shared/clock-limits.ts';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
-import {isHeardDespite} from '../../shared/health.ts';
+import {type Health, isHeardDespite} from '../../shared/health.ts';
 import {durationWords} from '../output/cell-text.ts';
 import {healthTones, type Tone} from '../output/column.ts';
 
@@ -12,6 +12,12 @@ export const unansweredSeconds = (peer: Peer, {generated_at}: Moment): number | 
   const since: string | null | undefined = peer.unanswered_since;
   return since ? Math.max(0, Math.floor((Date.parse(generated_at) - Date.parse(since)) / 1000)) : undefined;
 };
+
+/** By the clock of the answering node, as the local one may differ. */
+export const seenSecondsAgo = ({generated_at}: Moment, {last_seen}: Peer): number =>
+  Math.max(0, Math.floor((Date.parse(generated_at) - Date.parse(last_seen)) / 1000));
+
+export const healthMark: Record<Health, string> = {online: '●', stale: '◐', offline: '✗'};
 
 /** The certificate has expired, so that no other node accepts its requests. Nodes of an older version do not report it. */
 export const isCutOff = ({cut_off_since: since}: {cut_off_since?: string | null}): boolean => Boolean(since);

@@ -1,38 +1,15 @@
-import {type Command, Option} from 'commander';
-import type {CreateDkimKey, DkimKey} from '../../shared/dkim-key.ts';
+import type {Command} from 'commander';
+import type {CreateDkimKey} from '../../shared/dkim-key.ts';
 import type {Domain} from '../../shared/domain.ts';
-import {dkimAlgorithms} from '../../shared/field-rules.ts';
 import type {Client} from '../client/client.ts';
+import {addFieldOptions, givenValues} from '../command-line/field-options.ts';
 import {addWholeOption} from '../command-line/option-values.ts';
-import {dateText, timeText, zoneLine} from '../output/cell-text.ts';
-import type {Column} from '../output/column.ts';
+import {quoted} from '../command-line/typed-words.ts';
+import {notFound} from '../errors.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
-import type {Listed, Shown} from '../output/table.ts';
 import type {Session} from '../session.ts';
+import {dkimKeys, newDkimFields} from './dkim-fields.ts';
 import {findDomain, findDomainId} from './find-domain.ts';
-
-const columns: Column<DkimKey>[] = [
-  {title: 'SELECTOR', cell: key => key.selector},
-  {title: 'ALGORITHM', cell: key => key.algorithm},
-  {title: 'DNS NAME', cell: key => key.dns_name},
-  {title: 'CREATED', cell: key => timeText(key.created_at), brief: key => dateText(key.created_at), dropRank: 1},
-  {title: 'ID', cell: key => key.id, align: 'right', isWideOnly: true},
-  {title: 'DNS RECORD', cell: key => key.dns_record, isWideOnly: true},
-];
-
-const dkimKeys: Listed<DkimKey> & Shown<DkimKey> = {
-  fields: ['id', 'domain_id', 'selector', 'algorithm', 'dns_name', 'dns_record', 'created_at'],
-  nameOf: ({selector}) => selector,
-  columns,
-  details: key => [
-    ['Selector', key.selector],
-    ['Algorithm', key.algorithm],
-    ['Created', timeText(key.created_at)],
-    ['DNS record', zoneLine(key)],
-  ],
-  isShort: true,
-  none: 'no DKIM keys',
-};
 
 export const addDkimCommands = (domain: Command, session: Session): void => {
   const dkim = domain.command('dkim').description('manage the DKIM keys of a domain');
@@ -48,15 +25,26 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
     });
 
   session
-    .prints(dkim.command('create'), dkimKeys)
+    .prints(dkim.command('show'), dkimKeys)
+    .description('show a DKIM key and the DNS record to publish')
+    .argument('<domain>', 'name or id')
+    .argument('<selector>', 'as dkim list shows it')
+    .action(async (nameOrId: string, selector: string) => {
+      const client = await session.client();
+      const {data} = await client.domains.dkimKeys(await findDomainId(client, nameOrId));
+      const key = data.find(one => one.selector === selector);
+      if (!key) throw notFound(`${nameOrId} has no DKIM key ${selector}`, `mfctl domain dkim list ${quoted(nameOrId)}`);
+      session.printer().record(key, dkimKeys);
+    });
+
+  const create = session.prints(dkim.command('create'), dkimKeys);
+  addFieldOptions(create, Object.values(newDkimFields))
     .description('create a DKIM key and show the DNS record to publish')
     .argument('<domain>', 'name or id')
-    .requiredOption('--selector <selector>', 'name of the key in DNS, such as mfd2026')
-    .addOption(new Option('--algorithm <algorithm>', 'kind of key (default: rsa-2048)').choices(dkimAlgorithms))
     .addHelpText('after', '\nExample:\n  mfctl domain dkim create example.com --selector mfd2026')
     .action(async (nameOrId: string, flags: CreateDkimKey) => {
       const client = await session.client();
-      const {data} = await client.domains.createDkimKey(await findDomainId(client, nameOrId), flags);
+      const {data} = await client.domains.createDkimKey(await findDomainId(client, nameOrId), givenValues(newDkimFields, flags));
       session.printer().record(data, dkimKeys);
       session.printer().note(`Publish the record first, then sign: mfctl domain update ${nameOrId} --dkim`);
     });

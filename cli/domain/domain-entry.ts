@@ -3,19 +3,11 @@ import {ascending} from '../../shared/collections.ts';
 import type {FieldFault} from '../../shared/fault.ts';
 import {letsIn, maxFilters} from '../../shared/filter-rules.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
+import type {Rules} from '../command-line/rules.ts';
 import {isMapping, type Path, type ReportFault, reportUnknownMembers} from '../files/text-file.ts';
+import {ruleNames} from '../filter/filter-fields.ts';
 import type {Settings} from './domain-fields.ts';
-import type {Rules} from './domain-rules.ts';
 
-const ruleNames = [
-  'action',
-  'match',
-  'header',
-  'pattern',
-  'score',
-  'comment',
-  'authenticated',
-] as const satisfies readonly (keyof MailFilter)[];
 /** A mail filter in the form that is stored. Without `authenticated` it is that of the filter that is there already. */
 export type FilterRule = Pick<MailFilter, Exclude<(typeof ruleNames)[number], 'authenticated'>> & {
   authenticated?: boolean | undefined;

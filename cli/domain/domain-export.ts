@@ -4,7 +4,7 @@ import type {Domain} from '../../shared/domain.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import type {Client} from '../client/client.ts';
 import {inParallel} from '../client/in-parallel.ts';
-import {CliError, exitCodes} from '../errors.ts';
+import {CliError, notFound} from '../errors.ts';
 import type {Session} from '../session.ts';
 import {allDomains, type FilterRule, sortedRules} from './domain-entry.ts';
 import {settingsOf} from './domain-fields.ts';
@@ -61,7 +61,7 @@ const choose = (domains: readonly Domain[], namesOrIds: readonly string[]): read
     const name = canonicalDomain(nameOrId);
     const found = domains.find(domain => domain.name === name || String(domain.id) === nameOrId);
     if (found) return found;
-    throw new CliError('not_found', `there is no domain ${nameOrId}`, {exitCode: exitCodes.notFound, hint: 'mfctl domain list'});
+    throw notFound(`there is no domain ${nameOrId}`, 'mfctl domain list');
   });
   return [...new Set(chosen)];
 };

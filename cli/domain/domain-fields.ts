@@ -2,84 +2,48 @@
 // files. Their rules are the schemas in shared/domain.ts.
 import type {Domain} from '../../shared/domain.ts';
 import {directions} from '../../shared/field-rules.ts';
-import {firstOf} from '../output/cell-text.ts';
-import type {Column, Tone} from '../output/column.ts';
+import {type TypedField, typedNumber} from '../command-line/field-options.ts';
+import {collected, decimal} from '../command-line/option-values.ts';
+import {dateText, firstOf, timeText} from '../output/cell-text.ts';
+import {columnsOf, type Field} from '../output/field.ts';
+import type {Listed, Shown} from '../output/table.ts';
 
 export type SettingName = Exclude<keyof Domain, 'id' | 'name' | 'created_at' | 'updated_at'>;
 export type Settings = Pick<Domain, SettingName>;
 
-/** An option of `domain create` and `domain update`, or of one of them. */
-interface Flag {
-  flags: string;
-  description: string;
-  kind?: 'number' | 'list';
-  choices?: readonly string[];
-  only?: 'create' | 'update';
-}
-
 /** Options as commander parses them; those that were not given are undefined. */
 export type FlagValues = Readonly<Record<string, unknown>>;
 
-interface DomainField {
-  /** In details and forms. */
-  label: string;
-  /** In forms. */
-  hint: string;
-  choices?: readonly string[];
-  separator?: string;
-  /** The value that a text stands for, right or wrong. */
-  parse(text: string): unknown;
-  flags: readonly Flag[];
-  /** Undefined when no flag was given. */
-  given(flags: FlagValues): unknown;
-  /** The column of `domain list`; its cell is the value. */
-  column: Omit<Column<Domain>, 'cell'> & {cell?: Column<Domain>['cell']};
-  /** The column of the dashboard, of this width at least, where it has one. */
-  screen?: {
-    width: number;
-    grow?: number;
-    dropRank?: number;
-    title?: string;
-    cell?(domain: Domain): string;
-    style?(domain: Domain): Tone;
-  };
-}
-
 const yesNo = {choices: ['yes', 'no'], parse: (text: string) => text === 'yes'};
-const numeric = /^[+-]?\d{1,9}(\.\d{1,20})?$/;
-const score = {
-  parse(text: string): unknown {
-    const trimmed = text.trim();
-    return numeric.test(trimmed) ? Number(trimmed) : trimmed;
-  },
-};
 
 /** The API distinguishes numbers and names of tenants. */
 const tenantOf = (text: string): string | number => (/^\d{1,15}$/.test(text) ? Number(text) : text);
 
 /** In the order of files. */
-export const domainFields: Readonly<Record<SettingName, DomainField>> = {
+export const domainFields: Readonly<Record<SettingName, Field<Domain> & TypedField<FlagValues>>> = {
   direction: {
     label: 'Direction',
     hint: 'which mail is filtered: to the domain, from it, or both',
     choices: directions,
     parse: text => text,
-    flags: [{flags: '--direction <direction>', description: 'which mail is filtered', choices: directions}],
+    options: [{flags: '--direction <direction>', description: 'which mail is filtered', choices: directions}],
     given: flags => flags.direction,
-    column: {title: 'DIRECTION', dropRank: 3},
+    cell: ({direction}) => direction,
+    column: {dropRank: 3},
     screen: {width: 9, dropRank: 3},
   },
   active: {
     label: 'Active',
     hint: 'no: mail for it is answered 450, so that senders try again later',
     ...yesNo,
-    flags: [
+    options: [
       {flags: '--active', description: 'take mail for it', only: 'update'},
       {flags: '--inactive', description: 'take no mail for it', only: 'update'},
       {flags: '--inactive', description: 'take no mail for it yet', only: 'create'},
     ],
     given: flags => (flags.inactive ? false : flags.active),
-    column: {title: 'ACTIVE', tone: ({active}) => (active ? undefined : 'warn')},
+    cell: ({active}) => active,
+    column: {tone: ({active}) => (active ? undefined : 'warn')},
     screen: {
       title: 'STATE',
       cell: ({active}) => (active ? '● active' : '○ inactive'),
@@ -92,17 +56,16 @@ export const domainFields: Readonly<Record<SettingName, DomainField>> = {
     hint: 'host:port of its mail servers, tried in order, with commas between',
     separator: ', ',
     parse: text => text.split(/[\s,]+/).filter(Boolean),
-    flags: [
+    options: [
       {
         flags: '--backend <host:port>',
         description: 'server that takes its mail, IPv6 in brackets; repeat it for more, tried in order',
-        kind: 'list',
+        parse: collected,
       },
     ],
     given: flags => flags.backend,
+    cell: ({backend_servers}) => firstOf(backend_servers),
     column: {
-      title: 'BACKENDS',
-      cell: domain => firstOf(domain.backend_servers),
       wide: domain => domain.backend_servers.join(', '),
       isFlexible: true,
     },
@@ -111,18 +74,20 @@ export const domainFields: Readonly<Record<SettingName, DomainField>> = {
   quarantine_threshold: {
     label: 'Quarantine at',
     hint: 'mail is held from this score on',
-    ...score,
-    flags: [{flags: '--quarantine-threshold <score>', description: 'hold mail from this score on', kind: 'number'}],
+    parse: typedNumber,
+    options: [{flags: '--quarantine-threshold <score>', description: 'hold mail from this score on', parse: decimal}],
     given: flags => flags.quarantineThreshold,
+    cell: ({quarantine_threshold}) => quarantine_threshold,
     column: {title: 'QUARANTINE', align: 'right'},
     screen: {title: 'HOLD', width: 5},
   },
   reject_threshold: {
     label: 'Reject at',
     hint: 'mail is refused from this score on; not below the one above',
-    ...score,
-    flags: [{flags: '--reject-threshold <score>', description: 'refuse mail from this score on', kind: 'number'}],
+    parse: typedNumber,
+    options: [{flags: '--reject-threshold <score>', description: 'refuse mail from this score on', parse: decimal}],
     given: flags => flags.rejectThreshold,
+    cell: ({reject_threshold}) => reject_threshold,
     column: {title: 'REJECT', align: 'right'},
     screen: {width: 6},
   },
@@ -130,40 +95,67 @@ export const domainFields: Readonly<Record<SettingName, DomainField>> = {
     label: 'DKIM',
     hint: 'sign outbound mail with every DKIM key of the domain',
     ...yesNo,
-    flags: [
+    options: [
       {flags: '--dkim', description: 'sign outbound mail'},
       {flags: '--no-dkim', description: 'do not sign outbound mail'},
     ],
     given: flags => flags.dkim,
-    column: {title: 'DKIM', dropRank: 2},
+    cell: ({dkim_active}) => dkim_active,
+    column: {dropRank: 2},
     screen: {width: 4},
   },
   dmarc_reporting: {
     label: 'DMARC reporting',
     hint: 'send DMARC reports',
     ...yesNo,
-    flags: [
+    options: [
       {flags: '--dmarc-reporting', description: 'send DMARC reports'},
       {flags: '--no-dmarc-reporting', description: 'send no DMARC reports'},
     ],
     given: flags => flags.dmarcReporting,
-    column: {title: 'DMARC REPORTING', isWideOnly: true},
+    cell: ({dmarc_reporting}) => dmarc_reporting,
+    column: {isWideOnly: true},
     screen: {title: 'DMARC', width: 5, dropRank: 2},
   },
   tenant_id: {
     label: 'Tenant',
     hint: 'its tenant: a number or a name; empty for none',
     parse: text => (text.trim() === '' ? null : tenantOf(text.trim())),
-    flags: [
+    options: [
       {flags: '--tenant-id <id>', description: 'tenant it belongs to'},
       {flags: '--no-tenant-id', description: 'belongs to no tenant', only: 'update'},
     ],
     given: ({tenantId}) => (tenantId === false ? null : typeof tenantId === 'string' ? tenantOf(tenantId) : undefined),
-    column: {title: 'TENANT', isWideOnly: true},
+    cell: ({tenant_id}) => tenant_id,
+    column: {isWideOnly: true},
   },
 };
 
 export const settingNames = Object.keys(domainFields) as SettingName[];
+
+const columns = columnsOf(Object.values(domainFields));
+
+export const domains: Listed<Domain> & Shown<Domain> = {
+  fields: ['id', 'name', ...settingNames, 'created_at', 'updated_at'],
+  nameOf: ({name}) => name,
+  columns: [
+    {title: 'ID', cell: domain => domain.id, align: 'right'},
+    {title: 'NAME', cell: domain => domain.name, isFlexible: true},
+    ...columns.filter(({isWideOnly}) => !isWideOnly),
+    {title: 'UPDATED', cell: domain => timeText(domain.updated_at), brief: domain => dateText(domain.updated_at), dropRank: 1},
+    ...columns.filter(({isWideOnly}) => isWideOnly),
+    {title: 'CREATED', cell: domain => timeText(domain.created_at), isWideOnly: true},
+  ],
+  details: domain => [
+    ['ID', domain.id],
+    ['Name', domain.name],
+    ...settingNames.map(name => [domainFields[name].label, domain[name]] as const),
+    ['Created', timeText(domain.created_at)],
+    ['Updated', timeText(domain.updated_at)],
+  ],
+  isShort: true,
+  none: 'no domains; create one: mfctl domain create --help',
+};
 
 export const settingsOf = (domain: Domain): Settings =>
   Object.fromEntries(settingNames.map(name => [name, domain[name]])) as unknown as Settings;

@@ -1,5 +1,6 @@
 // File of `domain apply`, checked as the node would check it: nothing is changed before all of it is valid.
 import {canonicalDomain} from '../../shared/domain-name.ts';
+import {loadRules} from '../command-line/rules.ts';
 import type {Terminal} from '../command-line/terminal.ts';
 import type {LineFault} from '../files/bounded-yaml.ts';
 import {isMapping, type Path, type ReportFault, reportUnknownMembers} from '../files/text-file.ts';
@@ -15,7 +16,6 @@ import {
   withPlainZero,
 } from './domain-entry.ts';
 import {type Settings, settingNames} from './domain-fields.ts';
-import {loadRules} from './domain-rules.ts';
 
 export interface DomainFile {
   entries: DomainEntry[];

@@ -6,10 +6,11 @@ import type {Client} from '../client/client.ts';
 import {inParallel} from '../client/in-parallel.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import type {LineFault} from '../files/bounded-yaml.ts';
+import {filterList} from '../filter/filter-list.ts';
 import {allDomains, type DomainEntry, type FilterRule, sortedRules} from './domain-entry.ts';
 import {type SettingName, type Settings, settingNames, settingsOf} from './domain-fields.ts';
 import type {DomainFile} from './domain-file.ts';
-import {changeFilters, type FilterChanges, filterList, planFilters} from './filter-plan.ts';
+import {changeFilters, type FilterChanges, planFilters} from './filter-plan.ts';
 
 export interface SettingChange {
   name: SettingName;
@@ -92,7 +93,7 @@ const addedFilters = (change: DomainChange): readonly FilterRule[] => {
 };
 
 const planGlobalFilters = async (client: Client, wanted: readonly FilterRule[]): Promise<DomainChange> => {
-  const filters = await planFilters(filterList(client, undefined), wanted).catch((error: unknown) => {
+  const filters = await planFilters(filterList(client), wanted).catch((error: unknown) => {
     throw error instanceof CliError ? error.with({detail: `${allDomains}: ${error.detail}`}) : error;
   });
   return filters ? {kind: 'refiltered', name: allDomains, filters} : {kind: 'unchanged', name: allDomains};
@@ -194,7 +195,7 @@ const applyOne = async (client: Client, change: DomainChange, step: Step): Promi
       if (change.filters) await changeFilters(filterList(client, change.id), change.filters, step);
       return change.id;
     case 'refiltered':
-      await changeFilters(filterList(client, undefined), change.filters, step);
+      await changeFilters(filterList(client), change.filters, step);
       return undefined;
     case 'deleted':
       await step(domains.remove(change.id, change.etag));

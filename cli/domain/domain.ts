@@ -1,19 +1,19 @@
 // Commands of domains.
-import {type Command, Option} from 'commander';
+import type {Command} from 'commander';
 import type {Domain} from '../../shared/domain.ts';
 import type {Client} from '../client/client.ts';
-import {addWholeOption, collected, decimal} from '../command-line/option-values.ts';
+import {addFieldOptions, givenValues} from '../command-line/field-options.ts';
+import {addWholeOption} from '../command-line/option-values.ts';
 import {usageError} from '../errors.ts';
+import {addDomainFilterCommands} from '../filter/filter.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
 import {addApplyCommand} from './domain-apply.ts';
-import {domains} from './domain-columns.ts';
 import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';
 import {addDnsCommand} from './domain-dns.ts';
 import {addExportCommand} from './domain-export.ts';
-import {domainFields, type FlagValues, type Settings, settingNames} from './domain-fields.ts';
-import {addFilterCommands} from './domain-filters.ts';
-import {findDomain} from './find-domain.ts';
+import {domainFields, domains, type FlagValues, type Settings} from './domain-fields.ts';
+import {findDomain, findDomainId} from './find-domain.ts';
 import {unsentReports} from './unsent-reports.ts';
 
 export const addDomainCommands = (program: Command, session: Session): void => {
@@ -23,7 +23,7 @@ export const addDomainCommands = (program: Command, session: Session): void => {
   addChangeCommands(domain, session);
   addExportCommand(domain, session);
   addApplyCommand(domain, session);
-  addFilterCommands(domain, session);
+  addDomainFilterCommands(domain, session, findDomainId);
   addDkimCommands(domain, session);
   addDnsCommand(domain, session);
 };
@@ -51,11 +51,11 @@ const addReadCommands = (domain: Command, session: Session): void => {
 const addChangeCommands = (domain: Command, session: Session): void => {
   const create = session.prints(domain.command('create'), domains);
   create.description('protect a domain').argument('<name>', 'such as example.com');
-  addSettingOptions(create, 'create')
+  addFieldOptions(create, Object.values(domainFields), 'create')
     .addHelpText('after', createHelp)
     .action(async (name: string, flags: FlagValues) => {
       const client = await session.client();
-      const settings = givenSettings(flags);
+      const settings: Partial<Settings> = givenValues(domainFields, flags);
       const {data} = await client.domains.create({name, ...settings});
       session.printer().record(data, domains);
       await warnOfUnfinished(session, client, {settings, domain: data});
@@ -63,7 +63,7 @@ const addChangeCommands = (domain: Command, session: Session): void => {
 
   const update = session.prints(domain.command('update'), domains);
   update.description('change settings of a domain').argument('<domain>', 'name or id');
-  addSettingOptions(update, 'update')
+  addFieldOptions(update, Object.values(domainFields), 'update')
     .addHelpText('after', updateHelp)
     .action((nameOrId: string, flags: FlagValues) => updateDomain(session, nameOrId, flags));
 
@@ -98,7 +98,7 @@ Examples:
 
 /** Sends the given settings with the ETag of the domain, so that a concurrent change is not lost. */
 const updateDomain = async (session: Session, nameOrId: string, flags: FlagValues): Promise<void> => {
-  const settings = givenSettings(flags);
+  const settings: Partial<Settings> = givenValues(domainFields, flags);
   if (Object.keys(settings).length === 0) throw usageError('there is nothing to change', 'mfctl domain update --help');
 
   const client = await session.client();
@@ -118,24 +118,3 @@ const warnOfUnfinished = async (
   const problem = await unsentReports(client, [settings]);
   if (problem !== undefined) session.printer().warn(problem);
 };
-
-const addSettingOptions = (command: Command, of: 'create' | 'update'): Command => {
-  for (const {flags, description, kind, choices, only = of} of settingNames.flatMap(name => domainFields[name].flags)) {
-    if (only !== of) continue;
-    const option = new Option(flags, description);
-    if (choices) option.choices(choices);
-    if (kind === 'list') option.argParser(collected);
-    else if (kind === 'number') option.argParser(decimal);
-    command.addOption(option);
-  }
-  return command;
-};
-
-/** The settings that were given. */
-const givenSettings = (flags: FlagValues): Partial<Settings> =>
-  Object.fromEntries(
-    settingNames.flatMap(name => {
-      const value = domainFields[name].given(flags);
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );

@@ -2,8 +2,8 @@
 import {groupBy} from '../../shared/collections.ts';
 import {maxFilters} from '../../shared/filter-rules.ts';
 import type {GlobalFilter} from '../../shared/mail-filter.ts';
-import type {Client} from '../client/client.ts';
 import {CliError} from '../errors.ts';
+import type {FilterList} from '../filter/filter-list.ts';
 import {type FilterRule, kindKey, ruleKey, sortedRules} from './domain-entry.ts';
 
 export interface FilterChanges {
@@ -12,22 +12,6 @@ export interface FilterChanges {
   add: FilterRule[];
   remove: GlobalFilter[];
 }
-
-interface FilterList {
-  list(): Promise<{data: GlobalFilter[]}>;
-  add(rule: FilterRule): Promise<unknown>;
-  remove(id: number): Promise<unknown>;
-}
-
-/** The filters of a domain; without an id, those for all domains. */
-export const filterList = ({domains, filters}: Client, domainId: number | undefined): FilterList =>
-  domainId === undefined
-    ? filters
-    : {
-        list: async () => domains.filters(domainId),
-        add: async rule => domains.addFilter(domainId, rule),
-        remove: async id => domains.removeFilter(domainId, id),
-      };
 
 /** Counts equal filters, as two of them add their score twice. Undefined when there is nothing to change. */
 export const planFilters = async (list: FilterList, wanted: readonly FilterRule[]): Promise<FilterChanges | undefined> => {

@@ -1,7 +1,7 @@
 import type {Domain} from '../../shared/domain.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import type {Answer, Client} from '../client/client.ts';
-import {CliError, exitCodes} from '../errors.ts';
+import {notFound} from '../errors.ts';
 
 /** Finds a domain by name or id, with its ETag. A name never consists of digits alone, an id always does. */
 export const findDomain = async (client: Client, nameOrId: string): Promise<Answer<Domain>> =>
@@ -13,7 +13,6 @@ export const findDomainId = async (client: Client, nameOrId: string): Promise<nu
   const {data} = await client.domains.list();
   const name = canonicalDomain(nameOrId);
   const found = data.find(domain => domain.name === name);
-  if (!found)
-    throw new CliError('not_found', `no domain is called ${nameOrId}`, {exitCode: exitCodes.notFound, hint: 'mfctl domain list'});
+  if (!found) throw notFound(`no domain is called ${nameOrId}`, 'mfctl domain list');
   return found.id;
 };

@@ -1,9 +1,9 @@
 // API keys by name or id, and the one that a question is about.
 import type {ApiKey} from '../../shared/api-key.ts';
 import type {Client} from '../client/client.ts';
-import {CliError, exitCodes} from '../errors.ts';
+import {CliError, exitCodes, notFound} from '../errors.ts';
 import type {Session} from '../session.ts';
-import {keyState} from './key-columns.ts';
+import {keyState} from './key-fields.ts';
 
 export interface KeyWish {
   /** Finds a key by name or id. A number is tried as an id first. */
@@ -24,13 +24,10 @@ export const chooseKey = (keys: readonly ApiKey[], {named, isActiveMeant = false
   const all = keys.filter(({name}) => name === named);
   const active = isActiveMeant ? all.filter(key => keyState(key) === 'active') : [];
   const [key, ...others] = active.length > 0 ? active : all;
-  if (key === undefined) throw noSuchKey(named);
+  if (key === undefined) throw notFound(`there is no key ${named}`, 'mfctl key list');
   if (others.length > 0) throw ambiguous(named, [key, ...others]);
   return key;
 };
-
-const noSuchKey = (named: string): CliError =>
-  new CliError('not_found', `there is no key ${named}`, {exitCode: exitCodes.notFound, hint: 'mfctl key list'});
 
 const ambiguous = (named: string, keys: readonly ApiKey[]): CliError =>
   new CliError(

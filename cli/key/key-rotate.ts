@@ -8,7 +8,7 @@ import {warnOfSilentNodes} from '../output/print-all.ts';
 import {flushed} from '../output/printer.ts';
 import type {Shown} from '../output/table.ts';
 import type {Session} from '../session.ts';
-import {createdKey, filedKey, requireShown, showKey} from './key-columns.ts';
+import {createdKey, filedKey, requireShown, showKey} from './key-fields.ts';
 import {planRotation, type RotationPlan, type RotationServices, rotateKey} from './key-rotation.ts';
 
 interface RotateFlags {

@@ -1,26 +1,20 @@
 // Commands of API keys, and `whoami`.
 import {type Command, Option} from 'commander';
 import type {CreatedApiKey} from '../../shared/api-key.ts';
-import {type Scope, scopes} from '../../shared/scopes.ts';
+import {addFieldOptions, givenValues} from '../command-line/field-options.ts';
 import {exactMoment, momentAfter} from '../command-line/moment.ts';
-import {addWholeOption, wholeNumber} from '../command-line/option-values.ts';
+import {addWholeOption} from '../command-line/option-values.ts';
 import {openKeyFile} from '../files/text-file.ts';
 import {timeText} from '../output/cell-text.ts';
 import {warnOfSilentNodes} from '../output/print-all.ts';
 import {flushed} from '../output/printer.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
-import {confirmKey, isInUse} from './find-key.ts';
-import {apiKeys, createdKey, filedKey, ownKey, requireShown, showKey} from './key-columns.ts';
+import {confirmKey, findKey, isInUse} from './find-key.ts';
+import {apiKeys, createdKey, filedKey, type NewKeyFlags, newKeyFields, ownKey, requireShown, showKey} from './key-fields.ts';
 import {addRotateCommand} from './key-rotate.ts';
 
-interface CreateFlags {
-  name: string;
-  scope: Scope;
-  rateLimit?: number;
-  expiresAt?: string;
-  expiresIn?: string;
-  domain?: string;
+interface CreateFlags extends NewKeyFlags {
   keyFile?: string;
 }
 
@@ -44,18 +38,16 @@ export const addKeyCommands = (program: Command, session: Session): void => {
     });
 
   session
-    .prints(key.command('create'), createdKey)
+    .prints(key.command('show'), apiKeys)
+    .description('show one key, but not the key itself')
+    .argument('<key>', 'name or id')
+    .action(async (named: string) => {
+      session.printer().record(await findKey(await session.client(), {named, isActiveMeant: true}), apiKeys);
+    });
+
+  const {domain, ...others} = newKeyFields;
+  addFieldOptions(session.prints(key.command('create'), createdKey), [...Object.values(others), domain])
     .description('create an API key and show it once')
-    .requiredOption('--name <name>', 'what it is for')
-    .addOption(new Option('--scope <scope>', 'what it may do').choices(scopes).makeOptionMandatory())
-    .option('--rate-limit <number>', 'requests a minute (default: 600)', wholeNumber)
-    .addOption(
-      new Option('--expires-at <time>', 'when the key expires, such as 2027-01-31T00:00:00Z')
-        .argParser(exactMoment)
-        .conflicts('expiresIn'),
-    )
-    .option('--expires-in <duration>', 'how long the key stays valid, such as 12h or 90d', momentAfter)
-    .option('--domain <domain>', 'with scope domain-admin: the domain it is bound to')
     .option('--key-file <file>', 'write the key to this new file (mode 0600) and do not show it')
     .addHelpText('after', createHelp)
     .action((flags: CreateFlags) => create(session, flags));
@@ -133,13 +125,7 @@ const create = async (session: Session, flags: CreateFlags): Promise<void> => {
 
 const send = async (session: Session, flags: CreateFlags): Promise<CreatedApiKey> => {
   const client = await session.client();
-  const {data} = await client.keys.create({
-    name: flags.name,
-    scope: flags.scope,
-    rate_limit_per_minute: flags.rateLimit,
-    expires_at: flags.expiresAt ?? flags.expiresIn,
-    domain: flags.domain,
-  });
+  const {data} = await client.keys.create(givenValues(newKeyFields, flags));
   return data;
 };
 

@@ -29,4 +29,5 @@ export const healthTones: Record<Health, Tone> = {online: 'good', stale: 'warn',
 
 const codes: Record<Tone, number> = {good: 32, warn: 33, bad: 31};
 
-export const paint = (text: string, tone: Tone): string => `\x1b[${codes[tone]}m${text}\x1b[39m`;
+export const paint = (text: string, tone: Tone | undefined): string =>
+  tone === undefined ? text : `\x1b[${codes[tone]}m${text}\x1b[39m`;

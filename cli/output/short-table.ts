@@ -1,7 +1,8 @@
 // Tables that are whole and short, drawn by cli-table3. Loaded for the commands that print one: `quarantine list` must not wait for it.
 import Table from 'cli-table3';
 import {paint} from './column.ts';
-import {type DrawTable, gap} from './table.ts';
+import {gap} from './layout.ts';
+import type {DrawTable} from './table.ts';
 
 const edges = ['top', 'bottom', 'left', 'right', 'mid'] as const;
 const joints = [
@@ -25,6 +26,6 @@ export const drawShortTable: DrawTable = ({columns, rows}) => {
   // A column of wide characters that were cut may be wider than what is in it.
   const colWidths = columns.map(({width}) => width);
   const table = new Table({head, colWidths, colAligns: columns.map(({align}) => align ?? 'left'), chars, style});
-  table.push(...rows.map(cells => cells.map(({text, tone}) => (tone ? paint(text, tone) : text))));
+  table.push(...rows.map(cells => cells.map(({text, tone}) => paint(text, tone))));
   return table.toString().split('\n');
 };

@@ -2,12 +2,13 @@
 
 import {isColour, type Session} from '../session.ts';
 import {cellText} from './cell-text.ts';
-import type {Column} from './column.ts';
+import {type Column, paint} from './column.ts';
 import {createPieces} from './data-text.ts';
 import type {OutputPlan} from './declared-output.ts';
-import {displayWidth, truncate} from './display-width.ts';
+import {displayWidth} from './display-width.ts';
+import {layOut, lineOf} from './layout.ts';
 import type {OutputFormat} from './output-format.ts';
-import {type Fields, filled, fittingColumns, gap, lineWidth} from './table.ts';
+import type {Fields} from './table.ts';
 
 export interface StreamColumn<T> extends Column<T> {
   /** Expected width in cells. A wider cell widens the column from there on, or is cut when the column is flexible. */
@@ -58,54 +59,38 @@ const createText = <T>(session: Session, streamed: Streamed<T>): ((row: T) => st
 };
 
 /** Lines of a table whose later rows are not known yet: widths are declared, and grow when they must. */
-export const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour: boolean) => {
+export const createLines = <T>(columns: readonly StreamColumn<T>[], hasColour: boolean) => {
   const grown = new Map<string, number>();
   let hasHeader = false;
 
-  const widthOf = ({title, width, isFlexible}: StreamColumn<T>, text: string): number => {
-    const least = Math.max(width, displayWidth(title), grown.get(title) ?? 0);
-    if (isFlexible) return least;
-    grown.set(title, Math.max(least, displayWidth(text)));
-    return Math.max(least, displayWidth(text));
-  };
-  const lineOf = (
-    columns: readonly StreamColumn<T>[],
-    texts: readonly string[],
-    maxWidth: number | undefined,
-    row?: T,
-  ): string => {
-    const widths = columns.map((column, at) => widthOf(column, texts[at] ?? ''));
-    const rest = (maxWidth ?? 0) - lineWidth(widths.slice(0, -1)) - gap.length;
-    const last = widths.pop() ?? 0;
-    // A shorter last cell is easier to read than a line that is wrapped.
-    const isCut = maxWidth !== undefined && columns.at(-1)?.isFlexible && rest >= minFlexibleWidth;
-    widths.push(isCut ? rest : Math.max(last, rest));
-    const cells = columns.map((column, at) => {
-      const width = widths[at] ?? 0;
-      const text = maxWidth !== undefined && column.isFlexible ? truncate(texts[at] ?? '', width) : (texts[at] ?? '');
-      const tone = row !== undefined && hasColour ? column.tone?.(row) : undefined;
-      return filled(text, width, {align: column.align, tone});
-    });
-    return `${cells.join(gap).trimEnd()}\n`;
+  /** The titles, or a row. A flexible last column takes the rest of the line: a shorter last cell is easier to read than a line that is wrapped. */
+  const line = (maxWidth: number | undefined, row?: T): string => {
+    const sized = (column: StreamColumn<T>) => {
+      const {title, width: declared, isFlexible} = column;
+      const text = row === undefined ? title : cellText(column.cell(row));
+      const isUncut = !isFlexible || maxWidth === undefined;
+      const width = Math.max(declared, displayWidth(title), grown.get(title) ?? 0, isUncut ? displayWidth(text) : 0);
+      const takesRest = isFlexible && title === columns.at(-1)?.title;
+      return {...column, text, declared, comfortable: declared, width, ...(takesRest && {grow: 1, least})};
+    };
+    const laid = layOut(columns.map(sized), maxWidth, column =>
+      column.brief ? sized({...column, cell: column.brief, width: column.briefWidth ?? column.declared}) : column,
+    );
+    for (const {title, width, isFlexible} of laid) if (!isFlexible) grown.set(title, width);
+    const tone = (at: number) => (row !== undefined && hasColour ? laid[at]?.tone?.(row) : undefined);
+    const texts = laid.map(({text}) => text);
+    return `${lineOf(laid, texts, (text, at) => paint(text, tone(at))).trimEnd()}\n`;
   };
 
   return {
     render(row: T, maxWidth: number | undefined): string {
-      const columns = fittingColumns(allColumns, {
-        maxWidth,
-        widthOf: ({width}) => width,
-        briefly: column => (column.brief ? {...column, cell: column.brief, width: column.briefWidth ?? column.width} : column),
-      });
-      const texts = columns.map(({cell}) => cellText(cell(row)));
-      if (hasHeader) return lineOf(columns, texts, maxWidth, row);
-
-      hasHeader = true;
       // The row first: it may be wider than the titles.
-      const line = lineOf(columns, texts, maxWidth, row);
-      const titles = columns.map(({title}) => title);
-      return lineOf(columns, titles, maxWidth) + line;
+      const text = line(maxWidth, row);
+      if (hasHeader) return text;
+      hasHeader = true;
+      return line(maxWidth) + text;
     },
   };
 };
 
-const minFlexibleWidth = 6;
+const least = 6;

@@ -2,6 +2,7 @@
 import {cellText} from './cell-text.ts';
 import {type Cell, type Column, paint, type Tone} from './column.ts';
 import {displayWidth, truncate} from './display-width.ts';
+import {gap, layOut, lineOf, lineWidth} from './layout.ts';
 
 export interface TableStyle {
   /** Width of the terminal in cells; undefined when the output is no terminal, and nothing is cut. */
@@ -38,11 +39,34 @@ export const renderTable = <T>(rows: readonly T[], columns: readonly Column<T>[]
   const shown = isWide
     ? columns.map(column => ({...column, cell: column.wide ?? column.cell}))
     : columns.filter(column => !column.isWideOnly);
-  const fitted = fitTable(rows, shown, isWide ? undefined : maxWidth);
-  return fitted === undefined ? renderBlocks(rows, shown, style) : renderLines(rows, fitted, style);
+  const width = isWide ? undefined : maxWidth;
+  const fitted = layOut(
+    shown.map(column => measured(rows, column)),
+    width,
+    column => (column.brief ? measured(rows, {...column, cell: column.brief}) : column),
+  );
+  const isTooNarrow = width !== undefined && lineWidth(fitted) > width;
+  return isTooNarrow ? renderBlocks(rows, shown, style) : renderLines(rows, fitted, style);
 };
 
-const renderLines = <T>(rows: readonly T[], columns: readonly FittedColumn<T>[], {isColour, draw}: TableStyle): string => {
+/** A column of a complete table. */
+interface MeasuredColumn<T> extends Column<T> {
+  width: number;
+  /** One for each row. */
+  texts: readonly string[];
+}
+
+/** A flexible column is cut below this width only when nothing else can be shortened. */
+const comfortableWidth = 14;
+const least = 8;
+
+const measured = <T>(rows: readonly T[], column: Column<T>): MeasuredColumn<T> => {
+  const texts = rows.map(row => cellText(column.cell(row)));
+  const width = texts.reduce((most, text) => Math.max(most, displayWidth(text)), displayWidth(column.title));
+  return {...column, texts, width, ...(column.isFlexible && {comfortable: Math.min(width, comfortableWidth), least})};
+};
+
+const renderLines = <T>(rows: readonly T[], columns: readonly MeasuredColumn<T>[], {isColour, draw}: TableStyle): string => {
   const table = {
     columns,
     rows: rows.map((row, at) =>
@@ -52,12 +76,19 @@ const renderLines = <T>(rows: readonly T[], columns: readonly FittedColumn<T>[],
   return asLines(draw && rows.length <= maxShortRows ? draw(table) : drawTable(table));
 };
 
-const drawTable: DrawTable = ({columns, rows}) => {
-  const head = columns.map(({title}): DrawnCell => ({text: title, tone: undefined}));
-  const line = (cells: readonly DrawnCell[]): string =>
-    columns.map(({width, align}, at) => filled(cells[at]?.text ?? '', width, {align, tone: cells[at]?.tone})).join(gap);
-  return [head, ...rows].map(line);
-};
+const drawTable: DrawTable = ({columns, rows}) => [
+  lineOf(
+    columns,
+    columns.map(({title}) => title),
+  ),
+  ...rows.map(cells =>
+    lineOf(
+      columns,
+      cells.map(({text}) => text),
+      (text, at) => paint(text, cells[at]?.tone),
+    ),
+  ),
+];
 
 /** `TITLE: value` for every column. Only flexible columns are cut; an id that is too long for the line moves to the next one. */
 const renderBlocks = <T>(rows: readonly T[], columns: readonly Column<T>[], {maxWidth = 80, isColour}: TableStyle): string => {
@@ -67,8 +98,7 @@ const renderBlocks = <T>(rows: readonly T[], columns: readonly Column<T>[], {max
     columns.flatMap(({title, cell, isFlexible, tone: toneOf}) => {
       const whole = cellText(cell(row));
       const text = isFlexible ? truncate(whole, available) : whole;
-      const tone = isColour ? toneOf?.(row) : undefined;
-      const value = tone ? paint(text, tone) : text;
+      const value = paint(text, isColour ? toneOf?.(row) : undefined);
       return displayWidth(text) > available ? [`${title}:`, value] : [`${title}:`.padEnd(labelWidth) + value];
     });
   return rows.map(row => asLines(lines(row))).join('\n');
@@ -89,94 +119,6 @@ export const renderDetails = (details: readonly Detail[]): string => {
 };
 
 const isList = (value: Detail[1]): value is readonly string[] => Array.isArray(value);
-
-export const gap = '  ';
-
-/** The width of a line, with the gaps between its columns. */
-export const lineWidth = (widths: readonly number[]): number =>
-  widths.reduce((sum, width) => sum + width, gap.length * Math.max(0, widths.length - 1));
-
-interface FitNeeds<C> {
-  /** Undefined when nothing has to fit. */
-  maxWidth: number | undefined;
-  widthOf(column: C): number;
-  /** The same column with shorter cells, if it has them. */
-  briefly?(column: C): C;
-}
-
-/** The columns that fit; flexible ones may still have to be cut. */
-export const fittingColumns = <C extends {dropRank?: number}>(
-  columns: readonly C[],
-  {maxWidth, widthOf, briefly}: FitNeeds<C>,
-): readonly C[] => {
-  const fits = (shown: readonly C[]): boolean => maxWidth === undefined || lineWidth(shown.map(widthOf)) <= maxWidth;
-  if (fits(columns)) return columns;
-
-  let shown = briefly ? columns.map(briefly) : columns;
-  const ranks = [...new Set(columns.flatMap(({dropRank}) => dropRank ?? []))].sort((a, b) => a - b);
-  for (const rank of ranks) {
-    if (fits(shown)) break;
-    shown = shown.filter(({dropRank}) => dropRank !== rank);
-  }
-  return shown;
-};
-
-/** A column of a complete table. */
-interface FittedColumn<T> extends Column<T> {
-  width: number;
-  /** One for each row; some may be wider than the column. */
-  texts: readonly string[];
-}
-
-/** A flexible column is cut below this width only when nothing else can be shortened. */
-const comfortableWidth = 14;
-const minimumWidth = 8;
-
-/** Undefined when the terminal is too narrow even for that. */
-const fitTable = <T>(
-  rows: readonly T[],
-  columns: readonly Column<T>[],
-  maxWidth: number | undefined,
-): readonly FittedColumn<T>[] | undefined => {
-  const measured = (column: Column<T>): FittedColumn<T> => {
-    const texts = rows.map(row => cellText(column.cell(row)));
-    return {
-      ...column,
-      texts,
-      width: texts.reduce((most, text) => Math.max(most, displayWidth(text)), displayWidth(column.title)),
-    };
-  };
-  const shown = fittingColumns(columns.map(measured), {
-    maxWidth,
-    widthOf: ({width, isFlexible}) => (isFlexible ? Math.min(width, comfortableWidth) : width),
-    briefly: column => (column.brief ? measured({...column, cell: column.brief}) : column),
-  });
-  return maxWidth === undefined ? shown : cut(shown, maxWidth);
-};
-
-/** Shortens the widest flexible column by one cell at a time, so that the columns end up even. */
-const cut = <T>(columns: readonly FittedColumn<T>[], maxWidth: number): readonly FittedColumn<T>[] | undefined => {
-  const widths = columns.map(({width}) => width);
-  for (let excess = lineWidth(widths) - maxWidth; excess > 0; excess -= 1) {
-    let widest = -1;
-    for (const [at, {isFlexible}] of columns.entries())
-      if (isFlexible && (widths[at] ?? 0) > (widest < 0 ? minimumWidth : (widths[widest] ?? 0))) widest = at;
-    if (widest < 0) return undefined;
-    widths[widest] = (widths[widest] ?? 0) - 1;
-  }
-  return columns.map((column, at) => ({...column, width: widths[at] ?? 0}));
-};
-
-/** Text padded to `width` cells. */
-export const filled = (
-  text: string,
-  width: number,
-  {align, tone}: {align?: 'right' | undefined; tone?: Tone | undefined} = {},
-): string => {
-  const filling = ' '.repeat(Math.max(0, width - displayWidth(text)));
-  const painted = tone ? paint(text, tone) : text;
-  return align === 'right' ? filling + painted : painted + filling;
-};
 
 export interface Fields<T> {
   /** The members of the record on the wire, in its order: the header of CSV, and the choices of `--json`. */

@@ -6,6 +6,7 @@ import {type FakeTerminalOptions, runCli} from '../helpers/cli/fake-terminal.ts'
 import {
   auditEntry,
   checkedDns,
+  clusterNode,
   createdKey,
   dkimKey,
   dmarcReport,
@@ -32,6 +33,7 @@ const nouns = {
   key: {
     commands: [
       ['key', 'list'],
+      ['key', 'show', 'monitoring'],
       ['key', 'create', '--name', 'script', '--scope', 'read-only'],
       ['key', 'revoke', '7', '--yes'],
       ['key', 'delete', '7', '--yes'],
@@ -89,6 +91,7 @@ const nouns = {
   'domain-filters': {
     commands: [
       ['domain', 'filters', 'list', '7'],
+      ['domain', 'filters', 'show', '7', '6'],
       ['domain', 'filters', 'add', '7', '--score', '-3', '--header', 'List-Id: *news.example*'],
       ['domain', 'filters', 'remove', '7', '5'],
     ],
@@ -125,6 +128,7 @@ const nouns = {
   filter: {
     commands: [
       ['filter', 'list'],
+      ['filter', 'show', '5'],
       ['filter', 'add', '--block', '--sender', 'a@b.example'],
       ['filter', 'remove', '5'],
     ],
@@ -137,6 +141,7 @@ const nouns = {
   'domain-dkim': {
     commands: [
       ['domain', 'dkim', 'list', '7'],
+      ['domain', 'dkim', 'show', '7', dkimKey.selector],
       ['domain', 'dkim', 'create', '7', '--selector', 'mfd2026', '--algorithm', 'ed25519'],
     ],
     answers: {'GET /domains/7/dkim-keys': {data: [dkimKey]}, 'POST /domains/7/dkim-keys': {status: 201, data: dkimKey}},
@@ -187,6 +192,7 @@ const nouns = {
   cluster: {
     commands: [
       ['cluster', 'status'],
+      ['cluster', 'show', 'mx2'],
       ['cluster', 'drift'],
       ['cluster', 'token'],
       ['cluster', 'remove', 'mx3', '--yes'],
@@ -194,6 +200,7 @@ const nouns = {
     answers: {
       'GET /cluster/status': {data: status},
       'GET /cluster/drift': {data: drift},
+      'GET /cluster/nodes/mx2': {data: clusterNode},
       'POST /cluster/tokens': {status: 201, data: token},
       'DELETE /cluster/nodes/mx3': {data: null},
     },

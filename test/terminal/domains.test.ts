@@ -111,6 +111,33 @@ onTerminal('[tmux] of two who edit one domain the second is told, and nothing is
   t.like(await data(), {quarantine_threshold: 4, reject_threshold: 12});
 });
 
+onTerminal('[tmux] a filter for all domains is added, shown and removed, and with --read-only shown', async t => {
+  const {node} = await startDomainNode(t);
+  const filters = async () => (await node.api('GET', 'filters')).json.data;
+  const terminal = await startScreen(t, node, ['--undo-delay', '0']);
+  await terminal.keys('F');
+  await terminal.shows('No mail filters for all domains');
+
+  await terminal.keys('f');
+  await terminal.shows('New mail filter for all domains');
+  await terminal.keys('Tab', 'Tab', 'Tab', 'Tab');
+  await terminal.type('spam@bad.example');
+  await terminal.keys('Enter');
+  await terminal.shows(/Add this mail filter to all domains\?\s+✗ block, sender: spam@bad\.example/);
+  await terminal.keys('y');
+  await terminal.shows('Mail filters for all domains · 1');
+  t.like(await filters(), [{action: 'block', match: 'sender', pattern: 'spam@bad.example'}]);
+  const reader = await startScreen(t, node, ['--read-only']);
+  await reader.keys('F');
+  await reader.shows('spam@bad.example');
+  await terminal.keys('x');
+  await terminal.shows('Remove this mail filter for all domains?');
+  await terminal.keys('y');
+
+  await terminal.shows('No mail filters for all domains');
+  t.deepEqual(await filters(), []);
+});
+
 onTerminal('[tmux] a filter is added, and a DKIM key made whose record is on the screen as it is to be published', async t => {
   const {node, data} = await startDomainNode(t);
   const terminal = await startScreen(t, node);

@@ -1,25 +1,13 @@
 // Lines of a list: title, problems, columns, rows, and panels beside or below them.
 import {safeLine} from '../../../shared/safe-text.ts';
-import {countText} from '../../output/cell-text.ts';
+import {cellText, countText} from '../../output/cell-text.ts';
 import {displayWidth} from '../../output/display-width.ts';
+import {layOut, lineOf} from '../../output/layout.ts';
 import {fitText, wrapText} from '../shell/fit-text.ts';
 import type {Size} from '../shell/shell.ts';
 import {ageText} from '../shell/shell-lines.ts';
 import type {Style, Theme} from '../shell/theme.ts';
-import {
-  type Banner,
-  countOf,
-  followed,
-  type HeadPart,
-  headerLine,
-  type List,
-  type ListState,
-  placeColumns,
-  queryOf,
-  rowAt,
-  rowLine,
-  shownRows,
-} from './list.ts';
+import {type Banner, countOf, followed, type HeadPart, type List, type ListState, queryOf, rowAt, shownRows} from './list.ts';
 import {type ListPosition, within} from './list-window.ts';
 
 interface ListLayout {
@@ -122,16 +110,24 @@ const tableLines = <R>(
   {rows, count, position: {cursor, top}, height}: ShownList<R>,
   {size: {columns: width}, theme, isActive}: ListLayout,
 ): string[] => {
-  const columns = placeColumns(list.columns(width), width);
+  const columns = layOut(list.columns(width), width);
+  const header = lineOf(
+    columns,
+    columns.map(({title}) => title),
+  );
   const line = (at: number): string => {
     const row = rowAt(list, rows, at);
     const style = at === cursor ? (isActive ? 'cursor' : 'bold') : undefined;
     const span = row === undefined ? unread : list.spanning?.(row);
     if (span) return theme(fitText(span.text, width), style ?? span.style);
-    return rowLine(row as R, columns, theme, style ?? list.rowStyle?.(row as R));
+    const texts = columns.map(({cell}) => cellText(cell(row as R)));
+    // The cursor inverts the line as a whole.
+    const styled = (text: string, column: number) =>
+      style === 'cursor' ? text : theme(text, columns[column]?.style?.(row as R));
+    return theme(lineOf(columns, texts, styled), style ?? list.rowStyle?.(row as R));
   };
   const shown = Math.max(0, Math.min(height, count - top));
-  return [headerLine(columns, theme), ...Array.from({length: shown}, (_, at) => line(top + at))];
+  return [theme(header, 'dim'), ...Array.from({length: shown}, (_, at) => line(top + at))];
 };
 
 const unread = {text: '   …', style: 'dim'} as const;

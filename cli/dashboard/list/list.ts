@@ -1,12 +1,10 @@
 // List with a cursor: the definition of one list, and the state that all lists share. Plain data.
 import type {CliError} from '../../errors.ts';
-import {cellText} from '../../output/cell-text.ts';
 import type {Cell, Tone} from '../../output/column.ts';
-import {fittingColumns, gap, lineWidth} from '../../output/table.ts';
-import {fitText} from '../shell/fit-text.ts';
+import type {Field} from '../../output/field.ts';
 import type {Prompt} from '../shell/modal.ts';
 import type {Size} from '../shell/shell.ts';
-import type {Style, Theme} from '../shell/theme.ts';
+import type {Style} from '../shell/theme.ts';
 import {type ListQuery, parseListFilter} from './list-query.ts';
 import {initialPosition, type ListPosition} from './list-window.ts';
 
@@ -182,35 +180,10 @@ export interface TuiColumn<T> {
   dropRank?: number;
 }
 
-interface PlacedColumn<T> extends TuiColumn<T> {
-  width: number;
-}
-
-/** The columns that fit in `width` cells, with their widths. */
-export const placeColumns = <T>(columns: readonly TuiColumn<T>[], width: number): PlacedColumn<T>[] => {
-  const shown = fittingColumns(columns, {maxWidth: width, widthOf: ({width: least}) => least});
-  const available = Math.max(0, width - lineWidth(shown.map(({width: least}) => least)));
-  const shares = shown.reduce((sum, {grow = 0}) => sum + grow, 0);
-  let given = 0;
-  let sofar = 0;
-  return shown.map(column => {
-    if (shares === 0) return column;
-    sofar += column.grow ?? 0;
-    const upToHere = Math.floor((available * sofar) / shares);
-    const extra = upToHere - given;
-    given = upToHere;
-    return {...column, width: column.width + extra};
+export const screenColumns = <T, Facts>(fields: readonly Field<T, Facts>[], facts: Facts): TuiColumn<T>[] =>
+  fields.flatMap(({label, cell, column, screen}): TuiColumn<T>[] => {
+    if (!screen) return [];
+    const {title = column?.title ?? label.toUpperCase(), align = column?.align, style, ...size} = screen;
+    const cells = {cell: (row: T) => (screen.cell ?? cell)(row, facts), style: (row: T) => style?.(row, facts)};
+    return [{...size, ...cells, title, ...(align && {align})}];
   });
-};
-
-export const headerLine = <T>(columns: readonly PlacedColumn<T>[], theme: Theme): string =>
-  theme(columns.map(({title, width, align}) => fitText(title, width, align)).join(gap), 'dim');
-
-/** One row. The row under the cursor is inverted. */
-export const rowLine = <T>(row: T, columns: readonly PlacedColumn<T>[], theme: Theme, style?: Style): string => {
-  const cells = columns.map(({cell, width, align, style: styleOf}) => {
-    const text = fitText(cellText(cell(row)), width, align);
-    return style === 'cursor' ? text : theme(text, styleOf?.(row));
-  });
-  return theme(cells.join(gap), style);
-};

@@ -1,5 +1,6 @@
 // Confirmation of changes: forms, questions and words to type, and the way back when the node refuses.
 import type {FieldFault} from '../../../shared/fault.ts';
+import type {TypedField} from '../../command-line/field-options.ts';
 import {asCliError, CliError} from '../../errors.ts';
 import type {DeferredAction} from './deferred-actions.ts';
 import type {Form, FormField, FormValues, Prompt} from './modal.ts';
@@ -36,6 +37,20 @@ export const askByForm = <T>(shell: AskingShell, flow: FormFlow<T>, values: Form
       }),
   });
 };
+
+type TypedFields = Readonly<Record<string, TypedField<never>>>;
+
+/** Without a value a field is empty. */
+export const formFields = (fields: TypedFields, values: FormValues): FormField[] =>
+  Object.entries(fields).map(([name, {label, prompt = label, hint, choices, separator}]) => ({
+    ...{name, label: prompt, value: values[name] ?? '', hint},
+    ...(choices && {choices}),
+    ...(separator && {separator}),
+  }));
+
+/** What the texts of a form stand for, right or wrong. */
+export const typedValues = (fields: TypedFields, values: FormValues, nowMs = Date.now()): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).map(([name, {parse}]) => [name, parse(values[name] ?? '', nowMs)]));
 
 const filledFields = (fields: readonly FormField[], values: FormValues): FormField[] =>
   fields.map(field => ({...field, value: values[field.name] ?? field.value}));

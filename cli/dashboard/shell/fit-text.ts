@@ -1,7 +1,10 @@
 // Text cut and padded to an exact number of cells. Lines of the dashboard consist of such pieces, so that nothing has to be measured
 // or wrapped when it is drawn.
 import {safeLine} from '../../../shared/safe-text.ts';
+import {cellText} from '../../output/cell-text.ts';
+import type {Cell} from '../../output/column.ts';
 import {displayWidth, truncate} from '../../output/display-width.ts';
+import type {Field} from '../../output/field.ts';
 import type {Page} from './modal.ts';
 import type {Style, Theme} from './theme.ts';
 
@@ -49,13 +52,13 @@ const headOf = (text: string, width: number): string => {
   return head;
 };
 
-export type DetailPair = readonly [label: string, value: string | number | boolean | null, style?: Style | undefined];
+export type DetailPair = readonly [label: string, value: Cell, style?: Style | undefined];
 
 /** Lines of labels and values; long values take several lines of at most `width` cells. */
 export const detailLines = (pairs: readonly DetailPair[], width: number, theme: Theme): string[] => {
   const labelWidth = Math.min(Math.max(0, ...pairs.map(([label]) => displayWidth(label))), Math.floor(width / 3));
   return pairs.flatMap(([label, value, style]) =>
-    wrapText(label === '' ? String(value ?? '') : valueText(value), Math.max(1, width - labelWidth - 2)).map(
+    wrapText(label === '' ? String(value ?? '') : cellText(value), Math.max(1, width - labelWidth - 2)).map(
       (line, at) => `${theme(fitText(at === 0 ? label : '', labelWidth), 'dim')}  ${theme(line, style)}`,
     ),
   );
@@ -67,9 +70,8 @@ export const detailPage = (title: string, pairs: readonly DetailPair[], theme: T
   lines: width => detailLines(pairs, width, theme),
 });
 
-/** The lines of one value, which is unsafe. */
-const valueText = (value: DetailPair[1]): string => {
-  if (value === null || value === '') return '-';
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  return String(value);
-};
+/** A line for each field with a column. */
+export const pairsOf = <T, Facts>(fields: readonly Field<T, Facts>[], row: T, facts: Facts): DetailPair[] =>
+  fields.flatMap(({label, cell, page = cell, column, screen}) =>
+    column ? [[label, page(row, facts), screen?.style?.(row, facts)] as const] : [],
+  );

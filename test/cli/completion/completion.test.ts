@@ -44,7 +44,7 @@ test('of every argument and option it is decided what may stand there', t => {
 
 test('commands are offered by what is typed of them, an alias only when it is typed', async t => {
   t.deepEqual(await offered('quar'), ['quarantine']);
-  t.deepEqual(await offered('domain', 'dkim', ''), ['list', 'create', 'delete', 'help']);
+  t.deepEqual(await offered('domain', 'dkim', ''), ['list', 'show', 'create', 'delete', 'help']);
   t.deepEqual(await offered('to'), ['top']);
   t.false((await offered('')).includes('top'));
   t.deepEqual(await offered('-o', 'json', 'domain', 'dk'), ['dkim']);

@@ -186,6 +186,25 @@ test('a DKIM key is deleted for good, so it is asked about', async t => {
   t.is(api.requests.filter(({method}) => method === 'DELETE').length, 1);
 });
 
+test('a filter or DKIM key that is not there is not found, and the hint lists those that are', async t => {
+  const api = await startApi(t, {
+    'GET /domains/7/filters': {data: []},
+    'GET /domains/7/dkim-keys': {data: []},
+    'GET /filters': {data: []},
+  });
+
+  for (const [command, hint] of [
+    [['domain', 'filters', 'show', '7', '5'], 'mfctl domain filters list 7'],
+    [['domain', 'dkim', 'show', '7', 'x'], 'mfctl domain dkim list 7'],
+    [['filter', 'show', '5'], 'mfctl filter list'],
+  ] as const) {
+    const {code, stderr} = await api.mfctl([...command]);
+
+    t.is(code, 5);
+    t.true(stderr.endsWith(`hint: ${hint}\n`), stderr);
+  }
+});
+
 test('a mail filter that is removed can be added again as it was', async t => {
   const filter = {
     id: 9,

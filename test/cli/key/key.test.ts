@@ -106,6 +106,21 @@ test('a key that could not be written is named, so that it can be removed', asyn
   t.false(stderr.includes(secret));
 });
 
+test('key show finds a key by name or id, and of several of one name the only active one', async t => {
+  const revoked = {...key, id: 8, revoked_at: key.created_at};
+  const api = await startApi(t, {
+    'GET /auth/api-keys': {data: [revoked, key, {...key, id: 9, name: 'twin'}, {...key, id: 10, name: 'twin'}]},
+  });
+  const show = async (named: string) => api.mfctl(['key', 'show', named, '-o', 'json']);
+
+  t.deepEqual(JSON.parse((await show(key.name)).stdout), key);
+  t.deepEqual(JSON.parse((await show('8')).stdout), revoked);
+  t.is((await show('nobody')).code, 5);
+  const twins = await show('twin');
+  t.is(twins.code, 2);
+  t.regex(twins.stderr, /several keys are called twin: 9 \(.*\), 10 /);
+});
+
 test('revoke and delete name the nodes that do not know of it yet', async t => {
   const headers = {'x-unreachable-nodes': 'mx2'};
   const api = await startApi(t, {

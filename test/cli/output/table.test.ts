@@ -82,6 +82,17 @@ test('a table cut to a terminal never writes a line wider than it', t => {
   t.notThrows(() => fc.assert(property));
 });
 
+test('a title is cut with its column', t => {
+  const shown: Column<Row>[] = [
+    {title: 'POLICY DOMAIN', cell: row => row.name, isFlexible: true},
+    {title: 'NOTE', cell: row => row.note, isFlexible: true},
+  ];
+
+  const text = renderTable([{name: 'n'.repeat(30), count: 5, note: 'x'.repeat(30)}], shown, {maxWidth: 20});
+
+  t.is(text, `POLICY D…  NOTE\n${'n'.repeat(8)}…  ${'x'.repeat(8)}…\n`);
+});
+
 test('where a table would be wider than the terminal, each row is a block of lines, and an id in it is whole', t => {
   const rows = [
     {id: 'mx1/aaaaaa', note: 'x'.repeat(60)},

@@ -3,6 +3,7 @@
 import type {CreatedApiKey, Me} from '../../../shared/api-key.ts';
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
 import type {ClusterDrift} from '../../../shared/cluster-drift.ts';
+import type {ClusterNode} from '../../../shared/cluster-node.ts';
 import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
 import type {DkimKey} from '../../../shared/dkim-key.ts';
 import type {DmarcReport, DmarcSummary} from '../../../shared/dmarc-report.ts';
@@ -233,4 +234,13 @@ export const token = {
   expires_at: '2026-03-01T10:30:00.000Z',
   address: 'mx1.example.com:8444',
   ca_fingerprint: `sha256:${'a'.repeat(64)}`,
+};
+
+export const clusterNode: ClusterNode = {
+  node_id: 'mx2',
+  node_no: 2,
+  fqdn: 'mx2.example.com',
+  joined_at: '2026-03-01T09:30:00.000Z',
+  shares_store: false,
+  keys: [key, {...key, id: 9, name: 'Example Ltd.', revoked_at: key.created_at}],
 };

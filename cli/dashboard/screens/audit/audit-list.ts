@@ -1,10 +1,10 @@
 // List of audit entries, and the page of one entry.
 import type {AuditEntry} from '../../../../shared/audit-entry.ts';
-import {fromText} from '../../../audit/audit.ts';
+import {auditFields} from '../../../audit/audit-fields.ts';
 import {countText} from '../../../output/cell-text.ts';
-import type {List, TuiColumn} from '../../list/list.ts';
+import {type List, screenColumns, type TuiColumn} from '../../list/list.ts';
 import {clockText, dayText} from '../../list/moment-cells.ts';
-import {detailPage} from '../../shell/fit-text.ts';
+import {detailPage, pairsOf} from '../../shell/fit-text.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Loaded} from '../../shell/source.ts';
 import type {Theme} from '../../shell/theme.ts';
@@ -57,41 +57,17 @@ const endingText = (state: AuditState): string | undefined => {
   return '── this is all there is ──';
 };
 
-const keyText = ({key_id, key_name}: AuditEntry): string => (key_id === null ? 'node' : (key_name ?? `key ${key_id}, deleted`));
-
-const isOk = ({result}: AuditEntry): boolean => result === 'ok';
-
 const columns: TuiColumn<AuditRow>[] = [
   {title: 'DAY', cell: entry => dayText(entry.at), width: 5, dropRank: 4},
   {title: 'TIME', cell: entry => clockText(entry.at), width: 9},
-  {title: 'NODE', cell: entry => entry.node_id, width: 10, grow: 1, dropRank: 5},
-  {title: 'KEY', cell: keyText, width: 10, grow: 2},
-  {title: 'ACTION', cell: entry => entry.action, width: 18},
-  {title: 'TARGET', cell: entry => entry.target, width: 16, grow: 4},
-  {
-    title: 'RESULT',
-    cell: entry => (isOk(entry) ? '✓ ok' : `✗ ${entry.result}`),
-    width: 12,
-    grow: 1,
-    style: entry => (isOk(entry) ? 'good' : 'bad'),
-  },
-  {title: 'FROM', cell: fromText, width: 15, grow: 1, dropRank: 1},
-  {title: 'DETAIL', cell: entry => entry.detail, width: 16, grow: 4, dropRank: 2},
+  ...screenColumns(auditFields, undefined),
 ];
 
 export const auditPage = (entry: AuditEntry, theme: Theme): Page =>
   detailPage(
     `Audit: ${entry.action}`,
     [
-      ['Time', entry.at],
-      ['Node', entry.node_id],
-      ['Number there', entry.seq],
-      ['Key', entry.key_id === null ? 'none: the node or its operator' : `${keyText(entry)} (id ${entry.key_id})`],
-      ['Action', entry.action],
-      ['Target', entry.target],
-      ['Result', entry.result, isOk(entry) ? 'good' : 'bad'],
-      ['Detail', entry.detail],
-      ['From', fromText(entry)],
+      ...pairsOf(auditFields, entry, undefined),
       ['Hash', entry.hash],
       ['', ''],
       ['', 'The hash is over this entry and the hash of the one before it on the same node.', 'dim'],

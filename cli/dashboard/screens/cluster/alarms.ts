@@ -1,19 +1,13 @@
 // Changes and alarms of nodes in words: a change is reported once, an alarm stays as long as its cause.
-import type {ClusterStatus, Peer} from '../../../../shared/cluster-status.ts';
+import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import type {Drift} from '../../../cluster/cluster-drift.ts';
 import {findingsOf} from '../../../cluster/cluster-findings.ts';
+import {healthMark} from '../../../cluster/node-condition.ts';
 import {checkStatuses} from '../../../errors.ts';
 import {durationText} from '../../../output/cell-text.ts';
-import type {Tone} from '../../../output/column.ts';
+import {healthTones, type Tone} from '../../../output/column.ts';
 import type {Notice} from '../../shell/notices.ts';
 import type {HealthChange} from './history.ts';
-
-export const healthTone = {online: 'good', stale: 'warn', offline: 'bad'} as const satisfies Record<Peer['healthy'], Tone>;
-export const healthMark = {online: '●', stale: '◐', offline: '✗'} as const satisfies Record<Peer['healthy'], string>;
-
-/** By the clock of the answering node, as the local one may differ. */
-export const seenSecondsAgo = ({generated_at}: Pick<ClusterStatus, 'generated_at'>, {last_seen}: Peer): number =>
-  Math.max(0, Math.floor((Date.parse(generated_at) - Date.parse(last_seen)) / 1000));
 
 export const changesBetween = (before: ClusterStatus, after: ClusterStatus, atMs: number): HealthChange[] => {
   const nodes = new Set([...before.peers, ...after.peers].map(({node_id}) => node_id));
@@ -25,8 +19,8 @@ export const changesBetween = (before: ClusterStatus, after: ClusterStatus, atMs
 
 export const changeText = ({node, from, to}: HealthChange): {text: string; tone: Tone} => {
   if (to === undefined) return {text: `${node} is no longer in the cluster`, tone: 'warn'};
-  if (from === undefined) return {text: `${node} has joined the cluster and is ${to}`, tone: healthTone[to]};
-  return {text: `${healthMark[to]} ${node} is ${to}${to === 'online' ? ' again' : ''}; it was ${from}`, tone: healthTone[to]};
+  if (from === undefined) return {text: `${node} has joined the cluster and is ${to}`, tone: healthTones[to]};
+  return {text: `${healthMark[to]} ${node} is ${to}${to === 'online' ? ' again' : ''}; it was ${from}`, tone: healthTones[to]};
 };
 
 export const alarmsOf = (status: ClusterStatus): Notice[] =>

@@ -3,7 +3,9 @@ import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
 import type {Peer} from '../../../../shared/cluster-status.ts';
 import {healthStates} from '../../../../shared/health.ts';
 import {type Drift, shortHash} from '../../../cluster/cluster-drift.ts';
+import {driftTone} from '../../../cluster/node-fields.ts';
 import {plural, sizeText} from '../../../output/cell-text.ts';
+import {healthTones} from '../../../output/column.ts';
 import type {HeadPart, List} from '../../list/list.ts';
 import {sideBySide} from '../../list/list-lines.ts';
 import {hasWords} from '../../list/list-query.ts';
@@ -12,16 +14,16 @@ import type {HeldNow} from '../../shell/held-now.ts';
 import type {Size} from '../../shell/shell.ts';
 import type {Loaded} from '../../shell/source.ts';
 import type {Style, Theme} from '../../shell/theme.ts';
-import {driftText, healthTone} from './alarms.ts';
+import {driftText} from './alarms.ts';
 import type {MetricsReading} from './cluster-sources.ts';
 import {type Arrivals, arrivalsLine, barLines, heldLine, verdictLines} from './figures.ts';
 import type {History} from './history.ts';
-import {driftStyle, type NodeFacts, nodeColumns} from './node-columns.ts';
+import {nodeColumns, type ShownNodes} from './node-columns.ts';
 import {recordText} from './node-page.ts';
 
 export interface ClusterFacts {
   /** Undefined until they have been read. */
-  nodes: NodeFacts | undefined;
+  nodes: ShownNodes | undefined;
   loaded: Pick<Loaded<unknown>, 'loadedAtMs' | 'failure'>;
   driftReport: ClusterDrift | undefined;
   held: Loaded<HeldNow>;
@@ -60,21 +62,21 @@ export const clusterList = (facts: ClusterFacts): List<Peer> => {
 const nodeRows = (count: number, {rows}: Size): number =>
   Math.max(count === 0 ? 2 : 1, Math.min(count, Math.max(3, Math.floor(rows / 2) - 2)));
 
-const totals = ({status, drift}: NodeFacts): HeadPart[] => {
+const totals = ({status, drift}: ShownNodes): HeadPart[] => {
   const {peers} = status;
   const backlog = peers.reduce((sum, peer) => sum + peer.outbox_backlog_to_us, 0);
   return [
     plural(peers.length, 'node'),
     ...healthStates.flatMap(state => {
       const count = peers.filter(({healthy}) => healthy === state).length;
-      return count === 0 ? [] : [{text: `${count} ${state}`, style: healthTone[state]}];
+      return count === 0 ? [] : [{text: `${count} ${state}`, style: healthTones[state]}];
     }),
     {text: `backlog ${backlog}`, style: backlog > 0 ? 'warn' : undefined},
-    drift ? {text: 'config differs', style: driftStyle(drift)} : {text: 'config equal', style: undefined},
+    drift ? {text: 'config differs', style: driftTone(drift)} : {text: 'config equal', style: undefined},
   ];
 };
 
-const driftLines = ({driftReport, theme}: ClusterFacts, {status}: NodeFacts, drift: Drift, columns: number): string[] => {
+const driftLines = ({driftReport, theme}: ClusterFacts, {status}: ShownNodes, drift: Drift, columns: number): string[] => {
   const word = drift.isAlarm ? '≠ ALARM: configuration drift' : '≠ configuration differs';
   const hashes = drift.oddNodes.map(odd => shortHash(status.peers.find(({node_id}) => node_id === odd)?.config_hash ?? ''));
   const first = ` ${word}: ${driftText(drift)} (${hashes.join(', ')})`;
@@ -85,7 +87,7 @@ const driftLines = ({driftReport, theme}: ClusterFacts, {status}: NodeFacts, dri
         ? 'no record differs by now, or its node does not answer'
         : 'asking what differs …'
       : records.map(recordText).join('; ');
-  const style = driftStyle(drift);
+  const style = driftTone(drift);
   return [
     theme(fitText(first, columns), style, 'bold'),
     theme(fitText(`   ${what}`, columns - 16), style) + theme(fitText('  d shows all', 16), 'dim'),

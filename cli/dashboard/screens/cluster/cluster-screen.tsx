@@ -19,7 +19,7 @@ import {
   readDrift,
   statusSource,
 } from './cluster-sources.ts';
-import type {NodeFacts} from './node-columns.ts';
+import type {ShownNodes} from './node-columns.ts';
 import {driftPage, nodePage} from './node-page.ts';
 export const ClusterScreen = (): ReactElement => {
   const shell = useShell();
@@ -42,7 +42,7 @@ export const ClusterScreen = (): ReactElement => {
     if (addresses !== undefined) ends.refresh();
   }, [addresses, ends]);
 
-  const facts: NodeFacts | undefined = status && {
+  const facts: ShownNodes | undefined = status && {
     status: agedStatus(status, nowMs - (loadedAtMs ?? nowMs)),
     drift,
     certificates,

@@ -2,15 +2,23 @@
 import type {ClusterDrift, DriftRecord} from '../../../../shared/cluster-drift.ts';
 import type {ClusterStatus, Peer} from '../../../../shared/cluster-status.ts';
 import type {Summary} from '../../../../shared/held-mail.ts';
-import {clockComparison, clockProblem, conditionText, conditionTone} from '../../../cluster/node-condition.ts';
+import {
+  clockComparison,
+  clockProblem,
+  conditionText,
+  conditionTone,
+  healthMark,
+  seenSecondsAgo,
+} from '../../../cluster/node-condition.ts';
+import {driftTone, licenseText} from '../../../cluster/node-fields.ts';
 import {countText, durationText, plural, sizeText, timeText} from '../../../output/cell-text.ts';
 import {type DetailPair, detailLines, fitText, wrapText} from '../../shell/fit-text.ts';
 import {heldBy} from '../../shell/held-now.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Theme} from '../../shell/theme.ts';
-import {changeText, healthMark, seenSecondsAgo} from './alarms.ts';
+import {changeText} from './alarms.ts';
 import type {HealthChange} from './history.ts';
-import {certificateText, driftStyle, licenseText, type NodeFacts} from './node-columns.ts';
+import {certificateText, type ShownNodes} from './node-columns.ts';
 
 interface NodeMore {
   summary: Summary | undefined;
@@ -21,7 +29,7 @@ interface NodeMore {
 }
 
 /** The page of one node. */
-export const nodePage = (peer: Peer, facts: NodeFacts, more: NodeMore, theme: Theme): Page => {
+export const nodePage = (peer: Peer, facts: ShownNodes, more: NodeMore, theme: Theme): Page => {
   const isLocal = peer.node_id === facts.status.local_node_id;
   const changes = more.changes.filter(({node}) => node === peer.node_id);
   return {
@@ -49,7 +57,7 @@ export const nodePage = (peer: Peer, facts: NodeFacts, more: NodeMore, theme: Th
   };
 };
 
-const stateFacts = (peer: Peer, {status, drift}: NodeFacts): DetailPair[] => {
+const stateFacts = (peer: Peer, {status, drift}: ShownNodes): DetailPair[] => {
   const isOdd = drift?.oddNodes.includes(peer.node_id) ?? false;
   const isBehind = peer.outbox_backlog_to_us > 0;
   return [
@@ -58,7 +66,7 @@ const stateFacts = (peer: Peer, {status, drift}: NodeFacts): DetailPair[] => {
     ...(peer.node_id === status.local_node_id ? [] : [clockFact(peer, status)]),
     ['FQDN', peer.fqdn],
     ['API', peer.api_url],
-    ['Configuration', `${peer.config_hash}${isOdd ? ' ≠ not that of most nodes' : ''}`, isOdd ? driftStyle(drift) : undefined],
+    ['Configuration', `${peer.config_hash}${isOdd ? ' ≠ not that of most nodes' : ''}`, isOdd ? driftTone(drift) : undefined],
     ['Unchanged for', durationText(peer.config_hash_age_s)],
     [
       'Backlog',
@@ -73,7 +81,7 @@ const clockFact = (peer: Peer, {local_node_id}: ClusterStatus): DetailPair => {
   return ['Clock', clockComparison(peer, local_node_id), problem === 'critical' ? 'bad' : problem && 'warn'];
 };
 
-const trustFacts = ({node_id, license}: Peer, {certificates, nowMs}: NodeFacts): DetailPair[] => {
+const trustFacts = ({node_id, license}: Peer, {certificates, nowMs}: ShownNodes): DetailPair[] => {
   const end = certificates.get(node_id);
   const until = end?.endsAtMs === undefined ? '' : `, until ${timeText(new Date(end.endsAtMs).toISOString())}`;
   const problem = end?.problem === undefined ? '' : ` (${end.problem})`;

@@ -2,7 +2,7 @@
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Client} from '../../../client/client.ts';
-import {loadRules} from '../../../domain/domain-rules.ts';
+import {loadRules} from '../../../command-line/rules.ts';
 import {unsentReports} from '../../../domain/unsent-reports.ts';
 import {asCliError, CliError} from '../../../errors.ts';
 import {countText, plural} from '../../../output/cell-text.ts';

@@ -1,18 +1,19 @@
-// Domain view: the list of its mail filters and DKIM keys, with its settings above or beside it.
+// Domain view: the list of its mail filters and DKIM keys, with its settings above or beside it. And the list of the mail filters for all
+// domains.
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
-import type {MailFilter} from '../../../../shared/mail-filter.ts';
-import {fromText} from '../../../filter/mail-filters.ts';
-import {briefTimeText, timeText} from '../../../output/cell-text.ts';
-import type {Banner, List, TuiColumn} from '../../list/list.ts';
+import type {GlobalFilter, MailFilter} from '../../../../shared/mail-filter.ts';
+import {filterFields} from '../../../filter/filter-fields.ts';
+import {briefTimeText, countText} from '../../../output/cell-text.ts';
+import type {Cell} from '../../../output/column.ts';
+import {type Banner, type List, screenColumns, type TuiColumn} from '../../list/list.ts';
 import {sideBySide} from '../../list/list-lines.ts';
 import {hasWords} from '../../list/list-query.ts';
-import {type DetailPair, detailLines, detailPage} from '../../shell/fit-text.ts';
+import {type DetailPair, detailLines, detailPage, pairsOf} from '../../shell/fit-text.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Loaded} from '../../shell/source.ts';
 import type {Theme} from '../../shell/theme.ts';
 import {settingPairs, uncountedBanners} from './domains-list.ts';
-import {actionText, matchText} from './part-actions.ts';
 
 /** A domain with its mail filters and DKIM keys. */
 export interface WholeDomain {
@@ -53,12 +54,8 @@ export const domainParts = ({name, loaded, held, panel, unreachable, theme}: Dom
     keyOf: part => (part.kind === 'filter' ? `filter ${part.filter.id}` : `key ${part.key.id}`),
     columns: () => columns,
     head: () => (whole ? [name, `Mail filters (${whole.filters.length})`, `DKIM keys (${whole.keys.length})`] : [name]),
-    matches: (part, {words}) =>
-      hasWords(
-        columns.map(({cell}) => String(cell(part) ?? '')),
-        words,
-      ),
-    hint: 'words of what is shown',
+    matches: matchesCells(columns),
+    hint: partsHint,
     loadedAtMs,
     failure: isGone ? undefined : failure,
     banners: isGone ? [goneBanner(name)] : [...uncountedBanners(unreachable), ...(whole ? unsignedBanners(whole) : [])],
@@ -83,6 +80,16 @@ export const domainParts = ({name, loaded, held, panel, unreachable, theme}: Dom
   };
 };
 
+const partsHint = 'words of what is shown';
+
+const matchesCells =
+  <R>(cells: readonly TuiColumn<R>[]): List<R>['matches'] =>
+  (row, {words}) =>
+    hasWords(
+      cells.map(({cell}) => String(cell(row) ?? '')),
+      words,
+    );
+
 const goneBanner = (name: string): Banner => ({
   text: `✗ ${name} is gone: it was deleted, or this key may not see it any more; escape goes back`,
   tone: 'bad',
@@ -93,43 +100,38 @@ const unsignedBanners = ({domain: {dkim_active, name}, keys}: WholeDomain): Bann
     ? [{text: `! DKIM is on and there is no key: mail of ${name} leaves unsigned; d makes a key`, tone: 'warn'}]
     : [];
 
-const columns: TuiColumn<Part>[] = [
-  {
-    title: 'WHAT',
-    cell: part => (part.kind === 'filter' ? actionText(part.filter) : 'DKIM key'),
-    width: 8,
-    style: part => (part.kind === 'key' ? 'accent' : actionStyle[part.filter.action]),
-  },
-  {title: 'MATCH', cell: part => (part.kind === 'filter' ? matchText(part.filter) : part.key.algorithm), width: 14, grow: 1},
-  {
-    title: 'PATTERN OR DNS NAME',
-    cell: part => (part.kind === 'filter' ? part.filter.pattern : part.key.dns_name),
-    width: 24,
-    grow: 3,
-  },
-  {title: 'FROM', cell: part => (part.kind === 'filter' ? fromText(part.filter) : null), width: 13, dropRank: 2},
-  {title: 'COMMENT', cell: part => (part.kind === 'filter' ? part.filter.comment : ''), width: 10, grow: 2},
-  {
-    title: 'CREATED',
-    cell: part => briefTimeText(part.kind === 'filter' ? part.filter.created_at : part.key.created_at),
-    width: 12,
-    dropRank: 1,
-  },
-];
+/** In the columns of filters: what a key has to show there. */
+const ofKey: Partial<Record<keyof typeof filterFields, {title?: string; cell(key: DkimKey): Cell}>> = {
+  action: {title: 'WHAT', cell: () => 'DKIM key'},
+  match: {cell: ({algorithm}) => algorithm},
+  pattern: {title: 'PATTERN OR DNS NAME', cell: ({dns_name}) => dns_name},
+  created_at: {cell: ({created_at}) => briefTimeText(created_at)},
+};
 
-const actionStyle = {allow: 'good', block: 'bad', score: 'warn'} as const;
+const columns = (Object.keys(filterFields) as (keyof typeof filterFields)[]).flatMap(name =>
+  screenColumns([filterFields[name]], undefined).map(
+    (column): TuiColumn<Part> => ({
+      ...column,
+      title: ofKey[name]?.title ?? column.title,
+      cell: part => (part.kind === 'filter' ? column.cell(part.filter) : ofKey[name]?.cell(part.key)),
+      style: part => (part.kind === 'filter' ? column.style?.(part.filter) : name === 'action' ? 'accent' : undefined),
+    }),
+  ),
+);
 
-export const filterPage = (filter: MailFilter, theme: Theme): Page =>
-  detailPage(
-    'Mail filter',
-    [
-      ['ID', filter.id],
-      ['Action', actionText(filter)],
-      ['Match', matchText(filter)],
-      ['Pattern', filter.pattern],
-      ['From', fromText(filter)],
-      ['Comment', filter.comment],
-      ['Created', timeText(filter.created_at)],
-    ],
-    theme,
-  );
+export const filterPage = (filter: GlobalFilter, theme: Theme): Page =>
+  detailPage('Mail filter', pairsOf(Object.values(filterFields), filter, undefined), theme);
+
+export const filtersForAll = (loaded: Loaded<readonly GlobalFilter[]>): List<GlobalFilter> => ({
+  rows: loaded.value,
+  failure: loaded.failure,
+  loadedAtMs: loaded.loadedAtMs,
+  keyOf: ({id}) => String(id),
+  columns: () => filterColumns,
+  head: () => ['Mail filters for all domains', ...(loaded.value ? [countText(loaded.value.length)] : [])],
+  matches: matchesCells(filterColumns),
+  hint: partsHint,
+  empty: ['No mail filters for all domains: f makes one'],
+});
+
+const filterColumns = screenColumns(Object.values(filterFields), undefined);

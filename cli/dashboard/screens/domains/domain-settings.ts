@@ -1,6 +1,7 @@
 // Settings of a domain as texts of a form, and the changes that were made in it.
 import {domainDefaults} from '../../../../shared/field-rules.ts';
 import {domainFields, isSame, type SettingName, type Settings, settingNames} from '../../../domain/domain-fields.ts';
+import {formFields, typedValues} from '../../shell/asking.ts';
 import type {FormField, FormValues} from '../../shell/modal.ts';
 
 /** The default settings of a new domain. */
@@ -16,15 +17,10 @@ const settingText = (settings: Partial<Settings>, name: SettingName): string => 
   return Array.isArray(value) ? value.join(', ') : String(value);
 };
 
-export const settingFields = (values: FormValues): FormField[] =>
-  settingNames.map(name => {
-    const {label, hint, choices, separator} = domainFields[name];
-    return {name, label, value: values[name] ?? '', hint, ...(choices && {choices}), ...(separator && {separator})};
-  });
+export const settingFields = (values: FormValues): FormField[] => formFields(domainFields, values);
 
 /** What the texts of a form stand for, right or wrong. */
-export const typedSettings = (values: FormValues): Settings =>
-  Object.fromEntries(settingNames.map(name => [name, domainFields[name].parse(values[name] ?? '')])) as unknown as Settings;
+export const typedSettings = (values: FormValues): Settings => typedValues(domainFields, values) as unknown as Settings;
 
 /** Only changed settings, so that saving does not undo changes of other fields. */
 export const changesOf = (base: Settings, values: FormValues): Partial<Settings> => {

@@ -4,6 +4,7 @@ import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {DomainDns} from '../../../../shared/domain-dns.ts';
 import {safeLine} from '../../../../shared/safe-text.ts';
+import {filterList} from '../../../filter/filter-list.ts';
 import {timeText, zoneLine} from '../../../output/cell-text.ts';
 import {displayWidth} from '../../../output/display-width.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
@@ -23,7 +24,7 @@ import {askToDelete, type DomainServices} from './domain-actions.ts';
 import {domainParts, filterPage, type Part, type WholeDomain} from './domain-parts.ts';
 import type {DomainsEvent} from './domains-list.ts';
 import {editDomain, setActive} from './edit-domain.ts';
-import {askToDeleteKey, askToRemoveFilter, openNewDkimKey, openNewFilter} from './part-actions.ts';
+import {askToDeleteKey, askToRemoveFilter, type FilterOwner, openNewDkimKey, openNewFilter} from './part-actions.ts';
 
 interface DomainViewProps {
   id: number;
@@ -76,6 +77,7 @@ interface DomainBindingNeeds extends DomainViewProps {
 
 const domainBindings = ({shell, id, name, whole, dns, part, refresh, dispatch}: DomainBindingNeeds): Binding[] => {
   const {app} = shell;
+  const owner: FilterOwner = {name, filters: filterList(app.client, id)};
   const needs: DomainServices = {app, shell, onChange: refresh, onDeleted: () => dispatch({kind: 'gone', id})};
   const edits = {client: app.client, shell, onSaved: refresh};
   const show = (selector: string): void => dispatch({kind: 'record-opened', selector});
@@ -103,13 +105,13 @@ const domainBindings = ({shell, id, name, whole, dns, part, refresh, dispatch}: 
       help: 'activate, or deactivate',
       run: () => whole && void setActive(edits, id, !whole.domain.active),
     },
-    {...writing, keys: ['f'], label: 'new filter', help: 'a new mail filter', run: () => void openNewFilter(needs, {id, name})},
+    {...writing, keys: ['f'], label: 'new filter', help: 'a new mail filter', run: () => void openNewFilter(needs, owner)},
     {
       ...writing,
       keys: ['d'],
       label: 'new DKIM key',
       help: 'a new DKIM key, and its DNS record',
-      run: () => openNewDkimKey({...needs, onCreated: ({selector}) => show(selector)}, {id, name}, whole?.keys ?? []),
+      run: () => void openNewDkimKey({...needs, onCreated: ({selector}) => show(selector)}, {id, name}, whole?.keys ?? []),
     },
     {
       ...writing,
@@ -117,7 +119,7 @@ const domainBindings = ({shell, id, name, whole, dns, part, refresh, dispatch}: 
       label: 'remove',
       help: 'remove the filter or key under the cursor',
       run: () => {
-        if (part?.kind === 'filter') askToRemoveFilter(needs, {id, name}, part.filter);
+        if (part?.kind === 'filter') askToRemoveFilter(needs, owner, part.filter);
         else if (part && whole) askToDeleteKey(needs, whole.domain, {key: part.key, isLast: whole.keys.length === 1});
       },
     },
@@ -125,7 +127,7 @@ const domainBindings = ({shell, id, name, whole, dns, part, refresh, dispatch}: 
   ];
 };
 
-const backBinding = (run: () => void): Binding => ({
+export const backBinding = (run: () => void): Binding => ({
   keys: ['escape', 'h', 'left', 'backspace'],
   label: 'back',
   help: 'back',

@@ -3,8 +3,7 @@ import {ascending} from '../../../../shared/collections.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import {domainFields, settingNames} from '../../../domain/domain-fields.ts';
 import {briefTimeText, countText, timeText} from '../../../output/cell-text.ts';
-import type {Cell} from '../../../output/column.ts';
-import type {Banner, List, Order, TuiColumn} from '../../list/list.ts';
+import {type Banner, type List, type Order, screenColumns, type TuiColumn} from '../../list/list.ts';
 import {hasWords} from '../../list/list-query.ts';
 import {type DetailPair, detailLines, fitText} from '../../shell/fit-text.ts';
 import type {Loaded} from '../../shell/source.ts';
@@ -87,8 +86,8 @@ const orders = [
 export const settingPairs = (domain: DomainRow): DetailPair[] => [
   ...settingNames.map((name): DetailPair => {
     const {label, screen} = domainFields[name];
-    const value = screen?.cell?.(domain) ?? domain[name];
-    return [label, Array.isArray(value) ? value.join(', ') : value, screen?.style?.(domain)];
+    const value = screen?.cell?.(domain, undefined) ?? domain[name];
+    return [label, Array.isArray(value) ? value.join(', ') : value, screen?.style?.(domain, undefined)];
   }),
   ['Held mail', domain.held === undefined ? null : countText(domain.held)],
   ['Created', timeText(domain.created_at)],
@@ -98,22 +97,21 @@ export const settingPairs = (domain: DomainRow): DetailPair[] => [
 
 const domainColumns: TuiColumn<DomainRow>[] = [
   {title: 'NAME', cell: row => row.name, width: 16, grow: 3},
-  ...settingNames.flatMap((name): TuiColumn<DomainRow>[] => {
-    const {column, screen} = domainFields[name];
-    const {title, align, cell = (row: DomainRow) => row[name] as Cell} = column;
-    return screen ? [{title, cell, ...(align && {align}), ...screen}] : [];
-  }),
+  ...screenColumns(Object.values(domainFields), undefined),
   {title: 'HELD', cell: row => (row.held === undefined ? null : countText(row.held)), width: 7, align: 'right'},
   {title: 'UPDATED', cell: row => briefTimeText(row.updated_at), width: 12, dropRank: 1},
 ];
 
 export type DomainsView =
   | {kind: 'list'}
+  /** Those for all domains. */
+  | {kind: 'filters'}
   | {kind: 'domain'; id: number; name: string}
   | {kind: 'record'; id: number; name: string; selector: string};
 
 export type DomainsEvent =
   | {kind: 'opened'; id: number; name: string}
+  | {kind: 'filters-opened'}
   | {kind: 'record-opened'; selector: string}
   | {kind: 'back'}
   /** The domain was deleted. */
@@ -125,13 +123,18 @@ export const domainsReducer = (view: DomainsView, event: DomainsEvent): DomainsV
   switch (event.kind) {
     case 'opened':
       return {kind: 'domain', id: event.id, name: event.name};
+    case 'filters-opened':
+      return {kind: 'filters'};
     case 'record-opened':
-      return view.kind === 'list' ? view : {...view, kind: 'record', selector: event.selector};
+      return isOfDomain(view) ? {...view, kind: 'record', selector: event.selector} : view;
     case 'back':
       return view.kind === 'record' ? {kind: 'domain', id: view.id, name: view.name} : initialView;
     case 'gone':
-      return view.kind !== 'list' && view.id === event.id ? initialView : view;
+      return isOfDomain(view) && view.id === event.id ? initialView : view;
     default:
       return event satisfies never;
   }
 };
+
+const isOfDomain = (view: DomainsView): view is Extract<DomainsView, {id: number}> =>
+  view.kind === 'domain' || view.kind === 'record';

@@ -12,6 +12,7 @@ import {askToDelete, type DomainServices, openNewDomain} from './domain-actions.
 import {DomainView, domainsSource, RecordView} from './domain-view.tsx';
 import {domainRows, domainsList, domainsReducer, initialView} from './domains-list.ts';
 import {editDomain, setActive} from './edit-domain.ts';
+import {changingFilters, FiltersView} from './filters-view.tsx';
 
 export const DomainsScreen = (): ReactElement => <Permitted permission="domains:read" what="domains" screen={Domains} />;
 
@@ -24,7 +25,11 @@ const Domains = (): ReactElement => {
     // In this order: a shown list without the domain would move the cursor to another row.
     dispatchList({kind: 'chosen', cursorKey: String(id)});
   };
-  if (view.kind === 'list') return <DomainList state={listState} dispatch={dispatchList} open={open} />;
+  if (view.kind === 'list')
+    return (
+      <DomainList {...{state: listState, dispatch: dispatchList, open}} openFilters={() => dispatch({kind: 'filters-opened'})} />
+    );
+  if (view.kind === 'filters') return <FiltersView dispatch={dispatch} />;
   const {id, name} = view;
   if (view.kind === 'record') return <RecordView {...{id, name, selector: view.selector, dispatch}} />;
   return <DomainView key={id} {...{id, name, dispatch}} />;
@@ -34,9 +39,10 @@ interface DomainListProps {
   state: ListState;
   dispatch(event: ListEvent): void;
   open(domain: {id: number; name: string}): void;
+  openFilters(): void;
 }
 
-const DomainList = ({state, dispatch, open}: DomainListProps): ReactElement => {
+const DomainList = ({state, dispatch, open, openFilters}: DomainListProps): ReactElement => {
   const shell = useShell();
   const {app} = shell;
   const source = domainsSource(app);
@@ -48,7 +54,7 @@ const DomainList = ({state, dispatch, open}: DomainListProps): ReactElement => {
   const list = domainsList({rows, loaded, unreachable: held?.unreachableNodes ?? [], mayCreate, theme: app.theme});
 
   const {refresh} = source;
-  const needs = {app, shell, onChange: refresh, onCreated: open};
+  const needs = {app, shell, onChange: refresh, onCreated: open, openFilters};
   return (
     <ListScreen
       {...{list, state, dispatch, refresh}}
@@ -62,10 +68,11 @@ interface ListNeeds extends DomainServices {
   app: AppContext;
   shell: Shell;
   onCreated(domain: {id: number; name: string}): void;
+  openFilters(): void;
 }
 
 const domainBindings = (needs: ListNeeds, row: Domain | undefined): Binding[] => {
-  const {app, shell, onChange, onCreated: open} = needs;
+  const {app, shell, onChange, onCreated: open, openFilters} = needs;
   const edits = {client: app.client, shell, onSaved: onChange};
   return [
     {
@@ -101,6 +108,15 @@ const domainBindings = (needs: ListNeeds, row: Domain | undefined): Binding[] =>
       needs: 'domains:write',
       help: 'delete it, with its filters and keys',
       run: () => row && void askToDelete(needs, row.id),
+    },
+    {
+      keys: ['F'],
+      command: 'mail-filters',
+      label: 'mail filters',
+      help: 'the mail filters for all domains',
+      // The node wants the same for reading them, which --read-only does not forbid.
+      ...(!app.me.permissions.includes(changingFilters) && {needs: changingFilters}),
+      run: openFilters,
     },
   ];
 };

@@ -2,8 +2,8 @@
 // form was opened with protects concurrent changes.
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Client} from '../../../client/client.ts';
+import {loadRules, type Rules} from '../../../command-line/rules.ts';
 import {differences, type Settings, settingNames} from '../../../domain/domain-fields.ts';
-import {loadRules, type Rules} from '../../../domain/domain-rules.ts';
 import {unsentReports} from '../../../domain/unsent-reports.ts';
 import {asCliError, type CliError} from '../../../errors.ts';
 import {byField, errorsOf, isFinal, withFields} from '../../shell/asking.ts';

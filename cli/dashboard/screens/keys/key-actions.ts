@@ -1,5 +1,6 @@
 // Revocation, deletion and rotation of API keys.
 import type {ApiKey, CreatedApiKey} from '../../../../shared/api-key.ts';
+import {conditionOf, usedText} from '../../../key/key-fields.ts';
 import {planRotation, type Rotation, type RotationPlan, type RotationServices, rotateKey} from '../../../key/key-rotation.ts';
 import {durationText, timeText} from '../../../output/cell-text.ts';
 import {deferForceable} from '../../shell/asking.ts';
@@ -7,7 +8,6 @@ import {secretPage} from '../../shell/secret-page.ts';
 import {guarded, type Shell} from '../../shell/shell.ts';
 import {silentText} from '../cluster/cluster-actions.ts';
 import {aboutKey} from './key-form.ts';
-import {conditionOf, usedText} from './keys-list.ts';
 
 export const askToRevoke = (shell: Shell, key: ApiKey): void => {
   const {app} = shell;

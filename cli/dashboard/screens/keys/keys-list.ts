@@ -1,11 +1,11 @@
 // List of API keys, with the details of the one under the cursor below it.
 import type {ApiKey} from '../../../../shared/api-key.ts';
-import {countText, durationText, plural, timeText} from '../../../output/cell-text.ts';
-import type {Tone} from '../../../output/column.ts';
+import {conditionOf, keyFields} from '../../../key/key-fields.ts';
+import {countText, plural, timeText} from '../../../output/cell-text.ts';
 import {displayWidth} from '../../../output/display-width.ts';
-import type {List, Order, TuiColumn} from '../../list/list.ts';
+import {type List, type Order, screenColumns, type TuiColumn} from '../../list/list.ts';
 import {hasWords} from '../../list/list-query.ts';
-import {detailLines, fitText, wrapText} from '../../shell/fit-text.ts';
+import {detailLines, fitText, pairsOf, wrapText} from '../../shell/fit-text.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Loaded} from '../../shell/source.ts';
 import type {Theme} from '../../shell/theme.ts';
@@ -65,18 +65,11 @@ const ordersAt = (nowMs: number): Order<ApiKey>[] => {
 const byTime = (a: string | null, b: string | null, whenNull: string): number =>
   (a ?? whenNull).localeCompare(b ?? whenNull, 'en');
 
+const {name, id, ...others} = keyFields;
+
 const keyColumns = ({ownId, nowMs}: KeysFacts): TuiColumn<ApiKey>[] => [
-  {title: ' ', width: 1, cell: ({id}) => (id === ownId ? '*' : ' '), style: () => 'accent'},
-  {title: 'NAME', width: 12, grow: 3, cell: key => key.name, style: () => 'bold'},
-  {title: 'ID', width: 13, align: 'right', dropRank: 1, cell: key => key.id},
-  {title: 'PREFIX', width: 12, dropRank: 4, cell: key => key.key_prefix},
-  {title: 'SCOPE', width: 15, cell: key => key.scope, style: ({scope}) => (scope === 'full-admin' ? 'accent' : undefined)},
-  {title: 'DOMAIN', width: 14, grow: 2, dropRank: 3, cell: key => key.domain},
-  {title: 'PER MIN', width: 9, align: 'right', dropRank: 2, cell: key => countText(key.rate_limit_per_minute)},
-  {title: 'STATE', width: 11, cell: key => conditionOf(key, nowMs).text, style: key => conditionOf(key, nowMs).tone},
-  {title: 'USED', width: 8, dropRank: 5, cell: key => usedText(key, nowMs)},
-  {title: 'EXPIRES', width: 8, cell: key => endText(key, nowMs)},
-  {title: 'CREATED', width: 20, dropRank: 0, cell: key => timeText(key.created_at)},
+  {title: ' ', width: 1, cell: key => (key.id === ownId ? '*' : ' '), style: () => 'accent'},
+  ...screenColumns([name, id, ...Object.values(others)], nowMs),
 ];
 
 /** Details that do not fit in the row. */
@@ -97,76 +90,13 @@ const aboutLines = ({ownId, nowMs, theme}: KeysFacts, key: ApiKey | undefined, c
   ];
 };
 
-type KeyState = 'active' | 'revoked' | 'expired';
-
-interface KeyCondition {
-  state: KeyState;
-  /** With a glyph: `▲ 3d left`. */
-  text: string;
-  tone: Tone | undefined;
-  /** Lower for keys that need more attention. */
-  rank: number;
-}
-
-const dayMs = 86_400_000;
-const endingSoonMs = 14 * dayMs;
-const idleAfterMs = 90 * dayMs;
-const unusedAfterMs = 30 * dayMs;
-
-export const conditionOf = (key: ApiKey, nowMs: number): KeyCondition => {
-  const {revoked_at, expires_at, last_used_at, created_at} = key;
-  if (revoked_at !== null) return {state: 'revoked', text: '✗ revoked', tone: undefined, rank: 5};
-  const leftMs = expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at) - nowMs;
-  if (leftMs <= 0) return {state: 'expired', text: '✗ expired', tone: 'bad', rank: 0};
-  if (leftMs < endingSoonMs)
-    return {state: 'active', text: `▲ ${durationText(Math.floor(leftMs / 1000))} left`, tone: 'warn', rank: 1};
-  if (last_used_at === null)
-    return nowMs - Date.parse(created_at) > unusedAfterMs
-      ? {state: 'active', text: '◌ unused', tone: 'warn', rank: 2}
-      : {state: 'active', text: '● active', tone: 'good', rank: 4};
-  const idleMs = nowMs - Date.parse(last_used_at);
-  if (idleMs > idleAfterMs)
-    return {state: 'active', text: `◌ idle ${durationText(Math.floor(idleMs / 1000))}`, tone: 'warn', rank: 3};
-  return {state: 'active', text: '● active', tone: 'good', rank: 4};
-};
-
-/** `3m ago`, `never`. */
-export const usedText = ({last_used_at}: ApiKey, nowMs: number): string =>
-  last_used_at === null ? 'never' : `${durationText(Math.max(0, Math.floor((nowMs - Date.parse(last_used_at)) / 1000)))} ago`;
-
-/** `in 89d`, `never`, `3d ago`. */
-const endText = ({expires_at}: ApiKey, nowMs: number): string => {
-  if (expires_at === null) return 'never';
-  const seconds = Math.floor((Date.parse(expires_at) - nowMs) / 1000);
-  return seconds > 0 ? `in ${durationText(seconds)}` : `${durationText(-seconds)} ago`;
-};
-
-export const keyPage = (key: ApiKey, {isOwn, nowMs, theme}: {isOwn: boolean; nowMs: number; theme: Theme}): Page => {
-  const {text, tone} = conditionOf(key, nowMs);
-  return {
-    kind: 'page',
-    title: `Key ${key.id}`,
-    lines: width => [
-      ...detailLines(
-        [
-          ['Name', key.name],
-          ['ID', key.id],
-          ['Begins with', key.key_prefix],
-          ['Scope', key.scope],
-          ['Domain', key.domain],
-          ['Per minute', countText(key.rate_limit_per_minute)],
-          ['State', text, tone],
-          ['Last used', key.last_used_at === null ? 'never' : `${timeText(key.last_used_at)}, ${usedText(key, nowMs)}`],
-          ['Expires', key.expires_at === null ? 'never' : `${timeText(key.expires_at)}, ${endText(key, nowMs)}`],
-          ['Revoked', timeText(key.revoked_at)],
-          ['Created', timeText(key.created_at)],
-        ],
-        width,
-        theme,
-      ),
-      '',
-      ...(isOwn ? ['This is the key in use here.'] : []),
-      ...wrapText('The key itself is kept nowhere: a node keeps only its hash.', width),
-    ],
-  };
-};
+export const keyPage = (key: ApiKey, {isOwn, nowMs, theme}: {isOwn: boolean; nowMs: number; theme: Theme}): Page => ({
+  kind: 'page',
+  title: `Key ${key.id}`,
+  lines: width => [
+    ...detailLines(pairsOf(Object.values(keyFields), key, nowMs), width, theme),
+    '',
+    ...(isOwn ? ['This is the key in use here.'] : []),
+    ...wrapText('The key itself is kept nowhere: a node keeps only its hash.', width),
+  ],
+});

@@ -36,7 +36,7 @@ const Keys = (): ReactElement => {
           label: 'new',
           needs: 'keys:write',
           help: 'create a key, which is shown once',
-          run: () => askForKey(shell, source.refresh),
+          run: () => void askForKey(shell, source.refresh),
         },
         {
           keys: ['R'],

@@ -1,8 +1,8 @@
 import test from 'ava';
 import type {Request} from '../../../../../cli/client/transport.ts';
 import {driftOf} from '../../../../../cli/cluster/cluster-drift.ts';
-import {cutOffText} from '../../../../../cli/cluster/node-condition.ts';
-import {alarmsOf, changesBetween, changeText, seenSecondsAgo} from '../../../../../cli/dashboard/screens/cluster/alarms.ts';
+import {cutOffText, seenSecondsAgo} from '../../../../../cli/cluster/node-condition.ts';
+import {alarmsOf, changesBetween, changeText} from '../../../../../cli/dashboard/screens/cluster/alarms.ts';
 import {agedStatus} from '../../../../../cli/dashboard/screens/cluster/cluster-sources.ts';
 import {createArrivals, parseMetrics} from '../../../../../cli/dashboard/screens/cluster/figures.ts';
 import {bar, createHistory, sparkline} from '../../../../../cli/dashboard/screens/cluster/history.ts';

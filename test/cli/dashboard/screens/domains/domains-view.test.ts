@@ -1,7 +1,13 @@
 import test from 'ava';
 import fc from 'fast-check';
+import {loadRules} from '../../../../../cli/command-line/rules.ts';
 import {initialList, shownRows} from '../../../../../cli/dashboard/list/list.ts';
-import {domainParts, filterPage, type WholeDomain} from '../../../../../cli/dashboard/screens/domains/domain-parts.ts';
+import {
+  domainParts,
+  filterPage,
+  filtersForAll,
+  type WholeDomain,
+} from '../../../../../cli/dashboard/screens/domains/domain-parts.ts';
 import {
   changesOf,
   diffLines,
@@ -24,11 +30,10 @@ import {copyToClipboard} from '../../../../../cli/dashboard/shell/clipboard.ts';
 import type {FormValues} from '../../../../../cli/dashboard/shell/modal.ts';
 import {whyNot} from '../../../../../cli/dashboard/shell/shell.ts';
 import {differences} from '../../../../../cli/domain/domain-fields.ts';
-import {loadRules} from '../../../../../cli/domain/domain-rules.ts';
 import {CliError} from '../../../../../cli/errors.ts';
 import type {DkimKey} from '../../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../../shared/domain.ts';
-import type {MailFilter} from '../../../../../shared/mail-filter.ts';
+import type {GlobalFilter, MailFilter} from '../../../../../shared/mail-filter.ts';
 import {permissionsOf, type Scope} from '../../../../../shared/scopes.ts';
 import {domain, hostile, key} from '../../../../helpers/cli/sample-records.ts';
 import {drawnList, fits, plainTheme, sizes} from '../../../../helpers/dashboard/drawn.ts';
@@ -211,6 +216,27 @@ test('filters and keys are distinguished, and the settings stand above or beside
     t.regex(text, /^± \+3 +header List-Id +\*news\* /m);
     t.regex(text, /^DKIM key +rsa-2048 +mfd2026\._domainkey/m);
   }
+});
+
+test('the filters for all domains have the columns of filters, and say whether they admit forged senders', t => {
+  const drawn = (value: GlobalFilter[]) =>
+    drawnList(filtersForAll({value, failure: undefined, loadedAtMs: 0}), initialList, {columns: 100, rows: 24});
+  const {domain_id: _, ...global} = filter;
+  const text = drawn([global, {...global, id: 5, action: 'allow', match: 'sender_domain', header: null, pattern: 'a.example'}]);
+
+  t.regex(text, /^Mail filters for all domains · 2/);
+  t.regex(text, /^ACTION +MATCH +PATTERN +FROM +COMMENT +CREATED/m);
+  t.regex(text, /^± \+3 +header List-Id +\*news\* +- /m);
+  t.regex(text, /^✓ allow +sender domain +a\.example +anybody /m);
+  t.regex(drawn([]), /No mail filters for all domains: f makes one/);
+});
+
+test('the view of filters for all domains is opened from the list and left by back', t => {
+  const opened = domainsReducer(initialView, {kind: 'filters-opened'});
+
+  t.is(domainsReducer(opened, {kind: 'record-opened', selector: 's'}), opened);
+  t.is(domainsReducer(opened, {kind: 'gone', id: 1}), opened);
+  t.is(domainsReducer(opened, {kind: 'back'}).kind, 'list');
 });
 
 test('what is known of the authentication stands below the settings, above or beside the parts', t => {

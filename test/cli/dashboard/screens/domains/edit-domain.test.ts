@@ -1,10 +1,12 @@
 import test, {type ExecutionContext} from 'ava';
 import {askToDelete, openNewDomain} from '../../../../../cli/dashboard/screens/domains/domain-actions.ts';
 import {editDomain, setActive} from '../../../../../cli/dashboard/screens/domains/edit-domain.ts';
-import {openNewFilter} from '../../../../../cli/dashboard/screens/domains/part-actions.ts';
+import {askToRemoveFilter, openNewDkimKey, openNewFilter} from '../../../../../cli/dashboard/screens/domains/part-actions.ts';
+import {filterList} from '../../../../../cli/filter/filter-list.ts';
 import type {Me} from '../../../../../shared/api-key.ts';
 import type {Domain} from '../../../../../shared/domain.ts';
 import {permissions} from '../../../../../shared/scopes.ts';
+import {dkimKey, globalFilter} from '../../../../helpers/cli/sample-answers.ts';
 import {clusterStatus, domain, key, peer} from '../../../../helpers/cli/sample-records.ts';
 import {type Received, type Reply, startApi} from '../../../../helpers/cli/scripted-api.ts';
 import {clientOf, createFakeShell} from '../../../../helpers/dashboard/fake-shell.ts';
@@ -268,10 +270,10 @@ test('a domain is made after a question that names all of its settings; a no goe
 });
 
 test('a filter is sent with what belongs to it and null for the rest', async t => {
-  const {shell, needs, api} = await startDomain(t, {
+  const {shell, needs, client, api} = await startDomain(t, {
     [`POST ${path}/filters`]: ({body}) => ({status: 201, data: JSON.parse(body)}),
   });
-  await openNewFilter(needs, domain);
+  await openNewFilter(needs, {name: domain.name, filters: filterList(client, domain.id)});
   const form = await shell.form();
 
   t.throws(() => shell.fill(form, {action: 'score', pattern: 'x'}), {message: /is required with action score/});
@@ -289,6 +291,44 @@ test('a filter is sent with what belongs to it and null for the rest', async t =
     comment: null,
     authenticated: true,
   });
+});
+
+test('a filter for all domains is added and removed there, and no domain is asked', async t => {
+  const {shell, needs, client, api} = await startDomain(t, {
+    'POST /filters': ({body}) => ({status: 201, data: {...globalFilter, ...JSON.parse(body)}}),
+    'DELETE /filters/1000000007': {data: null},
+  });
+  const owner = {name: 'all domains', filters: client.filters};
+  await openNewFilter(needs, owner);
+
+  shell.fill(await shell.form(), {action: 'allow', pattern: 'a@b.example', authenticated: 'no'});
+  const adding = await shell.question();
+  adding.onYes();
+  await eventually(() => shell.said.length > 0);
+  askToRemoveFilter(needs, owner, globalFilter);
+  const removing = await shell.question();
+  removing.onYes();
+  await shell.deferred[0]?.run(() => undefined);
+
+  t.deepEqual(adding.lines, ['Add this mail filter to all domains?', '  ✓ allow, sender: a@b.example', '  from anybody']);
+  t.is(removing.lines[0], 'Remove this mail filter for all domains?');
+  t.deepEqual(
+    api.requests.map(({method, path: asked}) => `${method} ${asked}`),
+    ['POST /filters', 'DELETE /filters/1000000007'],
+  );
+  t.like(JSON.parse(api.requests[0]?.body ?? ''), {action: 'allow', authenticated: false});
+});
+
+test('a selector is checked by the rules of the node, and must not be taken', async t => {
+  const {shell, needs} = await startDomain(t);
+  await openNewDkimKey(needs, domain, [dkimKey]);
+  const form = await shell.form();
+
+  const faults = (selector: string) => form.check?.({selector, algorithm: 'ed25519'});
+
+  t.deepEqual(faults(' mfd2027 '), {});
+  t.deepEqual(faults('A b'), {selector: 'must be lower-case letters, digits and hyphens, such as mfd2026'});
+  t.deepEqual(faults(dkimKey.selector), {selector: 'is taken by another key of the domain'});
 });
 
 test('reports that a node cannot send are warned of once the setting is saved', async t => {

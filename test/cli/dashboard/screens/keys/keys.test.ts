@@ -1,10 +1,12 @@
 import test from 'ava';
+import {loadRules} from '../../../../../cli/command-line/rules.ts';
 import {initialList, shownRows} from '../../../../../cli/dashboard/list/list.ts';
 import {askToRotate} from '../../../../../cli/dashboard/screens/keys/key-actions.ts';
 import {checkKeyForm} from '../../../../../cli/dashboard/screens/keys/key-form.ts';
-import {conditionOf, keyPage, keysList} from '../../../../../cli/dashboard/screens/keys/keys-list.ts';
+import {keyPage, keysList} from '../../../../../cli/dashboard/screens/keys/keys-list.ts';
 import type {Shell} from '../../../../../cli/dashboard/shell/shell.ts';
 import {createTheme} from '../../../../../cli/dashboard/shell/theme.ts';
+import {conditionOf} from '../../../../../cli/key/key-fields.ts';
 import type {ApiKey} from '../../../../../shared/api-key.ts';
 import {hostile, key as sampleKey} from '../../../../helpers/cli/sample-records.ts';
 import {drawnList, fits, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
@@ -103,8 +105,9 @@ test('a revoked key has nothing to replace, and is not asked how long it is good
 
 const form = {name: 'a', scope: 'read-only', domain: '', rate_limit_per_minute: '600', expires_at: ''};
 
-test('a form for a key is checked before the node is asked', t => {
-  const wrong = (changes: Partial<typeof form>) => Object.keys(checkKeyForm({...form, ...changes}, nowMs));
+test('a form for a key is checked before the node is asked', async t => {
+  const rules = await loadRules();
+  const wrong = (changes: Partial<typeof form>) => Object.keys(checkKeyForm(rules, {...form, ...changes}, nowMs));
 
   t.deepEqual(wrong({}), []);
   t.deepEqual(wrong({name: ' '}), ['name']);

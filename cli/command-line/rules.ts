@@ -3,7 +3,9 @@ import type {FieldFault} from '../../shared/fault.ts';
 
 /** What the node checks. Loaded for files and forms only: the schemas take longer to load than most commands run. */
 export const loadRules = async () => {
-  const [domain, filter, {fieldFaults}] = await Promise.all([
+  const [apiKey, dkimKey, domain, filter, {fieldFaults}] = await Promise.all([
+    import('../../shared/api-key.ts'),
+    import('../../shared/dkim-key.ts'),
     import('../../shared/domain.ts'),
     import('../../shared/mail-filter.ts'),
     import('../../shared/fields.ts'),
@@ -19,6 +21,8 @@ export const loadRules = async () => {
     settings: checkedBy(domain.domainSettingsSchema.partial()),
     newDomain: checkedBy(domain.createDomainSchema),
     filter: checkedBy(filter.filterRuleSchema),
+    newKey: checkedBy(apiKey.createApiKeySchema),
+    newDkimKey: checkedBy(dkimKey.createDkimKeySchema),
     newFilter: checkedBy(filter.createMailFilterSchema),
   };
 };
