@@ -42,7 +42,7 @@ test('wrong usage exits 2 and says what to type', async t => {
     [['cluster', 'remove', 'mx2'], /hint: repeat with --yes/],
     [['context', 'add', 'mx1'], /needs --url/],
     [['context', 'add', '__proto__', '--url', 'https://mx1:1'], /cannot name a context/],
-    [['context', 'add', 'mx1', '--url', 'http://mx1:1'], /no address of a node/],
+    [['context', 'add', 'mx1', '--url', 'http://mx1:1'], /is not the address of a node/],
     [['-c', 'nosuch', 'whoami'], /no context is called nosuch/],
     [['context', 'use', 'nosuch'], /no context is called nosuch/],
     [['context', 'remove', 'nosuch'], /no context is called nosuch/],
