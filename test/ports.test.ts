@@ -3,7 +3,7 @@ import {once} from 'node:events';
 import {createServer} from 'node:net';
 import {promisify} from 'node:util';
 import test from 'ava';
-import {freePort} from './helpers/ports.ts';
+import {freePort, refusedByFetch} from './helpers/ports.ts';
 
 const freePortsOfAnother = async (): Promise<number[]> => {
   const helper = new URL('./helpers/ports.ts', import.meta.url).href;
@@ -31,4 +31,22 @@ test('a port where somebody listens is not given', async t => {
   await once(next, 'listening');
 
   t.not(await freePort(), first + 1);
+});
+
+test('the ports that are never given are those that fetch refuses to ask', async t => {
+  const dispatcher = {
+    dispatch() {
+      throw new Error('asked');
+    },
+  } as unknown as NonNullable<RequestInit['dispatcher']>;
+  const refused: number[] = [];
+  for (let port = 4000; port < 10_000; port += 1) {
+    const error: Error = await fetch(`http://127.0.0.1:${port}/`, {dispatcher}).then(
+      () => t.fail(),
+      failure => failure,
+    );
+    if (String(error.cause).includes('bad port')) refused.push(port);
+  }
+
+  t.deepEqual(refused, refusedByFetch);
 });

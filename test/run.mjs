@@ -5,7 +5,8 @@
 import {execFile, spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {existsSync, readdirSync, statSync} from 'node:fs';
-import {mkdir, mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
+import {chmod, mkdir, mkdtemp, readFile, rm, statfs, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {fileURLToPath, pathToFileURL} from 'node:url';
 import {promisify} from 'node:util';
@@ -15,21 +16,21 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** The folders of each room, and how many of its files run at once: most of them wait for processes, not for the processor. */
 const rooms = {
-  unit: {folders: ['shared', 'daemon', 'cli'], concurrency: 2},
+  unit: {folders: ['shared', 'daemon', 'cli'], concurrency: 3},
   system: {folders: ['system'], concurrency: 3},
-  cluster: {folders: ['cluster'], concurrency: 3},
-  postfix: {folders: ['postfix'], concurrency: 3},
-  postgres: {folders: ['postgres'], concurrency: 2},
-  terminal: {folders: ['terminal'], concurrency: 3},
+  cluster: {folders: ['cluster'], concurrency: 4},
+  postfix: {folders: ['postfix'], concurrency: 4},
+  postgres: {folders: ['postgres'], concurrency: 3},
+  terminal: {folders: ['terminal'], concurrency: 4},
   deploy: {folders: ['deploy'], concurrency: 2},
-  fault: {folders: ['fault'], concurrency: 1},
+  fault: {folders: ['fault'], concurrency: 3},
   // The tests of behaviour again, with nodes that share a PostgreSQL.
   'on-postgres': {
     folders: ['system', 'cluster', 'terminal', 'postfix'],
     files:
       /system\/(api-(?!addresses|advertise)|backends|bootstrap-key|dmarc|log-lines|mail-(failures|flow|policy|rspamd|tls)|mfctl-|socketmap|milter)|cluster\/(dmarc|filters|quarantine|rate-limit|rolling|stop|trust)|terminal\/(audit|away|domains|keys|quarantine)|postfix\/(hold-queue|three-nodes)/,
     env: {TEST_STORE: 'postgres'},
-    concurrency: 3,
+    concurrency: 4,
   },
 };
 
@@ -87,6 +88,20 @@ const prepareNode = async (folder, initOptions) => {
   return folder;
 };
 
+/**
+ * The parent of all temporary folders. It is in memory where the machine has enough of it: nodes and databases sync to the disk what
+ * they acknowledge, which took a fifth of the processor in the tests of the stores. Tests start programs in these folders, also as other users.
+ */
+const makeTemporary = async () => {
+  const mounts = await readFile('/proc/mounts', 'utf8').catch(() => '');
+  const options = /^\S+ \/dev\/shm tmpfs (\S+)/m.exec(mounts)?.[1]?.split(',') ?? ['noexec'];
+  const isFit =
+    !options.includes('noexec') && (await statfs('/dev/shm').then(({bavail, bsize}) => bavail * bsize >= 4 * 2 ** 30));
+  const parent = await mkdtemp(join(isFit ? '/dev/shm' : tmpdir(), 'mfd-'));
+  await chmod(parent, 0o1777);
+  return parent;
+};
+
 const [named, options] = process.argv.slice(2).reduce(
   ([names, rest], word) => {
     if (word === '--' || rest.length > 0) return [names, [...rest, word]];
@@ -107,6 +122,8 @@ if (isOnPostgres && !['/usr/lib/postgresql', '/usr/bin/pg_ctl'].some(path => exi
 
 await mkdir(join(root, 'build'), {recursive: true});
 const folder = await mkdtemp(join(root, 'build/tests-'));
+const temporary = await makeTemporary();
+process.env.TMPDIR = temporary;
 let postgres;
 try {
   await bundle([...named.flatMap(filesOf), ...(isOnPostgres ? ['test/helpers/room-postgres.ts'] : [])], folder);
@@ -117,7 +134,7 @@ try {
     TEST_PREPARED_NODE: await prepareNode(join(folder, 'node'), postgres?.initOptions ?? []),
     ...(postgres && {TEST_POSTGRES: JSON.stringify(postgres.address)}),
   };
-  const concurrency = Math.min(...named.map(name => rooms[name]?.concurrency ?? 2));
+  const concurrency = Math.min(...named.map(name => rooms[name]?.concurrency ?? 3));
   const args = [`--concurrency=${concurrency}`, ...options.slice(1), `${folder.slice(root.length)}/**/*.test.mjs`];
   const ava = spawn(join(root, 'node_modules/.bin/ava'), args, {cwd: root, env, stdio: 'inherit'});
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => ava.kill(signal));
@@ -125,5 +142,5 @@ try {
   process.exitCode = status ?? 1;
 } finally {
   await postgres?.end();
-  await rm(folder, {recursive: true, force: true});
+  for (const made of [folder, temporary]) await rm(made, {recursive: true, force: true});
 }

@@ -23,14 +23,9 @@ import {postgresRaces, races} from './races.ts';
 import {slowPeer} from './slow-peer.ts';
 import {slowloris} from './slowloris.ts';
 
-export const faults: readonly Fault[] = [
+/** Faults of nodes that have their own stores. */
+export const faultsOfNodes: readonly Fault[] = [
   kill,
-  postgresKill,
-  postgresFailOver,
-  postgresFreeze,
-  postgresCut,
-  postgresDiskFull,
-  postgresFolder,
   crashPointsFault,
   powerCut,
   partition,
@@ -39,7 +34,20 @@ export const faults: readonly Fault[] = [
   bitFlips,
   slowPeer,
   races,
+];
+
+/** Faults of a PostgreSQL, and of nodes that share one. */
+export const faultsOfPostgres: readonly Fault[] = [
+  postgresKill,
+  postgresFailOver,
+  postgresFreeze,
+  postgresCut,
+  postgresDiskFull,
+  postgresFolder,
   postgresRaces,
+];
+
+export const hostileInput: readonly Fault[] = [
   hostileSmtp,
   hostileHttp,
   hostileMilter,
@@ -49,3 +57,5 @@ export const faults: readonly Fault[] = [
   slowloris,
   matrix,
 ];
+
+export const faults: readonly Fault[] = [...faultsOfNodes, ...faultsOfPostgres, ...hostileInput];

@@ -8,7 +8,7 @@ import {eventually} from '../helpers/eventually.ts';
 import {splitTrace} from '../helpers/mail-node.ts';
 import {otherAddress} from '../helpers/other-address.ts';
 import {openTestStore} from '../helpers/store.ts';
-import type {ConfigurationFound} from './configuration-ledger.ts';
+import type {ConfigurationFound} from './ledger.ts';
 import type {Random} from './random.ts';
 import type {SharedDatabase, Site} from './site.ts';
 import type {Trial} from './trial.ts';

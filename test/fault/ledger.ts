@@ -1,6 +1,6 @@
 // The outside ledger: every 250, every acknowledgement of the API and every delivery, as clients and backends saw them. It judges
-// what a node may have lost or doubled, and knows nothing of the node's files.
-import {type ConfigurationFound, type ConfigurationLedger, createConfigurationLedger} from './configuration-ledger.ts';
+// what a node may have lost or doubled, and knows nothing of the node's files. Of the configuration it knows values that only grow,
+// and records that are created and deleted.
 
 export interface SentMail {
   /** Identifies the mail: part of its Message-ID and Subject. */
@@ -17,6 +17,13 @@ export interface HeldFound {
   node_id?: string;
 }
 
+export interface ConfigurationFound {
+  /** Values of changed fields, by name. */
+  values: ReadonlyMap<string, number>;
+  /** Existing records, by name, and whether they are valid or revoked. */
+  records?: ReadonlyMap<string, boolean>;
+}
+
 /** The state of nodes and backends after a fault. */
 export interface Found extends ConfigurationFound {
   held: readonly HeldFound[];
@@ -26,7 +33,7 @@ export interface Found extends ConfigurationFound {
 
 export type Action = 'release' | 'discard';
 
-export interface Ledger extends Omit<ConfigurationLedger, 'judge' | 'counts'> {
+export interface Ledger {
   /**
    * Called before its final dot: from here on the mail may exist. Called again for the same mail when it was not answered and is
    * sent again.
@@ -47,6 +54,16 @@ export interface Ledger extends Omit<ConfigurationLedger, 'judge' | 'counts'> {
    * between the delivery and the row.
    */
   died(nodeIds: readonly string[], delivered: readonly string[]): void;
+  /** Before value `value` is written; values of one name only grow. */
+  changing(name: string, value: number): void;
+  /** After the answer 200. */
+  changed(name: string, value: number): void;
+  /** Before the request that creates a record, and before the one that deletes it: from here on it may have happened. */
+  making(name: string): void;
+  ending(name: string): void;
+  /** After the answer 201, and after the 200 of its deletion. */
+  made(name: string): void;
+  ended(name: string): void;
   /** The mail that was sent with this token. */
   rawOf(token: string): string | undefined;
   /** Mails whose action was acknowledged. */
@@ -81,11 +98,23 @@ interface Account extends SentMail {
   copies: Copy[];
 }
 
+interface Value {
+  asked: number;
+  acknowledged: number;
+}
+
+interface Entry {
+  isMade: boolean;
+  mayBeEnded: boolean;
+  isEnded: boolean;
+}
+
 export const createLedger = (): Ledger => {
   const mails = new Map<string, Account>();
   const copies = new Map<string, {copy: Copy; account: Account}>();
-  const {judge: judgeConfiguration, counts: configurationCounts, ...configuration} = createConfigurationLedger();
-  const counts = {accepted: 0, relayed: 0, acted: 0};
+  const values = new Map<string, Value>();
+  const records = new Map<string, Entry>();
+  const counts = {accepted: 0, relayed: 0, acted: 0, changed: 0};
   let doubled = 0;
 
   const accountOf = (token: string): Account => {
@@ -99,11 +128,22 @@ export const createLedger = (): Ledger => {
     copies.set(queueId, {copy, account});
   };
 
+  const changeOf = (name: string) => {
+    const value = values.get(name) ?? {asked: 0, acknowledged: 0};
+    values.set(name, value);
+    return value;
+  };
+  const entryOf = (name: string): Entry => {
+    const entry = records.get(name) ?? {isMade: false, mayBeEnded: false, isEnded: false};
+    records.set(name, entry);
+    return entry;
+  };
+  const judgeConfiguration = (found: ConfigurationFound) => [...wrongValues(values, found), ...wrongRecords(records, found)];
+
   return {
-    ...configuration,
     judgeConfiguration,
     get counts() {
-      return {...counts, ...configurationCounts, doubled};
+      return {...counts, doubled};
     },
     sending(mail) {
       const known = mails.get(mail.token);
@@ -137,6 +177,25 @@ export const createLedger = (): Ledger => {
         const wasDelivered = (deliveries.get(account.token) ?? 0) > copy.interruptions;
         if (isInterrupted && wasDelivered && copy.asked.has('release')) copy.interruptions += 1;
       }
+    },
+    changing(name, value) {
+      changeOf(name).asked = value;
+    },
+    changed(name, value) {
+      changeOf(name).acknowledged = value;
+      counts.changed += 1;
+    },
+    making: name => void entryOf(name),
+    ending(name) {
+      entryOf(name).mayBeEnded = true;
+    },
+    made(name) {
+      entryOf(name).isMade = true;
+      counts.changed += 1;
+    },
+    ended(name) {
+      entryOf(name).isEnded = true;
+      counts.changed += 1;
     },
     rawOf: token => mails.get(token)?.raw,
     ends: () => [...copies.values()].flatMap(({copy: {queueId, nodeId, done}}) => (done ? {queueId, nodeId, action: done} : [])),
@@ -214,3 +273,19 @@ const deliveriesOf = ({attempts, isToBeHeld, copies}: Account): number => {
 
 const broken = (rules: readonly Rule[], what: string): string[] =>
   rules.filter(([isBroken]) => isBroken).map(([, rule]) => `${what} ${rule}`);
+
+const wrongValues = (values: ReadonlyMap<string, Value>, found: ConfigurationFound): string[] =>
+  [...values].flatMap(([name, {asked, acknowledged}]) => {
+    const value = found.values.get(name);
+    const isRight = value !== undefined && acknowledged <= value && value <= asked;
+    return isRight ? [] : [`${name} is ${value}, where ${acknowledged} was acknowledged and ${asked} asked for`];
+  });
+
+const wrongRecords = (records: ReadonlyMap<string, Entry>, {records: found = new Map()}: ConfigurationFound): string[] => [
+  ...[...records].flatMap(([name, {isMade, mayBeEnded, isEnded}]) => {
+    const isGood = found.get(name) ?? false;
+    if (isMade && !mayBeEnded && !isGood) return [`${name} was acknowledged and is not there`];
+    return isEnded && isGood ? [`${name} is there after its end was acknowledged`] : [];
+  }),
+  ...[...found.keys()].filter(name => !records.has(name)).map(name => `${name} is there and nobody asked for it`),
+];

@@ -54,6 +54,17 @@ interface HeldParts extends MailParts {
 
 const replies = {delivered: 250, refused: 550, deferred: 450};
 
+/** A delivery that reaches nobody: it notes what it got, and replies what `answer` says. */
+export const recordDeliveries = (node: Pick<TestQueue, 'answer' | 'deliveries'>): Deliver => ({
+  async deliver(_route, {recipients}, content) {
+    const outcomes = await Promise.all(recipients.map(async recipient => ({recipient, outcome: await node.answer(recipient)})));
+    const reached = outcomes.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient);
+    if (reached.length > 0)
+      node.deliveries.push({recipients: reached, content: (await buffer(content.open())).toString('latin1')});
+    return outcomes.map(({recipient, outcome}) => ({recipient, outcome, reply: {code: replies[outcome], text: outcome}}));
+  },
+});
+
 export const openQueue = async (
   store: TestStore,
   spoolFolder: string,
@@ -76,16 +87,11 @@ export const openQueue = async (
       await queue.hold(mail, ownership, judgement);
     },
   };
-  const deliver: Deliver = {
-    async deliver(_route, {recipients}, content) {
-      const outcomes = await Promise.all(recipients.map(async recipient => ({recipient, outcome: await test.answer(recipient)})));
-      const reached = outcomes.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient);
-      if (reached.length > 0)
-        test.deliveries.push({recipients: reached, content: (await buffer(content.open())).toString('latin1')});
-      return outcomes.map(({recipient, outcome}) => ({recipient, outcome, reply: {code: replies[outcome], text: outcome}}));
-    },
-  };
-  const keeper = createSpoolBackend({spool, deliver, routeOf: () => ({servers: [{host: '127.0.0.1', port: 25}]})});
+  const keeper = createSpoolBackend({
+    spool,
+    deliver: recordDeliveries(test),
+    routeOf: () => ({servers: [{host: '127.0.0.1', port: 25}]}),
+  });
   const own = createListedQueue({
     nodeId,
     store,

@@ -129,7 +129,7 @@ const basics = ({queueDir, dataDir, logFile}: {queueDir: string; dataDir: string
   data_directory: dataDir,
   maillog_file: logFile,
   // Postfix writes its log only below these folders.
-  maillog_file_prefixes: '/var, /tmp, /dev/stdout',
+  maillog_file_prefixes: `/var, ${tmpdir()}, /dev/stdout`,
   myhostname: 'mx.test',
   mydestination: '',
   mynetworks: '127.0.0.0/8',

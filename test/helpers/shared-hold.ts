@@ -9,7 +9,7 @@ import type {NewHeldMail} from '../../daemon/services/quarantine/stored-mail.ts'
 import type {PostgresSettings} from '../../daemon/store/postgres/connection.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {ActionOutcome} from '../../shared/held-mail.ts';
-import {trace} from './hold-queue.ts';
+import {recordDeliveries, trace} from './hold-queue.ts';
 import {type MailParts, receivedMail} from './received-mail.ts';
 import {storeOf} from './shared-store.ts';
 import type {Teardown} from './store.ts';
@@ -44,8 +44,6 @@ interface Options {
   deliver?: Deliver;
 }
 
-const replies = {delivered: 250, refused: 550, deferred: 450};
-
 export const startSharedNode = async (t: Teardown, settings: PostgresSettings, options: Options = {}): Promise<SharedNode> => {
   const {nodeId = 'alpha', nodeNo = 1, withinMs} = options;
   const watched = (store: CommonStore): CommonStore => ({
@@ -58,15 +56,6 @@ export const startSharedNode = async (t: Teardown, settings: PostgresSettings, o
     },
   });
   const store = watched(await storeOf(t, settings, {nodeId, nodeNo}));
-  const record: Deliver = {
-    async deliver(_route, {recipients}, content) {
-      const outcomes = await Promise.all(recipients.map(async recipient => ({recipient, outcome: await node.answer(recipient)})));
-      const reached = outcomes.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient);
-      if (reached.length > 0)
-        node.deliveries.push({recipients: reached, content: (await buffer(content.open())).toString('latin1')});
-      return outcomes.map(({recipient, outcome}) => ({recipient, outcome, reply: {code: replies[outcome], text: outcome}}));
-    },
-  };
   const refuse = async (): Promise<never> => {
     throw new Error('no Postfix');
   };
@@ -74,7 +63,7 @@ export const startSharedNode = async (t: Teardown, settings: PostgresSettings, o
     nodeId,
     store,
     deliver: createReleaseDelivery({
-      deliver: options.deliver ?? record,
+      deliver: options.deliver ?? {deliver: async (...mail) => recordDeliveries(node).deliver(...mail)},
       routeOf: () => ({servers: [{host: '127.0.0.1', port: 25}]}),
     }),
     postfix: {isReadableToTheEnd: false, release: refuse, discard: async () => {}, forget: async () => {}, body: refuse},

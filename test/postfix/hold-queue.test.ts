@@ -17,7 +17,7 @@ ifPostfix('a mail put on hold by Postfix is listed with subject, sender and clie
   const node = await startPostfixNode(t, {settings: holdEverything});
   const raw = mail('=?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\n from afar');
 
-  await node.sendToPostfix(raw);
+  await node.mail(raw);
 
   const [held] = await node.untilHeld(1);
   t.like(held, {sender: 'ada@example.net', recipients: ['ben@example.com'], subject: 'Grüße from afar', score: 0});
@@ -30,7 +30,7 @@ ifPostfix('a mail put on hold by Postfix is listed with subject, sender and clie
 
 ifPostfix('a released mail is delivered by Postfix byte for byte, and a second release says already', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
-  await node.sendToPostfix(mail('Release me'));
+  await node.mail(mail('Release me'));
   const [held] = await node.untilHeld(1);
 
   const first = await node.act('release', held as never);
@@ -49,7 +49,7 @@ ifPostfix('a released mail is delivered by Postfix byte for byte, and a second r
 
 ifPostfix('a discarded mail is gone from Postfix, and nobody gets it', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
-  await node.sendToPostfix(mail('Discard me'));
+  await node.mail(mail('Discard me'));
   const [held] = await node.untilHeld(1);
 
   const {status, json} = await node.act('discard', held as never);
@@ -62,7 +62,7 @@ ifPostfix('a discarded mail is gone from Postfix, and nobody gets it', async t =
 
 ifPostfix('a mail released or deleted by hand disappears, and one held again by hand is back', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
-  for (const subject of ['one', 'two', 'three']) await node.sendToPostfix(mail(subject));
+  for (const subject of ['one', 'two', 'three']) await node.mail(mail(subject));
   const [three, two, one] = (await node.untilHeld(3)).toSorted((a, b) => (a.subject < b.subject ? 1 : -1));
   const idOf = (held: typeof one) => held?.queue_id ?? '';
   const [released, deleted, kept] = [one, three, two];
@@ -81,7 +81,7 @@ ifPostfix('a mail released or deleted by hand disappears, and one held again by 
 
 ifPostfix('a mail that was released here and put on hold again by hand is in the list again', async t => {
   const node = await startPostfixNode(t, {settings: {...holdEverything, relay_transport: 'relay:[127.0.0.1]:1'}});
-  await node.sendToPostfix(mail('To and fro'));
+  await node.mail(mail('To and fro'));
   const [held] = await node.untilHeld(1);
   await node.act('release', held as never);
   await node.untilHeld(0);
@@ -98,7 +98,7 @@ ifPostfix('a mail that was released here and put on hold again by hand is in the
 
 ifPostfix('a mail that was held for long is requeued, so that a first delay does not bounce it', async t => {
   const node = await startPostfixNode(t, {settings: {...holdEverything, maximal_queue_lifetime: '1s'}});
-  await node.sendToPostfix(mail('Old'));
+  await node.mail(mail('Old'));
   const [held] = await node.untilHeld(1);
   await eventually(() => Date.now() - Date.parse(held?.arrived_at ?? '') > 2000);
 
@@ -112,7 +112,7 @@ ifPostfix('a mail that was held for long is requeued, so that a first delay does
 
 ifPostfix('a mail that a rule of Postfix holds again each time it is requeued can be released all the same', async t => {
   const node = await startPostfixNode(t, {settings: {header_checks: 'static:HOLD', maximal_queue_lifetime: '8s'}});
-  await node.sendToPostfix(mail('Round and round'));
+  await node.mail(mail('Round and round'));
   const [first] = await node.untilHeld(1);
   await eventually(() => Date.now() - Date.parse(first?.arrived_at ?? '') > 5000);
 
@@ -128,8 +128,8 @@ ifPostfix('a mail that a rule of Postfix holds again each time it is requeued ca
 ifPostfix('a mail of no domain of ours, and one for two of them, is nobody’s in particular', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
   await node.createDomain({name: 'example.org', backend_servers: ['127.0.0.1:1']});
-  await node.sendToPostfix(mail('Both'), {to: ['ben@example.com', 'cyd@example.org']});
-  await node.sendToPostfix(mail('Elsewhere'), {to: 'dan@elsewhere.test'});
+  await node.mail(mail('Both'), {to: ['ben@example.com', 'cyd@example.org']});
+  await node.mail(mail('Elsewhere'), {to: 'dan@elsewhere.test'});
   await node.untilHeld(2);
 
   const {json} = await node.api('POST', 'auth/api-keys', {body: {name: 'com', scope: 'domain-admin', domain: 'example.com'}});
@@ -141,7 +141,7 @@ ifPostfix('a mail of no domain of ours, and one for two of them, is nobody’s i
 
 ifPostfix('a mail to an address that cannot be parsed belongs to its domain like any other', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
-  await node.sendToPostfix(mail('Odd'), {to: '"ben+<"@example.com'});
+  await node.mail(mail('Odd'), {to: '"ben+<"@example.com'});
   await node.untilHeld(1);
 
   const {json} = await node.api('POST', 'auth/api-keys', {body: {name: 'com', scope: 'domain-admin', domain: 'example.com'}});
@@ -155,7 +155,7 @@ ifPostfix('a mail to an address that cannot be parsed belongs to its domain like
 
 ifPostfix('hundreds of mails are released by few calls of postsuper, each of them once', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
-  for (let n = 0; n < 120; n += 1) await node.sendToPostfix(mail(`No ${n}`));
+  for (let n = 0; n < 120; n += 1) await node.mail(mail(`No ${n}`));
   const held = await node.untilHeld(120);
 
   const {json} = await node.api('POST', 'mail/quarantine/release', {
@@ -173,7 +173,7 @@ ifPostfix('hundreds of mails are released by few calls of postsuper, each of the
 
 ifPostfix('a node that ended between Postfix’s act and its own record finds it done', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
-  await node.sendToPostfix(mail('Twice'));
+  await node.mail(mail('Twice'));
   const [held] = await node.untilHeld(1);
   await node.stop('SIGKILL');
   await node.postfix.command('postsuper', ['-d', '-', 'hold'], `${held?.queue_id}\n`);
@@ -192,7 +192,7 @@ ifPostfix('queue ids that Postfix gives again are warned of at the start', async
 
 ifPostfix('with Postfix stopped the list stays, and a release says to try again', async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
-  await node.sendToPostfix(mail('Still here'));
+  await node.mail(mail('Still here'));
   const [held] = await node.untilHeld(1);
   await node.postfix.stop();
 

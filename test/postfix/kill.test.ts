@@ -2,8 +2,8 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import {eventually} from '../helpers/eventually.ts';
 import {holdAll} from '../helpers/mail-node.ts';
-import {startMilterNode} from '../helpers/milter-node.ts';
 import {postfixMissing} from '../helpers/postfix.ts';
+import {startPostfixNode} from '../helpers/postfix-node.ts';
 import {serialWith} from '../helpers/test-with.ts';
 
 const missing = postfixMissing();
@@ -32,7 +32,7 @@ const startSender = (mail: (raw: string) => Promise<{reply: {code: number; text:
 
 for (const action of ['tempfail', 'quarantine'])
   ifPostfix(`killed between hold and row, nothing on hold is missing from the list (${action} while mfd is down)`, async t => {
-    const node = await startMilterNode(t, {domain: holdAll, settings: {milter_default_action: action}});
+    const node = await startPostfixNode(t, {milter: 'unix', domain: holdAll, settings: {milter_default_action: action}});
     const stop = startSender(async raw => node.mail(raw));
 
     for (let n = 0; n < kills; n += 1) {
@@ -65,7 +65,7 @@ for (const action of ['tempfail', 'quarantine'])
   });
 
 ifPostfix('with mfd down mail is answered as milter_default_action says, and nothing is lost', async t => {
-  const node = await startMilterNode(t, {settings: {milter_default_action: 'tempfail'}});
+  const node = await startPostfixNode(t, {milter: 'unix', settings: {milter_default_action: 'tempfail'}});
   await node.stop();
 
   const refused = (await node.mail('Subject: x\r\n\r\nbody\r\n')).reply;

@@ -11,8 +11,8 @@ import {programsMissing} from '../helpers/installed.ts';
 import {listening} from '../helpers/listening.ts';
 import {holdAll} from '../helpers/mail-node.ts';
 import {startTestMilter} from '../helpers/milter.ts';
-import {startMilterNode} from '../helpers/milter-node.ts';
 import {postfixMissing, startPostfix} from '../helpers/postfix.ts';
+import {startPostfixNode} from '../helpers/postfix-node.ts';
 import {sample} from '../helpers/received-mail.ts';
 import {reportMailOf} from '../helpers/received-report.ts';
 import {createSigningDomain} from '../helpers/signing-domain.ts';
@@ -33,7 +33,7 @@ const withoutTrace = (bytes: Buffer | undefined): string =>
 
 ifPostfix('a mail comes through as it was, with its score and without what it said of itself', async t => {
   // A trusted client's own score fields would be accepted.
-  const node = await startMilterNode(t, {config: {smtp: {trusted_networks: []}}});
+  const node = await startPostfixNode(t, {milter: 'unix', config: {smtp: {trusted_networks: []}}});
   const raw = [
     'From: Ada <ada@example.net>\r\nX-Spam-Score: -100\r\nDate: Tue, 04 Nov 2025 09:12:44 +0100\r\nMessage-ID: <1@example.net>\r\n',
     'x-spam-score: -200\r\nSubject:   folded\r\n\tand  =?utf-8?q?Gr=C3=BC=C3=9Fe?= \r\nX-Tight:tight\r\nX-Empty:\r\n',
@@ -62,7 +62,10 @@ ifPostfix(
       '_dmarc.bank.test': {TXT: ['v=DMARC1; p=reject']},
     });
     const authentication = {dns_servers: [server], dns_timeout: 1};
-    const node = await startMilterNode(t, {config: {fqdn: 'mx.example.org', authentication, smtp: {trusted_networks: []}}});
+    const node = await startPostfixNode(t, {
+      milter: 'unix',
+      config: {fqdn: 'mx.example.org', authentication, smtp: {trusted_networks: []}},
+    });
     const others = 'Authentication-Results: mx.other.test; spf=fail\r\n';
     const claim = 'Authentication-Results: mx.example.org; dmarc=pass\r\n';
     const raw = mailOf('x', others + claim + others);
@@ -83,7 +86,7 @@ ifPostfix(
 );
 
 ifPostfix('the test mail is held by Postfix under the id by which the quarantine knows it', async t => {
-  const node = await startMilterNode(t);
+  const node = await startPostfixNode(t, {milter: 'unix'});
 
   const {reply} = await node.mail(sample('gtube.eml'));
 
@@ -97,7 +100,7 @@ ifPostfix('the test mail is held by Postfix under the id by which the quarantine
 });
 
 ifPostfix('a DMARC report is read and dropped without a bounce, and what is none is on hold in Postfix', async t => {
-  const node = await startMilterNode(t, {config: {dmarc: {receive_at: ['dmarc@example.com']}}});
+  const node = await startPostfixNode(t, {milter: 'unix', config: {dmarc: {receive_at: ['dmarc@example.com']}}});
   const rows = [{ip: '192.0.2.1', count: 7}];
 
   const {reply} = await node.mail(reportMailOf({rows}), {to: 'dmarc@example.com'});
@@ -120,7 +123,8 @@ ifPostfix('a DMARC report is read and dropped without a bounce, and what is none
 });
 
 ifPostfix('spam is refused with 550 5.7.1, and so is mail that is too big', async t => {
-  const node = await startMilterNode(t, {
+  const node = await startPostfixNode(t, {
+    milter: 'unix',
     domain: {quarantine_threshold: 5, reject_threshold: 9},
     config: {smtp: {max_size: '100K'}},
   });
@@ -134,7 +138,7 @@ ifPostfix('spam is refused with 550 5.7.1, and so is mail that is too big', asyn
 });
 
 ifPostfix('a recipient of another domain is to be sent apart, and is accepted so', async t => {
-  const node = await startMilterNode(t);
+  const node = await startPostfixNode(t, {milter: 'unix'});
   await node.createDomain({name: 'example.org', backend_servers: ['127.0.0.1:25'], ...holdAll});
   const to = ['a@example.com', 'b@example.org', 'c@example.com', 'd@strange.test'];
 
@@ -156,7 +160,7 @@ ifPostfix('a recipient of another domain is to be sent apart, and is accepted so
 });
 
 ifPostfix('mail of strangers is left alone, even where it would be spam', async t => {
-  const node = await startMilterNode(t);
+  const node = await startPostfixNode(t, {milter: 'unix'});
   const raw = mailOf(testString, 'X-Spam-Score: 1\r\n');
 
   await node.mail(raw, {to: ['b@strange.test', 'c@other.test']});
@@ -169,7 +173,7 @@ ifPostfix('mail of strangers is left alone, even where it would be spam', async 
 ifPostfix(
   'an address of ours that cannot be parsed, or that a backend might obey, is refused, and the others get the mail',
   async t => {
-    const node = await startMilterNode(t, {config: {smtp: {trusted_networks: []}}});
+    const node = await startPostfixNode(t, {milter: 'unix', config: {smtp: {trusted_networks: []}}});
     const to = [
       '"ben+<"@example.com',
       `${'x'.repeat(260)}@example.com`,
@@ -221,7 +225,7 @@ ifPostfix('the client has the name that leads back to it, and not the one that i
 });
 
 ifPostfix('an inactive domain is answered 450', async t => {
-  const node = await startMilterNode(t, {domain: {active: false}});
+  const node = await startPostfixNode(t, {milter: 'unix', domain: {active: false}});
 
   t.deepEqual(
     (await node.mail(spam)).recipients.map(({code}) => code),
@@ -230,7 +234,7 @@ ifPostfix('an inactive domain is answered 450', async t => {
 });
 
 ifPostfix('many mails of one session have nothing of one another, whatever is broken off between them', async t => {
-  const node = await startMilterNode(t);
+  const node = await startPostfixNode(t, {milter: 'unix'});
   const client = await connect(node.postfix.port);
   await client.cmd('EHLO client.test');
 
@@ -256,7 +260,7 @@ ifPostfix('many mails of one session have nothing of one another, whatever is br
 });
 
 ifPostfix('many mails at one time are each judged for themselves', async t => {
-  const node = await startMilterNode(t);
+  const node = await startPostfixNode(t, {milter: 'unix'});
   const numbers = Array.from({length: 120}, (_, n) => n);
 
   const replies = await Promise.all(
@@ -272,7 +276,7 @@ ifPostfix('many mails at one time are each judged for themselves', async t => {
 });
 
 ifPostfix('a mail of 30 MB comes through whole, over TCP too', async t => {
-  const node = await startMilterNode(t, {isOverTcp: true, settings: {message_size_limit: '60000000'}});
+  const node = await startPostfixNode(t, {milter: 'tcp', settings: {message_size_limit: '60000000'}});
   const body = Array.from({length: 400_000}, (_, n) => `${String(n).padStart(73, '.')}\r\n`).join('');
   const raw = mailOf(body);
 
@@ -286,7 +290,7 @@ ifPostfix('a mail of 30 MB comes through whole, over TCP too', async t => {
 });
 
 ifPostfix('outbound mail is signed so that a verifier agrees, relayed and released alike', async t => {
-  const node = await startMilterNode(t);
+  const node = await startPostfixNode(t, {milter: 'unix'});
   const {verified} = await createSigningDomain(node);
   const head = 'From: ada@out.example.com\r\nX-Spam-Score: 1\r\nTo: x@far.test\r\nSubject:two\r\n\tlines \r\n';
   const sending = {from: 'ada@out.example.com', to: ['x@far.test', 'y@further.test']};
@@ -307,7 +311,7 @@ ifPostfix('outbound mail is signed so that a verifier agrees, relayed and releas
 });
 
 ifPostfix('mail that a program of the host hands over is judged, and not stuck for having two domains', async t => {
-  const node = await startMilterNode(t, {domain: holdAll});
+  const node = await startPostfixNode(t, {milter: 'unix', domain: holdAll});
   await node.createDomain({name: 'example.org', backend_servers: ['127.0.0.1:25']});
   await node.postfix.configure({non_smtpd_milters: node.milter});
   const submit = (...to: string[]) =>
@@ -330,7 +334,7 @@ ifPostfix(
   'mfd killed while it judges: the mail is not taken and nothing is left, and it is taken when it comes again',
   async t => {
     const scanner = await startScanner(t);
-    const node = await startMilterNode(t, {config: {scanner: {type: 'rspamd', rspamd_url: scanner.url}}});
+    const node = await startPostfixNode(t, {milter: 'unix', config: {scanner: {type: 'rspamd', rspamd_url: scanner.url}}});
     const sending = node.mail(mailOf('x'.repeat(70).concat('\r\n').repeat(5000)));
     await eventually(() => scanner.waiting.length > 0);
 
@@ -350,7 +354,7 @@ ifPostfix(
 );
 
 ifPostfix('the scanner down: mail is to come again', async t => {
-  const node = await startMilterNode(t, {config: {scanner: {type: 'rspamd', rspamd_url: 'http://127.0.0.1:9'}}});
+  const node = await startPostfixNode(t, {milter: 'unix', config: {scanner: {type: 'rspamd', rspamd_url: 'http://127.0.0.1:9'}}});
 
   const {reply} = await node.mail(mailOf('x'));
 
@@ -362,7 +366,7 @@ ifPostfix('the scanner down: mail is to come again', async t => {
 
 ifPostfix('stopping lets the mail that is judged come to its answer', async t => {
   const scanner = await startScanner(t);
-  const node = await startMilterNode(t, {config: {scanner: {type: 'rspamd', rspamd_url: scanner.url}}});
+  const node = await startPostfixNode(t, {milter: 'unix', config: {scanner: {type: 'rspamd', rspamd_url: scanner.url}}});
   const sending = node.mail(mailOf('x'));
   await eventually(() => scanner.waiting.length > 0);
 

@@ -1,9 +1,9 @@
 // The whole path with real programs: mail comes to Postfix, mfd scores it with Rspamd, Postfix holds it, people decide through
 // mfctl.
 import {formatHostPort} from '../../shared/host-port.ts';
-import {startMilterNode} from '../helpers/milter-node.ts';
 import {closedPort} from '../helpers/ports.ts';
 import {postfixMissing} from '../helpers/postfix.ts';
+import {startPostfixNode} from '../helpers/postfix-node.ts';
 import {sample} from '../helpers/received-mail.ts';
 import {isRspamdInstalled, startRspamd} from '../helpers/rspamd.ts';
 import {serialWith} from '../helpers/test-with.ts';
@@ -20,7 +20,7 @@ const asSent = (bytes: Buffer | string | undefined): string =>
 
 ifBoth('the test mail is in the list with Rspamd’s symbols, and released it is what was sent', async t => {
   const scanner = {type: 'rspamd', rspamd_url: await startRspamd(t)};
-  const node = await startMilterNode(t, {domain: {reject_threshold: 20}, config: {scanner}});
+  const node = await startPostfixNode(t, {milter: 'unix', domain: {reject_threshold: 20}, config: {scanner}});
   const gtube = sample('gtube.eml').toString();
 
   const {reply} = await node.mail(gtube);
@@ -42,7 +42,7 @@ ifBoth('the test mail is in the list with Rspamd’s symbols, and released it is
 ifBoth('with Rspamd down and on_failure pass mail comes through unjudged', async t => {
   const down = await closedPort();
   const scanner = {type: 'rspamd', rspamd_url: `http://${formatHostPort(down)}`, rspamd_timeout: 2, on_failure: 'pass'};
-  const node = await startMilterNode(t, {config: {scanner}});
+  const node = await startPostfixNode(t, {milter: 'unix', config: {scanner}});
 
   const {reply} = await node.mail(sample('plain.eml'));
 

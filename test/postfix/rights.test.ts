@@ -40,7 +40,7 @@ serialWith('Postfix', postfixMissing() ?? programsMissing(['systemd-socket-activ
       settings: {...holdEverything, smtpd_recipient_restrictions: 'permit'},
       helper: startHelper,
     });
-    for (let n = 0; n < 3; n += 1) await node.sendToPostfix(raw);
+    for (let n = 0; n < 3; n += 1) await node.mail(raw);
     const [one, two, three] = await node.untilHeld(3);
 
     const released = await node.act('release', one as never);
@@ -57,7 +57,7 @@ serialWith('Postfix', postfixMissing())(
   'without the right mail is listed, an action is answered 503, and the log says what is to be started',
   async t => {
     const node = await startPostfixNode(t, {settings: holdEverything, helper: async () => '/nonexistent/helper.sock'});
-    await node.sendToPostfix(raw);
+    await node.mail(raw);
     const [held] = await node.untilHeld(1);
 
     const {status, json} = await node.act('release', held as never);

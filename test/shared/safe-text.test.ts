@@ -1,12 +1,13 @@
 import test from 'ava';
 import fc from 'fast-check';
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';
+import {anyCharacter} from '../helpers/any-character.ts';
 
 /** Characters that can move a cursor, reorder, hide or imitate text: none of them may appear in the output. */
 const hostile = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/u;
 
 const anyText = fc.oneof(
-  fc.string({unit: 'binary'}),
+  fc.string({unit: anyCharacter}),
   fc.array(fc.integer({min: 0, max: 0xffff}).map(code => String.fromCharCode(code))).map(units => units.join('')),
   fc
     .array(

@@ -3,8 +3,9 @@ import test from 'ava';
 import fc from 'fast-check';
 import {safeJson} from '../../../cli/output/safe-json.ts';
 import {safeBlock} from '../../../shared/safe-text.ts';
+import {anyCharacter} from '../../helpers/any-character.ts';
 
-const text = fc.string({unit: 'binary'});
+const text = fc.string({unit: anyCharacter});
 
 test('JSON keeps its value whatever it holds', t => {
   const property = fc.property(fc.oneof(fc.jsonValue(), fc.dictionary(text, text)), value =>

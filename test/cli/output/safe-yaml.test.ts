@@ -4,8 +4,9 @@ import fc from 'fast-check';
 import {parse} from 'yaml';
 import {safeYaml} from '../../../cli/output/safe-yaml.ts';
 import {safeBlock} from '../../../shared/safe-text.ts';
+import {anyCharacter} from '../../helpers/any-character.ts';
 
-const text = fc.string({unit: 'binary'});
+const text = fc.string({unit: anyCharacter});
 
 test('YAML keeps its value whatever it holds', t => {
   const property = fc.property(

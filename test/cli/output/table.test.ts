@@ -4,6 +4,7 @@ import type {Column} from '../../../cli/output/column.ts';
 import {displayWidth, truncate} from '../../../cli/output/display-width.ts';
 import {renderDetails, renderTable} from '../../../cli/output/table.ts';
 import {safeLine} from '../../../shared/safe-text.ts';
+import {anyCharacter} from '../../helpers/any-character.ts';
 
 interface Row {
   name: string;
@@ -11,7 +12,7 @@ interface Row {
   note: string;
 }
 
-const anything = fc.string({unit: 'binary'});
+const anything = fc.string({unit: anyCharacter});
 
 const columns: Column<Row>[] = [
   {title: 'NAME', cell: row => row.name, isFlexible: true},

@@ -1,17 +1,14 @@
 // A node that holds all mail, for tests of the built mfctl against a built node.
 import type {ExecutionContext} from 'ava';
-import {startNode, type TestNode} from '../node.ts';
+import {holdAll, type MailNode, startMailNode} from '../mail-node.ts';
+import type {TestNode} from '../node.ts';
 import {sendMail} from '../smtp-client.ts';
-import {type SmtpSink, startSmtpSink} from '../smtp-sink.ts';
+import type {SmtpSink} from '../smtp-sink.ts';
 
 /** It protects example.com, whose mail server is the sink. */
-export const startHoldingNode = async (t: ExecutionContext): Promise<{node: TestNode; sink: SmtpSink}> => {
-  const [node, sink] = await Promise.all([startNode(t), startSmtpSink(t, {hasUtf8: true})]);
-  const backend = `${sink.server.host}:${sink.server.port}`;
-  const thresholds = ['--quarantine-threshold', '-1000', '--reject-threshold', '10000'];
-  const {code, stderr} = await node.mfctl(['domain', 'create', 'example.com', '--backend', backend, ...thresholds]);
-  if (code !== 0) throw new Error(stderr);
-  return {node, sink};
+export const startHoldingNode = async (t: ExecutionContext): Promise<{node: MailNode; sink: SmtpSink}> => {
+  const node = await startMailNode(t, {domain: holdAll});
+  return {node, sink: node.sink};
 };
 
 export const send = (node: TestNode, raw: string | Buffer, parameters?: string) =>

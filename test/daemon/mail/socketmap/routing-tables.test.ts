@@ -5,6 +5,7 @@ import {createRoutingTables, tableNames} from '../../../../daemon/mail/socketmap
 import type {Domain} from '../../../../shared/domain.ts';
 import {domainDefaults} from '../../../../shared/field-rules.ts';
 import {parseHostPort} from '../../../../shared/host-port.ts';
+import {anyCharacter} from '../../../helpers/any-character.ts';
 
 const domain = (name: string, more: Partial<Domain> = {}): Domain => ({
   id: 1,
@@ -157,9 +158,9 @@ test('another table does not exist', t => {
 test('no key can make a lookup fail', async t => {
   const {lookUp} = create();
   const keys = fc.oneof(
-    fc.string({unit: 'binary', maxLength: 200}),
+    fc.string({unit: anyCharacter, maxLength: 200}),
     fc.uint8Array({maxLength: 200}).map(bytes => Buffer.from(bytes).toString()),
-    fc.string({unit: 'binary', maxLength: 60}).map(local => `${local}@example.com`),
+    fc.string({unit: anyCharacter, maxLength: 60}).map(local => `${local}@example.com`),
     fc.constantFrom('x'.repeat(100_000), `${'x'.repeat(99_000)}@example.com`, `a@${'b.'.repeat(50_000)}com`, '@'.repeat(100_000)),
   );
 

@@ -1,0 +1,4 @@
+import {hostileInput} from './faults.ts';
+import {testShort} from './short-faults.ts';
+
+testShort(hostileInput);

@@ -1,0 +1,4 @@
+import {faultsOfNodes} from './faults.ts';
+import {testShort} from './short-faults.ts';
+
+testShort(faultsOfNodes);

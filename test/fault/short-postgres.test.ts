@@ -1,0 +1,4 @@
+import {faultsOfPostgres} from './faults.ts';
+import {testShort} from './short-faults.ts';
+
+testShort(faultsOfPostgres);
