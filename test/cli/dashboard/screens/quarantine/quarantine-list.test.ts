@@ -151,6 +151,48 @@ for (const order of ['newest', 'oldest'] as const)
     if (order === 'newest') t.is(shown().position.cursor - shown().position.top, line);
   });
 
+test('the oldest are shown while others arrive during each reading', async t => {
+  const api = createMailApi(heldMails(1000));
+  const {list} = api.quarantine;
+  api.quarantine = {
+    ...api.quarantine,
+    list: async (query, options) => {
+      const answer = await list(query, options);
+      api.mails = [...api.mails, ...heldMails(30, api.mails.length)];
+      return answer;
+    },
+  };
+
+  const {rows} = await startList(t, api, 'oldest');
+
+  t.is(rows()[0]?.subject, 'mail 0');
+});
+
+for (const order of ['newest', 'oldest'] as const)
+  test(`the cursor stays on its mail when a node with hundreds of others comes back, ${order} first`, async t => {
+    const api = createMailApi(heldMails(2000).filter(mail => numberOf(mail.subject) % 2 === 0));
+    const {press, shown, reread} = await startList(t, api, order);
+    for (let page = 0; page < 26; page += 1) await press('pagedown');
+    const mail = shown().row;
+
+    api.mails = heldMails(2000);
+    await reread();
+
+    t.is(shown().row?.subject, mail?.subject);
+  });
+
+test('whoever goes back while the next rows are read stays there', async t => {
+  const api = createMailApi(heldMails(2000));
+  const {held, state, press, shown} = await startList(t, api, 'oldest');
+  state.dispatch({kind: 'placed', position: {cursor: 290, top: 280}, cursorKey: `mx1/${heldMail(290).queue_id}`});
+  held.source.refresh();
+
+  await press('g');
+
+  t.is(shown().position.cursor, 0);
+  t.is(shown().row?.subject, 'mail 0');
+});
+
 test('what has arrived above the cursor is counted until one looks', async t => {
   const api = createMailApi(heldMails(500));
   const {screen, shown, press, reread} = await startList(t, api);
