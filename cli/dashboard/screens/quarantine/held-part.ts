@@ -45,7 +45,10 @@ export const createHeldPart = ({client, now, source: sourceOf, state, onArrived}
 
   const current = (): HeldPart | undefined => partFor(state.get(), get());
   /** Equal for two reads of the same rows. */
-  const wanted = (): string => JSON.stringify([state.get().filter, state.get().order, state.get().position, current()?.total]);
+  const wanted = (): string => {
+    const {filter, order, position} = state.get();
+    return JSON.stringify([filter, order, position, height, current()?.total]);
+  };
 
   const load = async (signal: AbortSignal): Promise<void> => {
     const {filter, order, position} = state.get();

@@ -193,6 +193,20 @@ test('whoever goes back while the next rows are read stays there', async t => {
   t.is(shown().row?.subject, 'mail 0');
 });
 
+test('the rows of a screen that has become higher are read at once', async t => {
+  const api = createMailApi(heldMails(1000));
+  const {held, shown, press, reread} = await startList(t, api);
+  await press('pagedown');
+  await reread();
+
+  const before = api.asked.length;
+  held.see({...shown(), height: 200});
+  // The next turn, long before the list is read again for its age.
+  await new Promise(resolve => setImmediate(resolve));
+
+  t.is(api.asked.length, before + 1);
+});
+
 test('what has arrived above the cursor is counted until one looks', async t => {
   const api = createMailApi(heldMails(500));
   const {screen, shown, press, reread} = await startList(t, api);
