@@ -86,7 +86,7 @@ export const createHeldPart = ({client, now, source: sourceOf, state, onArrived}
     if (down > 0 && part.order !== oldestFirst) onArrived(down);
   };
 
-  const source = sourceOf('held mail', {load, refreshOn: ['held', 'released', 'discarded']});
+  const source = sourceOf('held mail', {load, refreshOn: ['held', 'released', 'discarded', 'health']});
   return {
     get,
     subscribe,

@@ -10,6 +10,7 @@ import {createStore} from '../../../../../cli/dashboard/shell/store.ts';
 import {createTheme} from '../../../../../cli/dashboard/shell/theme.ts';
 import {CliError} from '../../../../../cli/errors.ts';
 import type {ClusterEvent} from '../../../../../shared/cluster-event.ts';
+import type {EventType} from '../../../../../shared/event-type.ts';
 import {createMailApi, heldMail, heldMails, type MailApi} from '../../../../helpers/dashboard/held-mails.ts';
 import {eventually} from '../../../../helpers/eventually.ts';
 
@@ -21,8 +22,8 @@ const now = () => Date.parse('2026-03-01T12:00:00Z');
 const startList = async (t: ExecutionContext, api: MailApi, order: 'newest' | 'oldest' = 'newest') => {
   let hear: (event: ClusterEvent | undefined) => void = () => undefined;
   const live = {
-    on: (_types: unknown, listener: typeof hear) => {
-      hear = listener;
+    on: (types: readonly EventType[], listener: typeof hear) => {
+      hear = event => (!event || types.includes(event.type)) && listener(event);
       return () => undefined;
     },
     get: () => ({connection: 'live', receivedAtMs: undefined, reason: undefined}) as const,
@@ -307,6 +308,18 @@ test('events are followed by one reading, soon', async t => {
   await eventually(() => held.get()?.total === 15);
 
   t.is(api.asked.length, before + 1);
+});
+
+test('the mail of a node that comes back is read at once', async t => {
+  const api = createMailApi(heldMails(10));
+  api.unreachableNodes = ['mx2'];
+  const {held, hear} = await startList(t, api);
+  t.deepEqual(held.get()?.unreachableNodes, ['mx2']);
+
+  api.unreachableNodes = [];
+  hear({type: 'health', at: '2026-03-01T12:00:00Z', node_id: 'mx2', from: 'stale', to: 'online'});
+  await eventually(() => held.get()?.unreachableNodes.length === 0, 10_000);
+  t.pass();
 });
 
 test('what was read stays when the node is away, with what is wrong', async t => {
