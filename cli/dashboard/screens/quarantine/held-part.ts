@@ -45,7 +45,10 @@ export const createHeldPart = ({client, now, source: sourceOf, state, onArrived}
 
   const current = (): HeldPart | undefined => partFor(state.get(), get());
   /** Equal for two reads of the same rows. */
-  const wanted = (): string => JSON.stringify([state.get().filter, state.get().order, state.get().position, current()?.total]);
+  const wanted = (): string => {
+    const {filter, order, position} = state.get();
+    return JSON.stringify([filter, order, position, height, current()?.total]);
+  };
 
   const load = async (signal: AbortSignal): Promise<void> => {
     const {filter, order, position} = state.get();
@@ -53,12 +56,17 @@ export const createHeldPart = ({client, now, source: sourceOf, state, onArrived}
     lastRead = wanted();
     isReading = true;
     try {
-      const part = await readAround(position.cursor, {filter, order, total: before?.total ?? 0}, {height, signal});
-      const {cursorKey} = state.get();
-      const lost = part.total > 0 && !nearest(before, part, cursorKey) && mailOf(before, cursorKey);
-      if (!lost) return show(before, part);
-      const row = await rowOf(lost, part, signal);
-      show(before, await readAround(row, part, {height, signal}), row);
+      let part = await readAround(position.cursor, {filter, order, total: before?.total ?? 0}, {height, signal});
+      let row: number | undefined;
+      // The list has moved, or the cursor has while this was read.
+      for (let last: HeldMail | undefined; ; ) {
+        const lost = mailOf(before, state.get().cursorKey);
+        if (!lost || lost === last || isDecided(part, lost)) break;
+        last = lost;
+        row = await rowOf(lost, part, signal);
+        part = await readAround(row, part, {height, signal});
+      }
+      show(before, part, row);
     } finally {
       isReading = false;
     }
@@ -78,7 +86,7 @@ export const createHeldPart = ({client, now, source: sourceOf, state, onArrived}
     if (down > 0 && part.order !== oldestFirst) onArrived(down);
   };
 
-  const source = sourceOf('held mail', {load, refreshOn: ['held', 'released', 'discarded']});
+  const source = sourceOf('held mail', {load, refreshOn: ['held', 'released', 'discarded', 'health']});
   return {
     get,
     subscribe,
@@ -120,7 +128,9 @@ const createReader = ({client, now}: Pick<HeldPartNeeds, 'client' | 'now'>) => {
       const first = Math.max(0, Math.min(Math.round(row - limit / 2), rows - limit));
       const isReversed = order === oldestFirst;
       const offset = isReversed ? Math.max(0, rows - first - limit) : first;
-      const {data, totalCount, unreachableNodes} = await read(filter, {limit, offset}, signal);
+      // Mail that has arrived since pushes the page towards newer rows, so that the first ones would be missing.
+      const asked = isReversed ? Math.min(maxPageSize, limit + minPageSize) : limit;
+      const {data, totalCount, unreachableNodes} = await read(filter, {limit: asked, offset}, signal);
       const total = totalCount ?? data.length;
       return {
         ...{filter, order, total, unreachableNodes},
@@ -146,6 +156,16 @@ export const partFor = (
 const rowIn = (part: HeldPart | undefined, id: string): number => {
   const at = part?.mails.findIndex(mail => mailId(mail) === id) ?? -1;
   return at === -1 ? Number.NaN : at + (part?.offset ?? 0);
+};
+
+/** Whether the page has this mail, or shows that it has left: the rows around its place are there, and it is not. */
+const isDecided = ({mails, offset, total, order}: HeldPart, mail: HeldMail): boolean => {
+  const id = mailId(mail);
+  if (total === 0 || mails.some(other => mailId(other) === id)) return true;
+  const isBefore = (one = '', other = ''): boolean => (order === oldestFirst ? one < other : one > other);
+  const isAfterFirst = offset === 0 || isBefore(mails[0]?.arrived_at, mail.arrived_at);
+  const isBeforeLast = offset + mails.length >= total || isBefore(mail.arrived_at, mails.at(-1)?.arrived_at);
+  return mails.length > 0 && isAfterFirst && isBeforeLast;
 };
 
 const mailOf = (part: HeldPart | undefined, id: string | undefined): HeldMail | undefined =>

@@ -36,16 +36,19 @@ export const markRange = (shell: Shell, quarantine: QuarantineContext, end: Held
     what: 'the range',
     whole: undefined,
     parameters: {...parameters, since: older.arrived_at, until: justAfter(newer.arrived_at)},
-    isWanted: betweenMails(mailId(start), mailId(end)),
+    isWanted: betweenMails(newer, older),
   });
 };
 
-/** For mails in the order of a list: true between two mails, inclusive. */
-const betweenMails = (one: string, other: string): ((mail: HeldMail) => boolean) => {
+/** For mails from the newest on: true between two mails, inclusive. */
+const betweenMails = (newer: HeldMail, older: HeldMail): ((mail: HeldMail) => boolean) => {
+  const [one, other] = [mailId(newer), mailId(older)];
   let isWithin = false;
   let isOver = false;
   return mail => {
     const id = mailId(mail);
+    // The newer one may have left meanwhile.
+    if (!isOver && mail.arrived_at < newer.arrived_at) isWithin = true;
     if (id !== one && id !== other) return isWithin;
     if (isOver) return false;
     isOver = isWithin || one === other;

@@ -3,17 +3,23 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import type {Answer, Request} from '../../../../../cli/client/transport.ts';
+import {initialList, listReducer} from '../../../../../cli/dashboard/list/list.ts';
 import {actOnMails, createActingMails, resultText} from '../../../../../cli/dashboard/screens/quarantine/held-mail-actions.ts';
 import {createMailPreviews} from '../../../../../cli/dashboard/screens/quarantine/mail-previews.ts';
+import type {QuarantineContext} from '../../../../../cli/dashboard/screens/quarantine/quarantine-context.ts';
 import {afterScreenEvent, initialScreen, type ScreenEvent} from '../../../../../cli/dashboard/screens/quarantine/screen-state.ts';
+import {markRange} from '../../../../../cli/dashboard/screens/quarantine/select-keys.ts';
 import {createViewStore, viewOf} from '../../../../../cli/dashboard/screens/quarantine/view-store.ts';
+import type {Shell} from '../../../../../cli/dashboard/shell/shell.ts';
+import {createStore} from '../../../../../cli/dashboard/shell/store.ts';
 import {CliError} from '../../../../../cli/errors.ts';
 import {mailId} from '../../../../../cli/quarantine/held-mail-columns.ts';
 import {saveMail} from '../../../../../cli/quarantine/save-mail.ts';
 import type {MailReference} from '../../../../../shared/held-mail.ts';
 import {fakeClient} from '../../../../helpers/cli/fake-client.ts';
 import {detail, outcome} from '../../../../helpers/cli/sample-records.ts';
-import {heldMail, heldMails} from '../../../../helpers/dashboard/held-mails.ts';
+import {createFakeShell} from '../../../../helpers/dashboard/fake-shell.ts';
+import {createMailApi, heldMail, heldMails} from '../../../../helpers/dashboard/held-mails.ts';
 import {eventually} from '../../../../helpers/eventually.ts';
 
 const answer = <T>(data: unknown): Answer<T> => ({data: data as T, etag: undefined, totalCount: undefined, unreachableNodes: []});
@@ -44,6 +50,28 @@ test('many mails are acted on some at a time, with progress', async t => {
   t.deepEqual(dealtWith, heldMails(250).map(mailId));
   t.is(resultText('release', result), '250 mails released');
 });
+
+for (const [what, left] of [
+  ['whole', undefined],
+  ['without its newer end, which has left', 8],
+  ['without its older end, which has left', 3],
+] as const)
+  test(`a range is selected ${what}`, async t => {
+    const mails = heldMails(12);
+    const app = {client: createMailApi(mails.filter(mail => mail !== mails[left ?? -1])), now: Date.now};
+    const screen = createStore(afterScreenEvent, initialScreen);
+    const quarantine = {state: createStore(listReducer, initialList), screen} as unknown as QuarantineContext;
+    const shell = {...createFakeShell(), app} as unknown as Shell;
+
+    markRange(shell, quarantine, mails[8] ?? heldMail(8));
+    markRange(shell, quarantine, mails[3] ?? heldMail(3));
+    await eventually(() => screen.get().picked.size > 0);
+
+    t.deepEqual(
+      [...screen.get().picked.keys()],
+      [8, 7, 6, 5, 4, 3].filter(n => n !== left).map(n => mailId(heldMail(n))),
+    );
+  });
 
 test('what is under way is so until it ends', t => {
   const [one = heldMail(0), two = heldMail(1)] = heldMails(2);

@@ -10,6 +10,7 @@ import {createStore} from '../../../../../cli/dashboard/shell/store.ts';
 import {createTheme} from '../../../../../cli/dashboard/shell/theme.ts';
 import {CliError} from '../../../../../cli/errors.ts';
 import type {ClusterEvent} from '../../../../../shared/cluster-event.ts';
+import type {EventType} from '../../../../../shared/event-type.ts';
 import {createMailApi, heldMail, heldMails, type MailApi} from '../../../../helpers/dashboard/held-mails.ts';
 import {eventually} from '../../../../helpers/eventually.ts';
 
@@ -21,8 +22,8 @@ const now = () => Date.parse('2026-03-01T12:00:00Z');
 const startList = async (t: ExecutionContext, api: MailApi, order: 'newest' | 'oldest' = 'newest') => {
   let hear: (event: ClusterEvent | undefined) => void = () => undefined;
   const live = {
-    on: (_types: unknown, listener: typeof hear) => {
-      hear = listener;
+    on: (types: readonly EventType[], listener: typeof hear) => {
+      hear = event => (!event || types.includes(event.type)) && listener(event);
       return () => undefined;
     },
     get: () => ({connection: 'live', receivedAtMs: undefined, reason: undefined}) as const,
@@ -151,6 +152,62 @@ for (const order of ['newest', 'oldest'] as const)
     if (order === 'newest') t.is(shown().position.cursor - shown().position.top, line);
   });
 
+test('the oldest are shown while others arrive during each reading', async t => {
+  const api = createMailApi(heldMails(1000));
+  const {list} = api.quarantine;
+  api.quarantine = {
+    ...api.quarantine,
+    list: async (query, options) => {
+      const answer = await list(query, options);
+      api.mails = [...api.mails, ...heldMails(30, api.mails.length)];
+      return answer;
+    },
+  };
+
+  const {rows} = await startList(t, api, 'oldest');
+
+  t.is(rows()[0]?.subject, 'mail 0');
+});
+
+for (const order of ['newest', 'oldest'] as const)
+  test(`the cursor stays on its mail when a node with hundreds of others comes back, ${order} first`, async t => {
+    const api = createMailApi(heldMails(2000).filter(mail => numberOf(mail.subject) % 2 === 0));
+    const {press, shown, reread} = await startList(t, api, order);
+    for (let page = 0; page < 26; page += 1) await press('pagedown');
+    const mail = shown().row;
+
+    api.mails = heldMails(2000);
+    await reread();
+
+    t.is(shown().row?.subject, mail?.subject);
+  });
+
+test('whoever goes back while the next rows are read stays there', async t => {
+  const api = createMailApi(heldMails(2000));
+  const {held, state, press, shown} = await startList(t, api, 'oldest');
+  state.dispatch({kind: 'placed', position: {cursor: 290, top: 280}, cursorKey: `mx1/${heldMail(290).queue_id}`});
+  held.source.refresh();
+
+  await press('g');
+
+  t.is(shown().position.cursor, 0);
+  t.is(shown().row?.subject, 'mail 0');
+});
+
+test('the rows of a screen that has become higher are read at once', async t => {
+  const api = createMailApi(heldMails(1000));
+  const {held, shown, press, reread} = await startList(t, api);
+  await press('pagedown');
+  await reread();
+
+  const before = api.asked.length;
+  held.see({...shown(), height: 200});
+  // The next turn, long before the list is read again for its age.
+  await new Promise(resolve => setImmediate(resolve));
+
+  t.is(api.asked.length, before + 1);
+});
+
 test('what has arrived above the cursor is counted until one looks', async t => {
   const api = createMailApi(heldMails(500));
   const {screen, shown, press, reread} = await startList(t, api);
@@ -251,6 +308,18 @@ test('events are followed by one reading, soon', async t => {
   await eventually(() => held.get()?.total === 15);
 
   t.is(api.asked.length, before + 1);
+});
+
+test('the mail of a node that comes back is read at once', async t => {
+  const api = createMailApi(heldMails(10));
+  api.unreachableNodes = ['mx2'];
+  const {held, hear} = await startList(t, api);
+  t.deepEqual(held.get()?.unreachableNodes, ['mx2']);
+
+  api.unreachableNodes = [];
+  hear({type: 'health', at: '2026-03-01T12:00:00Z', node_id: 'mx2', from: 'stale', to: 'online'});
+  await eventually(() => held.get()?.unreachableNodes.length === 0, 10_000);
+  t.pass();
 });
 
 test('what was read stays when the node is away, with what is wrong', async t => {
