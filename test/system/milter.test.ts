@@ -54,7 +54,7 @@ test('the ready line names the milter, whose socket goes with the node', async t
   t.is(await third.ended, 1);
   t.regex(
     third.stderr(),
-    /cannot listen on \S+\/nowhere\/milter\.sock: its folder is not there, .* mfd setup postfix --apply makes it\n$/,
+    /cannot listen on \S+\/nowhere\/milter\.sock: its folder does not exist, .* mfd setup postfix --apply makes it\n$/,
   );
   daemon.signal('SIGTERM');
   t.is(await daemon.ended, 0);
