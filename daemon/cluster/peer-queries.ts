@@ -23,6 +23,8 @@ const actsAtOnce = 64;
 export const createPeerHoldQueue = (client: PeerClient): ListedQueue => {
   const node = askedNode(client);
   const {nodeId, ask} = node;
+  const {path: actPath, answer: outcomeOf} = holdQuestions.act;
+  const outcome = outcomeOf(nodeId);
 
   return {
     nodeId,
@@ -41,10 +43,9 @@ export const createPeerHoldQueue = (client: PeerClient): ListedQueue => {
 
     /** Without an answer it rejects with `outcome_unknown`: the action may have been done. */
     async act(action, queueId, actor) {
-      const {path, answer} = holdQuestions.act;
-      const request = lookUp(path, {queue_id: queueId, action}, actor);
+      const request = lookUp(actPath, {queue_id: queueId, action}, actor);
       return translateFaults(client, [...forCallers, ...ofActions[action]], async () =>
-        client.ask(answer(nodeId), {...request, deadlineMs: actionMs, isAnnounced: true}),
+        client.ask(outcome, {...request, deadlineMs: actionMs, isAnnounced: true}),
       );
     },
   };

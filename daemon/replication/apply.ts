@@ -22,9 +22,10 @@ export type Change = ConfigRecord;
 type ApplyTransaction = Pick<RecordTransaction, 'records'>;
 
 /**
- * Merges `changes` and updates the record digests and the configuration hash, all inside the caller's transaction. Commutative, associative and idempotent. Returns the changed records, including those that changed as a
- * consequence: records with the same name, and the children of a domain. Only stamp correction passes `combine`: it replaces the
- * stored record instead of merging. A caller that has read the stored records of `changes` in this transaction passes them as `read`.
+ * Merges `changes` and updates the record digests and the configuration hash, all inside the caller's transaction. Commutative,
+ * associative and idempotent. Returns the changed records, including those that changed as a consequence: records with the same name,
+ * and the children of a domain. Only stamp correction passes `combine`: it replaces the stored record instead of merging. A caller that
+ * has read the stored records of `changes` in this transaction passes them as `read`.
  */
 export const apply = async (
   tx: ApplyTransaction,

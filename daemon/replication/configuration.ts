@@ -30,7 +30,7 @@ export interface Configuration extends ConfigStore {
    * Resolves with the changed records.
    */
   applyRemote(remote: RemoteChanges): Promise<ChangedRecord[]>;
-  /** Recomputes the digests and the hash from the records; writes and publishes only corrections. */
+  /** Recomputes from the records what they are found by, their digests and the hash; writes and publishes only corrections. */
   rebuild(): Promise<void>;
   /** Called after each commit that added an event to the outbox, with the number of the event. */
   onOutbox(listener: (seq: number) => void): void;

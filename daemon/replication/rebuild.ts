@@ -1,9 +1,18 @@
-// Rebuild of all data derived from the records: digests and the hash. It works in slices. A slice is checked without the writer
-// and is written only if it contains an error, so mail and callers wait for one slice at most.
+// Rebuild of all data derived from the fields of the records: the columns that a record is found by, digests and the hash. It works in
+// slices. A slice is checked without the writer and is written only if it contains an error, so mail and callers wait for one slice at most.
 import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
 import type {NodeStore, RecordReads, RecordStore, RecordTransaction} from '../services/node-store.ts';
-import {type ChangedKey, type Kind, kinds, type RecordDigest, type RecordKey, recordsByName} from '../services/records.ts';
+import {
+  type ChangedKey,
+  type Kind,
+  kinds,
+  type RecordDigest,
+  type RecordKey,
+  recordsByName,
+  type StoredRecord,
+} from '../services/records.ts';
 import {digestOf, hexNumber, parentOf, readSum, settle, writeSum} from './apply.ts';
+import {parentIdOf, uniqueKeyOf} from './config-merge.ts';
 import {changedKeys} from './notifier.ts';
 
 interface Needs {
@@ -48,12 +57,19 @@ const recordsPerSlice = 500;
 const digestsPerPage = 5000;
 
 const check = async (reads: RecordReads, {kind, after}: Slice): Promise<{upTo: number | undefined; changed: ChangedRecord[]}> => {
-  const records = await reads.ofKind(kind, {after, limit: recordsPerSlice});
-  const upTo = records.length === recordsPerSlice ? records.at(-1)?.id : undefined;
+  const stored = await reads.ofKind(kind, {after, limit: recordsPerSlice});
+  const upTo = stored.length === recordsPerSlice ? stored.at(-1)?.id : undefined;
+  const records = stored.map(withRightKeys);
   const claims = await reads.withUniqueKeys(records);
   const parents = await reads.findAll(records.flatMap(record => parentOf(record) ?? []));
   const settled = settle(records, recordsByName([...claims, ...parents, ...records]));
-  return {upTo, changed: settled.flatMap((record, n) => (record === records[n] ? [] : [{before: records[n], after: record}]))};
+  return {upTo, changed: settled.flatMap((record, n) => (record === stored[n] ? [] : [{before: stored[n], after: record}]))};
+};
+
+/** No digest covers the columns that a record is found by. */
+const withRightKeys = (record: StoredRecord): StoredRecord => {
+  const [unique_key, parent_id] = [uniqueKeyOf(record.kind, record), parentIdOf(record.kind, record)];
+  return record.unique_key === unique_key && record.parent_id === parent_id ? record : {...record, unique_key, parent_id};
 };
 
 /** Checks again, as something may have been written since. */

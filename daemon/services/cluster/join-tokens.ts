@@ -3,8 +3,7 @@
 import {randomBytes} from 'node:crypto';
 import {relayText} from '../../../shared/audit-relay.ts';
 import {Fault} from '../../../shared/fault.ts';
-import type {PeerActors} from '../actor.ts';
-import {type Actor, actorToRelay} from '../actor.ts';
+import {type Actor, actorToRelay, type PeerActors} from '../actor.ts';
 import type {ConfigStore} from '../ports.ts';
 import {validate} from '../validate.ts';
 import type {Authorities, Authority} from './authority.ts';

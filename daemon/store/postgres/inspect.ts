@@ -140,7 +140,7 @@ const requireRights = async (client: pg.Client, {user, database}: PostgresSettin
 
 const requireTableRights = async (client: pg.Client, {user, database}: PostgresSettings): Promise<void> => {
   const {rows} = await client.query<{name: string}>(
-    `SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+    `SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
        AND NOT (SELECT bool_and(has_table_privilege(oid, needed)) FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS needed)
      LIMIT 1`,
   );

@@ -79,7 +79,8 @@ ALTER TABLE held_body ALTER COLUMN bytes SET STORAGE EXTERNAL;`;
  * Earlier versions stored each live record a second time, in tables with the names of the kinds. Their nodes may still run beside
  * this one: they find views of the records, with the same columns, and what they write to them is ignored, as they write the records
  * too. A rule is the only form that takes their INSERT … ON CONFLICT: views with triggers have no unique index, and an UPDATE rule would
- * forbid it. Version 0.10 drops the views. A database that this version has created never had the tables.
+ * forbid it. What they look for has a column with an index: reading it from the fields would parse all records of the kind.
+ * Version 0.10 drops the views. A database that this version has created never had the tables.
  */
 const readableViews = `
 DO $$
@@ -90,6 +91,8 @@ BEGIN
     SELECT relname AS kind, string_agg(
       CASE
         WHEN attname = 'id' THEN 'id'
+        WHEN attname = 'key_hash' THEN 'unique_key AS key_hash'
+        WHEN attname = 'domain_id' AND relname <> 'api_key' THEN 'parent_id AS domain_id'
         WHEN attname = 'updated_at' THEN $sql$(
           SELECT to_char(timestamp 'epoch' + ('x0000' || substr(max(write->>1), 1, 12))::bit(64)::bigint * interval '1 millisecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
           FROM (SELECT value AS write FROM json_each(fields)) AS writes
@@ -99,14 +102,14 @@ BEGIN
         ELSE format('(fields->%1$L->>0)::%2$s AS %1$I', attname, format_type(atttypid, atttypmod))
       END, ', ' ORDER BY attnum) AS columns
     FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
-    WHERE relnamespace = current_schema()::regnamespace AND relname IN ('node', 'domain', 'api_key', 'mail_filter', 'dkim_key')
+    WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND relname IN ('node', 'domain', 'api_key', 'mail_filter', 'dkim_key')
       AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
     GROUP BY relname
   LOOP
     EXECUTE format('DROP TABLE %I', readable.kind);
     EXECUTE format(
       $sql$CREATE VIEW %1$I AS SELECT %2$s FROM (
-        SELECT id, fields::json AS fields FROM config_record WHERE kind = %1$L AND digest <> ''
+        SELECT id, parent_id, unique_key, fields::json AS fields FROM config_record WHERE kind = %1$L AND digest <> ''
       ) AS live$sql$, readable.kind, readable.columns);
     EXECUTE format('CREATE RULE ignore_insert AS ON INSERT TO %I DO INSTEAD NOTHING', readable.kind);
     EXECUTE format('CREATE RULE ignore_delete AS ON DELETE TO %I DO INSTEAD NOTHING', readable.kind);

@@ -291,6 +291,28 @@ test('a rebuild publishes what was wrong and nothing else, in every slice', asyn
   t.deepEqual(told, once);
 });
 
+test('a rebuild corrects what keys and filters are found by', async t => {
+  const {store} = await testStore(t, {isDurable: false});
+  const configuration = testConfiguration(store);
+  const domains = [101, 102].map((id, n) => change('domain', id, stampOf(n + 1), newFields.domain(`d${n}.test`)));
+  const key = change('api_key', 103, stampOf(3), newFields.apiKey(1));
+  const filter = change('mail_filter', 104, stampOf(4), newFields.mailFilter(101));
+  await configuration.applyRemote({changes: [...domains, key, filter]});
+  const db = store.write;
+  const right = await db('config_record').orderBy(['kind', 'id']);
+  await db('config_record').where({id: 103}).update({unique_key: 'damaged'});
+  await db('config_record').where({id: 104}).update({parent_id: 102});
+
+  await configuration.rebuild();
+
+  t.deepEqual(await db('config_record').orderBy(['kind', 'id']), right);
+  t.is((await store.config.findApiKey({key_hash: String(key.fields.key_hash?.[0])}))?.id, 103);
+  t.deepEqual(
+    (await store.config.listMailFilters([101])).map(({id}) => id),
+    [104],
+  );
+});
+
 test('a sum that was damaged on the disk keeps nobody from writing, and is computed again', async t => {
   const {store} = await testStore(t, {isDurable: false});
   const configuration = testConfiguration(store);

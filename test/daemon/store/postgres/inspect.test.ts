@@ -58,6 +58,20 @@ testWithPostgres('an owner who is no superuser may make the tables', async t => 
   t.true((await inspectPostgres({...settings, user: 'owner', password: 'mine'}, cluster)).hasCluster);
 });
 
+testWithPostgres('the tables may be in a schema whose name has capitals and hyphens', async t => {
+  const settings = await emptyDatabase(postgres());
+  const {database} = settings;
+  await postgres().query('CREATE SCHEMA "Mail-Filter"', {database});
+  await postgres().query(`ALTER DATABASE ${database} SET search_path TO "Mail-Filter", public`);
+
+  await createPostgresTables(settings, cluster);
+
+  t.true((await inspectPostgres(settings, cluster)).hasCluster);
+  t.like(await postgres().query("SELECT schemaname FROM pg_tables WHERE tablename = 'config_record'", {database}), [
+    {schemaname: 'Mail-Filter'},
+  ]);
+});
+
 testWithPostgres('a wrong password and a missing database are said, without the password', async t => {
   const settings = await emptyDatabase(postgres());
 

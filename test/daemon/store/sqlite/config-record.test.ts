@@ -1,3 +1,4 @@
+import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';
 import knex from 'knex';
@@ -41,14 +42,19 @@ test('a record that is not JSON is named with the remedy, and what is stored of 
   t.notRegex(message, /hash/);
 });
 
-test('the tables of 0.8 that had each live record a second time go with the upgrade, and what was in them is read', async t => {
+test('the tables of 0.8 that had each live record a second time go with the upgrade and leave no secret, and what was in them is read', async t => {
   const filename = join(await testFolder(t), 'mfd.db');
   const earlier = knex({client: 'sqlite3', connection: {filename}, useNullAsDefault: true});
   const known = (await migrations.getMigrations([])).filter(one => migrations.getMigrationName(one) < '0013');
   const source = {...migrations, getMigrations: async () => known};
   await earlier.migrate.latest({migrationSource: source, tableName: 'schema_migration'});
   for (const kind of ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key'])
-    await earlier.schema.createTable(kind, table => void table.bigInteger('id').primary());
+    await earlier.schema.createTable(kind, table => {
+      table.bigInteger('id').primary();
+      table.text('private_key_pem');
+    });
+  // Several pages, which are free after the upgrade.
+  for (let n = 1; n <= 20; n += 1) await earlier('dkim_key').insert({id: n, private_key_pem: 'a private key '.repeat(120)});
   const {kind, id, fields} = change('domain', 1, stampOf(1), newFields.domain('one.test'));
   const record = {kind, id, fields: JSON.stringify(fields), unique_key: 'one.test', digest: 'some'};
   await earlier('config_record').insert(record);
@@ -56,7 +62,9 @@ test('the tables of 0.8 that had each live record a second time go with the upgr
 
   const store = await openTestStore(filename);
   t.teardown(store.close);
+  await store.write.raw('PRAGMA wal_checkpoint(TRUNCATE)');
 
+  t.false((await readFile(filename)).includes('a private key'));
   t.like(await store.config.findDomain(1), newFields.domain('one.test'));
   const tables: string[] = await store.read('sqlite_master').where({type: 'table'}).pluck('name');
   t.deepEqual(
