@@ -1,4 +1,4 @@
-// Follower of the changes in the shared store: keeps what this node has in memory at the number of the last change. A notification is
+// Follower of the changes in the common store: keeps what this node has in memory at the number of the last change. A notification is
 // only a hint to look earlier; the number is the truth.
 import type {Reason} from '../../shared/reason.ts';
 import type {CommonStore, ConfigPosition} from '../services/common-store.ts';

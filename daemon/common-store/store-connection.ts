@@ -1,4 +1,4 @@
-// Connection to the shared store, as far as this node can trust it: what is in memory is trusted only for some seconds after the store
+// Connection to the common store, as far as this node can trust it: what is in memory is trusted only for some seconds after the store
 // has last confirmed it, because the next change could be a revocation.
 import {Fault} from '../../shared/fault.ts';
 

@@ -11,7 +11,7 @@ import type {Engine} from './storage.ts';
 
 export const openCommonHold = (
   {settings, storage: {nodeId}, fqdn, records, log, now}: Base,
-  {store, isReachable}: Extract<Engine, {kind: 'shared'}>,
+  {store, isReachable}: Extract<Engine, {kind: 'common'}>,
   {delivery, postfix, onHeld, common}: HoldNeeds,
 ): Hold => {
   const {nodeDirectory, membership} = records;

@@ -50,7 +50,7 @@ export const openEvents = (
   const bus = createEventBus({nodeId, now, onFailure: error => log.error({err: error}, 'publishing an event failed')});
   const elsewhere = createHoldEventListener({
     peers,
-    sharesMail: engine.kind === 'shared',
+    sharesMail: engine.kind === 'common',
     onFailure: (node, error) => log.debug({node, err: error}, 'receiving events from a node failed'),
   });
   const events = createEvents({keys, domains, configuration, subscribeToPeers: elsewhere.listen, requireFresh, now});

@@ -152,7 +152,7 @@ const createAccess = (
     announcement: createNodeAnnouncement({configuration, nodeNo}),
     joinTokens: createJoinTokens({...common, actors, isOurs: token => isTokenFor(trust.ca, token)}),
     joining: createJoining({...common, store, issuedNames, colocatedNodes, storeUrl: config.store.url}),
-    removal: createRemoval({...common, keys, awaitReplication, sharesStore: storage.engine.kind === 'shared'}),
+    removal: createRemoval({...common, keys, awaitReplication, sharesStore: storage.engine.kind === 'common'}),
   };
 };
 

@@ -41,7 +41,7 @@ interface OwnEngine {
 }
 
 export interface CommonEngine {
-  kind: 'shared';
+  kind: 'common';
   store: CommonStore;
   connection: StoreConnection;
   /** Whether the store answers, and takes what this node writes. */
@@ -121,7 +121,7 @@ const openCommonStorage = async (
   const tmpDir = join(folder.spool, 'tmp');
   await reserveFile.withReserve(async () => makeEmpty(tmpDir));
   const {isReachable} = connection;
-  return {...identity, store, engine: {kind: 'shared', store, connection, isReachable, settled}, tmpDir, reserveFile};
+  return {...identity, store, engine: {kind: 'common', store, connection, isReachable, settled}, tmpDir, reserveFile};
 };
 
 /** Its files belong to mail that was never acknowledged. */
@@ -133,7 +133,7 @@ const makeEmpty = async (path: string): Promise<void> => {
 /** Why a node with this store cannot take requests or mail, one line each. */
 export const storeFaults = (engine: Engine): string[] => {
   if (!engine.isReachable()) return ['the store that the nodes share cannot be reached'];
-  if (engine.kind === 'shared') return [];
+  if (engine.kind === 'common') return [];
   const damage = engine.store.damage();
   return damage === undefined ? [] : [`the database is damaged: ${damage}`];
 };

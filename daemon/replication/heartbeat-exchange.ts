@@ -17,7 +17,7 @@ import {type ConfigRecord, replicatedPart} from '../services/records.ts';
 import type {Drift} from './drift.ts';
 
 /** What the heartbeats of every node contain, whatever store it has. */
-interface CommonNeeds {
+interface EveryNodeNeeds {
   peerStates: PeerStates;
   limiter: RateLimiter;
   keyDirectory: KeyDirectory;
@@ -34,7 +34,7 @@ type ConfigReport = Pick<Heartbeat, 'config_hash' | 'last_seq' | 'applied' | 'se
   changed_at_ms: number;
 };
 
-interface HeartbeatNeeds extends CommonNeeds {
+interface HeartbeatNeeds extends EveryNodeNeeds {
   /** What this node reports of its configuration to node `to`. */
   report(to: number): Promise<ConfigReport>;
   /** Called with each heartbeat of another node, after what every node does with it. */
@@ -87,7 +87,7 @@ export const createHeartbeats = (needs: HeartbeatNeeds): HeartbeatExchange => {
   };
 };
 
-interface Needs extends CommonNeeds {
+interface Needs extends EveryNodeNeeds {
   store: NodeStore;
   replication: Replication;
   inbox: Pick<EventInbox, 'noteBehind'>;
