@@ -54,17 +54,19 @@ export const storedKey = (fields: Partial<StoredApiKey> = {}): StoredApiKey => (
   ...fields,
 });
 
-export const startPeerNodes = async (t: Teardown, names: string[]): Promise<PeerNode[]> => {
+/** `patienceMs`: how long a node waits for a key that it does not know. */
+export const startPeerNodes = async (t: Teardown, names: string[], patienceMs = 200): Promise<PeerNode[]> => {
   const authority = await createAuthority(Date.now());
   const nodes: PeerNode[] = [];
-  for (const [index, name] of names.entries()) nodes.push(await startPeerNode(t, authority, {name, nodeNo: index + 1}));
+  for (const [index, name] of names.entries())
+    nodes.push(await startPeerNode(t, authority, {name, nodeNo: index + 1, patienceMs}));
   return nodes;
 };
 
 const startPeerNode = async (
   t: Teardown,
   authority: KeyAndCertificate,
-  {name, nodeNo}: {name: string; nodeNo: number},
+  {name, nodeNo, patienceMs}: {name: string; nodeNo: number; patienceMs: number},
 ): Promise<PeerNode> => {
   const identity = {nodeId: name, nodeNo};
   const pair = await issueLeaf(authority, {commonName: name, hosts: ['localhost'], uris: identityUris(identity)}, Date.now());
@@ -85,7 +87,7 @@ const startPeerNode = async (
     keys: {findById: id => keys.get(id)} as KeyDirectory,
     domains: {findById: id => (domainIds.has(id) ? ({id} as Domain) : undefined)} as DomainDirectory,
     now: Date.now,
-    patienceMs: 200,
+    patienceMs,
   });
   const api = createPeerApi({
     identityIn,

@@ -164,7 +164,9 @@ test('the reach of a domain-admin is kept by the owner, who narrows it further b
 });
 
 test('a key that the owner does not know yet is waited for, and one that nobody made does nothing', async t => {
-  const {beta, remote} = await startTwo(t);
+  // As long as a node waits in production: the key is written while the other one waits.
+  const [alpha, beta] = (await startPeerNodes(t, ['alpha', 'beta'], 1500)) as [PeerNode, PeerNode];
+  const remote = createPeerHoldQueue(beta.clientOf(alpha));
   await beta.hold(id);
   beta.keys.clear();
 
