@@ -8,7 +8,7 @@ import {durationOrNone} from './command-line/moment.ts';
 import type {Terminal} from './command-line/terminal.ts';
 import {withTypedFields} from './command-line/typed-fields.ts';
 import {addAliases, readWords} from './command-line/typed-words.ts';
-import {commandPath, usageFailure} from './command-line/usage-failure.ts';
+import {commandPath, refuseContradictions, usageFailure} from './command-line/usage-failure.ts';
 import {addCompletionCommands} from './completion/completion-commands.ts';
 import {addContextCommands} from './context/context.ts';
 import {addLoginCommand} from './context/login.ts';
@@ -60,7 +60,10 @@ export const createCommands = (argv: readonly string[], terminal: Terminal): {pr
   addCommands(program, session);
   addAliases(program);
   groupCommands(program);
-  program.hook('preAction', (_, command) => session.prepareOutput(command));
+  program.hook('preAction', (_, command) => {
+    refuseContradictions(program, argv);
+    return session.prepareOutput(command);
+  });
   return {program, session};
 };
 

@@ -28,7 +28,7 @@ const readWord = (typed: TypedWords, word: string): void => {
 
 /** A value may begin with a hyphen, unless it is optional. */
 const isValueOf = (option: Option, {given}: TypedWords, word: string): boolean =>
-  !isOptionWord(word) || (option.required && !given.get(option)?.length);
+  !isOptionWord(word) || (option.required && !(option.variadic && given.get(option)?.length));
 
 const take = (typed: TypedWords, option: Option, value: string): void => {
   typed.given.set(option, [...(typed.given.get(option) ?? []), value]);

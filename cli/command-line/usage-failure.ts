@@ -1,6 +1,7 @@
 // Usage errors of commander as errors of mfctl, with a suggestion.
 import type {Command, CommanderError} from 'commander';
 import {type CliError, usageError} from '../errors.ts';
+import {collected} from './option-values.ts';
 import {pathOf, readWords, subcommandOf} from './typed-words.ts';
 
 /** Commander says `error: unknown option '--foo'` and, on the next line, `(Did you mean --food?)`. */
@@ -14,6 +15,20 @@ export const usageFailure = ({message}: CommanderError, program: Command, argv: 
       .replace(/^command-argument value '(.*)' is invalid for argument '([^']+)'/s, "'$1' is not valid as '$2'"),
     meant === undefined ? help : `did you mean ${meant}? See ${help}`,
   );
+};
+
+/** Commander takes the last of two values, and the last of `--dkim --no-dkim`; which one was meant is a guess. `--url` may be repeated. */
+export const refuseContradictions = (program: Command, argv: readonly string[]): void => {
+  const {given} = readWords(program, argv);
+  const help = `${commandPath(program, argv)} --help`;
+  for (const [option, {length}] of given) {
+    const takesMore = option.variadic || option.parseArg === collected || option.long === '--url';
+    if (length > 1 && !takesMore) throw usageError(`option '${option.flags}' is given ${length} times`, help);
+    const other = [...given.keys()].find(
+      each => each.negate && !option.negate && each.attributeName() === option.attributeName(),
+    );
+    if (other) throw usageError(`option '${option.flags}' cannot be used with option '${other.flags}'`, help);
+  }
 };
 
 /** The command that was typed as far as it exists: `mfctl domain dkim`. */

@@ -37,7 +37,7 @@ export const domainFields: Readonly<Record<SettingName, Field<Domain> & TypedFie
     hint: 'no: mail for it is answered 450, so that senders try again later',
     ...yesNo,
     options: [
-      {flags: '--active', description: 'take mail for it', only: 'update'},
+      {flags: '--active', description: 'take mail for it', conflicts: 'inactive', only: 'update'},
       {flags: '--inactive', description: 'take no mail for it', only: 'update'},
       {flags: '--inactive', description: 'take no mail for it yet', only: 'create'},
     ],

@@ -136,6 +136,23 @@ test('a page that cannot be had is wrong usage', async t => {
   }
 });
 
+test('an option with one value is refused when it is given twice, and so are options that contradict each other', async t => {
+  const update = ['domain', 'update', 'example.com'];
+  for (const argv of [
+    [...update, '--direction', 'inbound', '--direction=both'],
+    [...update, '--active', '--inactive'],
+    [...update, '--no-dkim', '--dkim'],
+    [...update, '--tenant-id', '3', '--no-tenant-id'],
+    ['filter', 'add', '--subject', 'x', '--score', '-3', '--score', '-4'],
+    ['-ojson', 'domain', 'list', '-o', 'csv'],
+  ]) {
+    const {code, stderr} = await runCli(argv, {env});
+
+    t.is(code, 2, argv.join(' '));
+    t.regex(stderr, /is given 2 times|cannot be used with option/);
+  }
+});
+
 test('a key never goes on the command line', async t => {
   const {stdout} = await runCli(['--help'], {env});
 

@@ -26,11 +26,14 @@ export const askForKey = (shell: Shell, onCreated: () => void): Promise<void> =>
     });
   });
 
-/** That the end lies in the future is no rule of the schema. */
+/** That the end lies in the future is no rule of the schema, which knows neither durations nor dates. */
 export const checkKeyForm = ({newKey}: Pick<Rules, 'newKey'>, values: FormValues, nowMs: number): Record<string, string> => {
   const key = newKeyOf(values, nowMs);
+  const faults = byField(newKey(key).faults);
+  if (faults.expires_at !== undefined)
+    return {...faults, expires_at: 'must be a duration such as 90d, or a time such as 2027-01-31 or 2027-01-31T00:00:00Z'};
   const isPast = key.expires_at !== null && Date.parse(key.expires_at) <= nowMs;
-  return {...(isPast && {expires_at: 'that is in the past'}), ...byField(newKey(key).faults)};
+  return {...faults, ...(isPast && {expires_at: 'that is in the past'})};
 };
 
 type NewKey = Pick<CreatedApiKey, keyof CreateApiKey>;

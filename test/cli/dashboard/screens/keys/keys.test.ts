@@ -120,3 +120,9 @@ test('a form for a key is checked before the node is asked', async t => {
   for (const end of ['soon', '2025-01-31', '-1d', '2027-01-31T00:00:00'])
     t.deepEqual(wrong({expires_at: end}), ['expires_at'], end);
 });
+
+test('a wrong end of a key is answered with every form that an end may have', async t => {
+  const {expires_at = ''} = checkKeyForm(await loadRules(), {...form, expires_at: 'soon'}, nowMs);
+
+  for (const end of ['90d', '2027-01-31', '2027-01-31T00:00:00Z']) t.regex(expires_at, new RegExp(`\\b${end}\\b`), end);
+});
