@@ -17,8 +17,17 @@ const hold = async (node: TestNode, subjects: readonly string[]): Promise<void> 
 
 const numbered = (count: number, word: string): string[] => Array.from({length: count}, (_, at) => `${word} ${at + 1}`);
 
-const open = (t: ExecutionContext, node: TestNode, args: string[] = [], options: TerminalOptions = {}): Promise<TestTerminal> =>
-  startDashboard(t, node, ['--screen', 'quarantine', '--undo-delay', '1', ...args], options);
+interface Opening extends TerminalOptions {
+  undoDelayS?: number;
+  args?: readonly string[];
+}
+
+const open = (
+  t: ExecutionContext,
+  node: TestNode,
+  {undoDelayS = 1, args = [], ...options}: Opening = {},
+): Promise<TestTerminal> =>
+  startDashboard(t, node, ['--screen', 'quarantine', '--undo-delay', String(undoDelayS), ...args], options);
 
 /** Sends Escape alone: a key right after it would be read as part of it. */
 const stepBack = async (terminal: TestTerminal, shows: RegExp | string): Promise<void> => {
@@ -59,7 +68,7 @@ onTerminal('[tmux] ten mails are found by a filter, read, selected, released and
 onTerminal('[tmux] what is taken back in time is not done, and is selected as before', async t => {
   const {node, sink} = await startHoldingNode(t);
   await hold(node, numbered(3, 'invoice'));
-  const terminal = await open(t, node, ['--undo-delay', '30']);
+  const terminal = await open(t, node, {undoDelayS: 30});
   await terminal.shows('of 3 mails');
 
   await terminal.keys('a');
@@ -137,7 +146,7 @@ onTerminal('[tmux] what cannot be delivered stays, and e says why', async t => {
 onTerminal('[tmux] with --read-only nothing is released, and it is said why', async t => {
   const {node} = await startHoldingNode(t);
   await hold(node, ['invoice']);
-  const terminal = await open(t, node, ['--read-only']);
+  const terminal = await open(t, node, {args: ['--read-only']});
   await terminal.shows('1 of 1 mail');
 
   await terminal.keys('R');
@@ -176,7 +185,7 @@ onTerminal('[tmux] a mail is written to a new file', async t => {
   const {node} = await startHoldingNode(t);
   await hold(node, ['invoice']);
   const {root} = await nodeFolder(t);
-  const terminal = await open(t, node, [], {env: {HOME: root}});
+  const terminal = await open(t, node, {env: {HOME: root}});
   await terminal.shows('1 of 1 mail');
 
   await terminal.keys('w');
@@ -194,7 +203,7 @@ onTerminal('[tmux] a mail that somebody else releases while it is read says so',
   const {node} = await startHoldingNode(t);
   await hold(node, ['invoice', 'newsletter']);
   const {json} = await node.api('POST', 'auth/api-keys', {body: {name: 'other', scope: 'quarantine-only'}});
-  const terminal = await open(t, node, [], {columns: 200, rows: 60});
+  const terminal = await open(t, node, {columns: 200, rows: 60});
   await terminal.shows('1 of 2 mails');
   await terminal.keys('Enter', 'Enter');
   await terminal.shows('Dear customer');
