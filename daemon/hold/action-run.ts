@@ -4,9 +4,9 @@ import type {ActedState, ActionOutcome} from '../../shared/held-mail.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {Trainer} from '../services/intake/mail.ts';
 import type {Claim, ClaimedState, StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import {createSemaphore} from '../services/semaphore.ts';
 import type {HoldBackend} from './hold-backend.ts';
 import {type Act, claimedState, endState, type HoldWrites, isTrainable, type RequestedAction} from './hold-writes.ts';
-import {createSemaphore} from './mail-locks.ts';
 import {createSetbacks} from './setbacks.ts';
 
 export interface ActionRun {
@@ -152,7 +152,8 @@ export const createCleanup = (onLeftover: (queueId: string, error: unknown) => v
   const inTurn = createSemaphore(freeAtOnce);
   return {
     async free(backend, queueId) {
-      const freed = inTurn(async () => backend.forget(queueId))
+      const freed = inTurn
+        .run(async () => backend.forget(queueId))
         .catch(error => onLeftover(queueId, error))
         .finally(() => beingFreed.delete(freed));
       beingFreed.add(freed);

@@ -3,7 +3,7 @@ import {Fault} from '../../shared/fault.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {Deliver, MailContent, RecipientResult, Route} from '../services/intake/mail.ts';
 import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
-import {createSemaphore} from './mail-locks.ts';
+import {createSemaphore, startTimeLimit} from '../services/semaphore.ts';
 
 export interface ReleaseDeliveryNeeds {
   deliver: Deliver;
@@ -23,15 +23,22 @@ export type DeliverReleased = (
 
 /** A bulk release must not take all the connections that a backend allows. */
 const usualMaxDeliveries = 16;
-/** Leaves time for a delivery before the caller is answered, see `../services/quarantine/gather.ts`. */
+/** Leaves time for a delivery before the caller is answered, see `../services/peers/gather.ts`. */
 const usualPatienceMs = 6000;
 
 export const createReleaseDelivery = (needs: ReleaseDeliveryNeeds): DeliverReleased => {
   const {deliver, routeOf, maxDeliveries = usualMaxDeliveries, patienceMs = usualPatienceMs} = needs;
-  const delivering = createSemaphore(maxDeliveries, {patienceMs, tooLate: tooManyDeliveries});
+  const delivering = createSemaphore(maxDeliveries);
 
-  return async (mail, open, onServed) =>
-    delivering(async () => {
+  return async (mail, open, onServed) => {
+    const {signal, end} = startTimeLimit(patienceMs);
+    const leave = await delivering
+      .acquire(signal)
+      .catch(() => {
+        throw tooManyDeliveries();
+      })
+      .finally(end);
+    try {
       const content = await open();
       const envelope = {sender: mail.sender, recipients: mail.recipients, isUtf8: mail.is_utf8, isEightBit: mail.is_eight_bit};
       crashPoint('delivery.before');
@@ -41,7 +48,10 @@ export const createReleaseDelivery = (needs: ReleaseDeliveryNeeds): DeliverRelea
 
       onServed(results.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient));
       throw deliveryFailed(results);
-    });
+    } finally {
+      leave();
+    }
+  };
 };
 
 const tooManyDeliveries = (): Fault =>

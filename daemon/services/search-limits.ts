@@ -3,6 +3,7 @@
 
 import {Fault} from '../../shared/fault.ts';
 import {type HoldFilter, isSearch} from '../../shared/hold-filter.ts';
+import {createSemaphore, type Semaphore, startTimeLimit} from './semaphore.ts';
 
 /** How long a search may take on one node, its wait for a connection included. */
 export const searchMs = 5000;
@@ -51,22 +52,6 @@ export const createSearchLimit = ({atOnce, withinMs}: SearchLimit) => {
   };
 };
 
-/** Not with AbortSignal.any: Node 20 collects a timeout that only the combined signal refers to, and it never fires. */
-const startTimeLimit = (withinMs: number, gone?: AbortSignal) => {
-  const over = new AbortController();
-  const abort = () => over.abort();
-  const timer = setTimeout(abort, withinMs);
-  gone?.addEventListener('abort', abort);
-  if (gone?.aborted) abort();
-  return {
-    signal: over.signal,
-    end() {
-      clearTimeout(timer);
-      gone?.removeEventListener('abort', abort);
-    },
-  };
-};
-
 interface SearchRequest {
   keyId: number | null;
   filter: HoldFilter;
@@ -109,47 +94,3 @@ const tooMany = (atOnce: number, cause: unknown): Fault =>
     cause,
     retryAfterSeconds: 5,
   });
-
-/** How many do something at once. The others wait in the order in which they came, and may leave. */
-interface Semaphore {
-  /** Resolves with the function that gives the place back. Rejects with the reason of `signal` when that aborts first. */
-  acquire(signal: AbortSignal): Promise<() => void>;
-}
-
-const createSemaphore = (atOnce: number): Semaphore => {
-  let free = atOnce;
-  const waiting = new Set<() => void>();
-
-  const release = (): void => {
-    const [next] = waiting;
-    if (next) next();
-    else free += 1;
-  };
-
-  return {
-    async acquire(signal) {
-      signal.throwIfAborted();
-      if (free > 0) {
-        free -= 1;
-        return release;
-      }
-      await new Promise<void>((resolve, reject) => {
-        const end = () => {
-          waiting.delete(enter);
-          signal.removeEventListener('abort', leave);
-        };
-        const enter = () => {
-          end();
-          resolve();
-        };
-        const leave = () => {
-          end();
-          reject(signal.reason as Error);
-        };
-        waiting.add(enter);
-        signal.addEventListener('abort', leave);
-      });
-      return release;
-    },
-  };
-};

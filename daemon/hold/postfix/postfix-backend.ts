@@ -4,8 +4,8 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../../shared/fault.ts';
 import {createBatch} from '../../services/batch.ts';
 import type {StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
+import {createSemaphore} from '../../services/semaphore.ts';
 import {type HoldBackend, LeftQueue} from '../hold-backend.ts';
-import {createSemaphore} from '../mail-locks.ts';
 import {longIdTime} from './hold-file.ts';
 import {readBody} from './postfix-body.ts';
 import {type PostfixPrograms, PostfixRefusal, type QueueVerb} from './postfix-programs.ts';
@@ -89,11 +89,11 @@ export const createPostfixBackend = ({programs, isArriving, lifetimeMs, tmpDir, 
       // To Postfix a requeued mail is a new one, with its own queue file and id, and is delivered at once.
       if (await isOld(mail)) return change('requeue', mail.queue_id);
       await change('release', mail.queue_id);
-      await flushing(async () => programs.flush(mail.queue_id)).catch(error => onNotFlushed(mail.queue_id, error));
+      await flushing.run(async () => programs.flush(mail.queue_id)).catch(error => onNotFlushed(mail.queue_id, error));
     },
 
     discard: async mail => change('discard', mail.queue_id),
     forget: async () => {},
-    body: async mail => reading(async () => readBody(programs, mail.queue_id, tmpDir)),
+    body: async mail => reading.run(async () => readBody(programs, mail.queue_id, tmpDir)),
   };
 };

@@ -5,8 +5,8 @@ import type {CommonStore} from '../../services/common-store.ts';
 import {crashPoint} from '../../services/crash-point.ts';
 import type {MailHolder, ReceivedMail} from '../../services/intake/mail.ts';
 import type {NewHeldMail} from '../../services/quarantine/stored-mail.ts';
+import {createSemaphore} from '../../services/semaphore.ts';
 import {factsOf, spoolEntry, toListEntry} from '../held-facts.ts';
-import {createSemaphore} from '../mail-locks.ts';
 import type {SpoolHolderNeeds} from '../spool/spool-backend.ts';
 
 interface Needs extends Omit<SpoolHolderNeeds, 'spool' | 'store'> {
@@ -44,7 +44,7 @@ export const createStoreHolder = ({nodeId, store, arrivalFields, onHeld}: Needs)
       const {sizeBytes, sha256} = await measure(bytes());
       const entry = spoolEntry(facts, sizeBytes, sha256);
       if (sizeBytes <= togetherBytes) await writeTogether({entry, bytes});
-      else await writeAlone(async () => write([{entry, bytes}]));
+      else await writeAlone.run(async () => write([{entry, bytes}]));
       onHeld(toListEntry(nodeId, entry), facts.domain_id);
     },
   };

@@ -1,20 +1,28 @@
 import test from 'ava';
-import {createSemaphore} from '../../../daemon/hold/mail-locks.ts';
+import {createSemaphore, startTimeLimit} from '../../../daemon/services/semaphore.ts';
 import {useFakeClock} from '../../helpers/fake-clock.ts';
 
 test.serial('work that waits for its turn for too long is not begun, and takes nobody else his turn', async t => {
   const clock = useFakeClock(t);
   const begun: string[] = [];
   let finish = () => {};
-  const semaphore = createSemaphore(1, {patienceMs: 1000, tooLate: () => new Error('too late')});
-  const first = semaphore(
+  const semaphore = createSemaphore(1);
+  const first = semaphore.run(
     async () =>
       new Promise<void>(resolve => {
         finish = resolve;
       }),
   );
-  const work = async (name: string) =>
-    semaphore(async () => void begun.push(name)).catch(({message}) => void begun.push(message));
+  const work = async (name: string) => {
+    const {signal, end} = startTimeLimit(1000);
+    try {
+      const leave = await semaphore.acquire(signal).finally(end);
+      begun.push(name);
+      leave();
+    } catch {
+      begun.push('too late');
+    }
+  };
   void work('second');
   await clock.advance(600);
   void work('third');
