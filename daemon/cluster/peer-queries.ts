@@ -15,7 +15,7 @@ import type {Peer} from './peers.ts';
 
 /** For an answer that the peer only has to look up. */
 const lookUpMs = 2000;
-/** Longer than a caller waits, see `../services/quarantine/gather.ts`. */
+/** Longer than a caller waits, see `../services/peers/gather.ts`. */
 const actionMs = 15_000;
 /** Each action is a separate request. */
 const actsAtOnce = 64;

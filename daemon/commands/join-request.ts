@@ -77,7 +77,7 @@ export const askStoreUrl = async ({connect}: Admitter, aborted: AbortSignal): Pr
     return store_url ?? undefined;
   } catch (error) {
     aborted.throwIfAborted();
-    // Of a version before 0.7, which knows no shared store, or because of the token: the request to join says so.
+    // Of a version before 0.7, which knows no common store, or because of the token: the request to join says so.
     if (error instanceof Fault && error.code === 'insufficient_scope') return undefined;
     throw error instanceof Fault ? new CommandError(`${error.detail}; nothing was done`) : error;
   } finally {

@@ -20,7 +20,7 @@ export const allRecords = async (records: RecordReads): Promise<ConfigRecord[]> 
   }
 };
 
-/** Refuses a shared store with another configuration. Resolves with whether it has none yet. */
+/** Refuses a common store with another configuration. Resolves with whether it has none yet. */
 export const requireSameConfig = async (from: NodeStore, to: CommonStore): Promise<boolean> => {
   if ((await to.records.after(undefined, 1)).length === 0) return true;
   const [own, shared] = [await from.config.configHash(), await to.config.configHash()];

@@ -44,7 +44,7 @@ export const storeKeys = async ({storeUrl, storePasswordFile, storeCaFile}: Stor
   return keys;
 };
 
-/** Refuses a folder whose data is elsewhere than the configuration says. Resolves with the settings of a shared store. */
+/** Refuses a folder whose data is elsewhere than the configuration says. Resolves with the settings of a common store. */
 export const requireOwnStore = async (folder: DataFolder, loaded: LoadedConfig): Promise<StoreSettings | undefined> => {
   const settings = storeSettings(loaded);
   const exists = async (path: string) => (await stat(path).catch(() => undefined)) !== undefined;

@@ -33,7 +33,7 @@ export const writeIdentityFile = async (file: string, identity: NodeIdentity): P
   await syncFolder(dirname(file));
 };
 
-/** Names the cluster in a shared store: the SHA-256 of the certificate of its authority, as `sha256:` and hex. */
+/** Names the cluster in a common store: the SHA-256 of the certificate of its authority, as `sha256:` and hex. */
 export const readClusterFingerprint = async (caCertFile: string): Promise<string> => {
   const text = await readText(caCertFile, caCertFile);
   try {

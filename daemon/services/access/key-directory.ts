@@ -119,7 +119,7 @@ const openKeyUses = async (store: Store, isKnown: (keyId: number) => boolean): P
     },
     async flush() {
       if (unwritten.size === 0) return;
-      // In one order: the other nodes of a shared store write the same rows.
+      // In one order: the other nodes of a common store write the same rows.
       const batch = [...unwritten]
         .toSorted((a, b) => a - b)
         .flatMap(keyId => {

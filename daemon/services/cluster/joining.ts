@@ -174,7 +174,7 @@ const tokenFault = (token: StoredJoinToken | undefined): Fault => {
   return new Fault('insufficient_scope', `this join token expired at ${token.expires_at}; make a new one`);
 };
 
-/** Nodes with a store of their own exchange changes, which nodes of a shared store neither send nor understand. */
+/** Nodes with a store of their own exchange changes, which nodes of a common store neither send nor understand. */
 const requireSameStore = (asked: JoinRequest['store'], ours: JoinRequest['store']): void => {
   if (asked === ours) return;
   throw new Fault(

@@ -173,7 +173,7 @@ const writeStates = async (
 ): Promise<void> => {
   const unwritten = [...states].filter(([id, {isWritten}]) => !isWritten && directory.findByNo(id));
   if (unwritten.length === 0) return;
-  // In one order: the other nodes of a shared store write the same rows.
+  // In one order: the other nodes of a common store write the same rows.
   const reports = unwritten
     .toSorted(([a], [b]) => a - b)
     .map(([node_no, {heartbeat, heardAtMs}]) => ({

@@ -18,7 +18,8 @@ export const FiltersView = ({dispatch}: {dispatch(event: DomainsEvent): void}): 
   const {client, source} = shell.app;
   const filters = source('filters for all domains', {
     load: async () => (await client.filters.list()).data,
-    refreshOn: ['domain'],
+    // Filters have no events.
+    refreshOn: [],
   });
   const [state, dispatchList] = useListState('filters for all domains');
   const back = () => (state.filter === '' ? dispatch({kind: 'back'}) : dispatchList({kind: 'filtered', filter: ''}));
