@@ -1,5 +1,6 @@
 // DMARC counts of nodes, and the reports that they send.
 import {z} from 'zod';
+import {maxSources} from './dmarc-lists.ts';
 import {nodeId, timestamp} from './fields.ts';
 
 const mails = z.int().min(0);
@@ -17,10 +18,6 @@ export const dmarcSourceSchema = z
   })
   .meta({id: 'DmarcSource', description: 'A source of mail for one domain'});
 export type DmarcSource = z.infer<typeof dmarcSourceSchema>;
-
-export const maxSources = 1000;
-/** How far the list of reports reaches. */
-export const maxReports = 10_000;
 
 export const dmarcSummarySchema = z
   .object({

@@ -1,6 +1,6 @@
 // Sources of mail from a domain here, as aggregate reports of other receivers list them.
 import {z} from 'zod';
-import {maxSources} from './dmarc-report.ts';
+import {maxSources} from './dmarc-lists.ts';
 
 const mails = z.int().min(0);
 

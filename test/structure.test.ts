@@ -314,6 +314,21 @@ test('a package is known where it belongs only', t => {
   t.deepEqual(wrong, []);
 });
 
+test('a start of mfctl loads one package: the others, and the schemas, take longer than most commands', t => {
+  const texts = new Map(product.map(source => [source.path, source.text]));
+  const isLoaded = /^(?:import|export) (?!type\b)[^'";()=]*\bfrom '([^']+)'/gm;
+  const loaded = new Set(['cli/main.ts']);
+  for (const path of loaded)
+    for (const [, name = ''] of texts.get(path)?.matchAll(isLoaded) ?? [])
+      if (!name.startsWith('node:')) loaded.add(name.startsWith('.') ? join(dirname(path), name) : name);
+
+  t.true(loaded.size > 100);
+  t.deepEqual(
+    [...loaded].filter(name => !texts.has(name) && name !== 'package.json'),
+    ['commander'],
+  );
+});
+
 test('members of libraries that have no documentation are used in one file each', t => {
   const using = product.filter(({text}) => /\._[a-z]|\{_[a-z]\w*:/i.test(code(text)));
 

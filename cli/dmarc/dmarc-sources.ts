@@ -1,6 +1,6 @@
 // Command `dmarc sources`: who sends mail as a domain here, by the reports of others.
 import type {Command} from 'commander';
-import {otherSources, sourceText} from '../../shared/other-sources.ts';
+import {otherSources, sourceText} from '../../shared/dmarc-lists.ts';
 import type {ReportedSource} from '../../shared/reported-source.ts';
 import {pastMoment} from '../command-line/moment.ts';
 import {countText, percentText} from '../output/cell-text.ts';

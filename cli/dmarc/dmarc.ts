@@ -1,6 +1,7 @@
 // Commands `dmarc`: what was received for a domain, and the reports to the owners of other domains.
 import {type Command, InvalidArgumentError} from 'commander';
-import {type DmarcReport, type DmarcSource, maxReports} from '../../shared/dmarc-report.ts';
+import {maxReports} from '../../shared/dmarc-lists.ts';
+import type {DmarcReport, DmarcSource} from '../../shared/dmarc-report.ts';
 import {safeBlock} from '../../shared/safe-text.ts';
 import {pastMoment} from '../command-line/moment.ts';
 import {addPageOptions, type PageFlags} from '../command-line/option-values.ts';

@@ -1,6 +1,7 @@
 // Questions between nodes about what they counted and reported, and counts that nodes of 0.8 give to others.
 import {z} from 'zod';
-import {dmarcReportSchema, dmarcSourceSchema, maxReports, maxSources} from '../../../shared/dmarc-report.ts';
+import {maxReports, maxSources} from '../../../shared/dmarc-lists.ts';
+import {dmarcReportSchema, dmarcSourceSchema} from '../../../shared/dmarc-report.ts';
 import {canonicalMailDomain} from '../../../shared/domain-name.ts';
 import {mailAuthenticationSchema} from '../../../shared/mail-authentication.ts';
 import {domainReporterSchema, maxDomainReporters, reportedSourceSchema} from '../../../shared/reported-source.ts';

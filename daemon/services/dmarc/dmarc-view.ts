@@ -1,13 +1,7 @@
 // View of what all nodes have counted and reported, for people.
 import {ascending} from '../../../shared/collections.ts';
-import {
-  type DmarcReport,
-  type DmarcSource,
-  type DmarcSummary,
-  maxReports,
-  maxSources,
-  type ReportPreview,
-} from '../../../shared/dmarc-report.ts';
+import {maxReports, maxSources} from '../../../shared/dmarc-lists.ts';
+import type {DmarcReport, DmarcSource, DmarcSummary, ReportPreview} from '../../../shared/dmarc-report.ts';
 import type {Domain} from '../../../shared/domain.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {Page} from '../../../shared/hold-filter.ts';

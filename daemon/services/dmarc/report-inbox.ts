@@ -2,9 +2,9 @@
 
 import {createHash} from 'node:crypto';
 import {setImmediate as nextIteration} from 'node:timers/promises';
+import {otherSources} from '../../../shared/dmarc-lists.ts';
 import {hasOwn} from '../../../shared/has-own.ts';
 import {comparableAddress} from '../../../shared/mail-address.ts';
-import {otherSources} from '../../../shared/other-sources.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {MailContent} from '../intake/mail.ts';
 import type {Store} from '../ports.ts';

@@ -1,9 +1,8 @@
 // View of the reports that all nodes have received, for people.
 import {isIPv4} from 'node:net';
 import {ascending} from '../../../shared/collections.ts';
-import {maxSources} from '../../../shared/dmarc-report.ts';
+import {maxSources, otherSources} from '../../../shared/dmarc-lists.ts';
 import {clientNetwork} from '../../../shared/host-port.ts';
-import {otherSources} from '../../../shared/other-sources.ts';
 import {maxDomainReporters, maxReporters, type ReportedSources} from '../../../shared/reported-source.ts';
 import type {Actor} from '../actor.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';

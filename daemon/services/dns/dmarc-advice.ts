@@ -2,7 +2,7 @@
 // so each organisation has one vote, whatever the volume that it claims, and it takes several of them.
 import {groupBy} from '../../../shared/collections.ts';
 import type {DmarcPolicy} from '../../../shared/mail-authentication.ts';
-import {sourceText} from '../../../shared/other-sources.ts';
+import {sourceText} from '../../../shared/dmarc-lists.ts';
 import type {PublicSuffixes} from '../public-suffixes.ts';
 
 /** What receivers elsewhere report about the mail of a domain. */

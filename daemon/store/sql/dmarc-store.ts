@@ -1,5 +1,5 @@
 // Counts of received mail for aggregate reports, and the reports.
-import {maxSources} from '../../../shared/dmarc-report.ts';
+import {maxSources} from '../../../shared/dmarc-lists.ts';
 import type {MailCount} from '../../services/dmarc/counted-mail.ts';
 import type {
   DmarcStore,

@@ -1,6 +1,6 @@
 // Aggregate reports that were received.
 import {groupBy} from '../../../shared/collections.ts';
-import {maxSources} from '../../../shared/dmarc-report.ts';
+import {maxSources} from '../../../shared/dmarc-lists.ts';
 import {maxDomainReporters, maxReporters} from '../../../shared/reported-source.ts';
 import type {
   ReceivedStore,
