@@ -141,6 +141,7 @@ const buildMfctl = async outdir => {
     outdir,
     format: 'cjs',
     outExtension: {'.js': '.cjs'},
+    minifyWhitespace: true,
     minifySyntax: true,
     supported: {'dynamic-import': false},
     plugins: [dashboardApart(loader)],
