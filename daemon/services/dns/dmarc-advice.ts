@@ -1,8 +1,8 @@
 // Advice about the DMARC policy of a domain, from what other servers report about its mail. Anybody can send a report, with any numbers:
 // so each organisation has one vote, whatever the volume that it claims, and it takes several of them.
 import {groupBy} from '../../../shared/collections.ts';
-import type {DmarcPolicy} from '../../../shared/mail-authentication.ts';
 import {sourceText} from '../../../shared/dmarc-lists.ts';
+import type {DmarcPolicy} from '../../../shared/mail-authentication.ts';
 import type {PublicSuffixes} from '../public-suffixes.ts';
 
 /** What receivers elsewhere report about the mail of a domain. */

@@ -1,7 +1,8 @@
 // Panel of a domain: what of its mail is authenticated, as this cluster sees it and as others report it.
+
+import {sourceText} from '../../../../shared/dmarc-lists.ts';
 import type {DmarcSummary} from '../../../../shared/dmarc-report.ts';
 import type {Domain} from '../../../../shared/domain.ts';
-import {sourceText} from '../../../../shared/dmarc-lists.ts';
 import type {ReportedSource, ReportedSources} from '../../../../shared/reported-source.ts';
 import {undefinedIfNotFound} from '../../../errors.ts';
 import {countText, percentText, plural} from '../../../output/cell-text.ts';
