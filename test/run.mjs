@@ -22,7 +22,7 @@ const rooms = {
   postfix: {folders: ['postfix'], concurrency: 4},
   postgres: {folders: ['postgres'], concurrency: 3},
   terminal: {folders: ['terminal'], concurrency: 4},
-  deploy: {folders: ['deploy'], concurrency: 2},
+  deploy: {folders: ['deploy'], concurrency: 3},
   fault: {folders: ['fault'], concurrency: 3},
   // The tests of behaviour again, with nodes that share a PostgreSQL.
   'on-postgres': {
