@@ -68,6 +68,21 @@ test('cluster remove asks first, names the nodes that did not answer, and passes
   );
 });
 
+for (const name of ['.', '..', ''])
+  test(`no node is called ${JSON.stringify(name)}, and none is asked for`, async t => {
+    const api = await startApi(t, {});
+
+    const shown = await api.mfctl(['cluster', 'show', name]);
+    const removed = await api.mfctl(['cluster', 'remove', name, '--yes']);
+
+    for (const {code, stderr} of [shown, removed]) {
+      t.is(code, 5);
+      t.regex(stderr, /there is no node "\.{0,2}"/);
+      t.notRegex(stderr, /http|path|request|version/);
+    }
+    t.deepEqual(api.requests, []);
+  });
+
 const keyOn = (id: number, name: string, changes: object = {}) => ({
   id,
   name,

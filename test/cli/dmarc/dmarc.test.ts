@@ -43,6 +43,9 @@ test('a report is printed as it would be, and nothing without --dry-run', async 
   t.regex(without.stderr, /--dry-run/);
   t.is(wrong.code, 2);
   t.regex(wrong.stderr, /Must be a day such as 2026-03-01/);
+  const odd = await api.mfctl(['dmarc', 'report', '--policy-domain', '..', '--date', '2026-03-01', '--dry-run']);
+  t.is(odd.code, 5);
+  t.regex(odd.stderr, /there is no domain "\.\."/);
 });
 
 test('a report that is written to a file has no control bytes', async t => {
