@@ -63,9 +63,12 @@ export const reportPreviewSchema = z
   .object({
     day,
     policy_domain: z.string(),
-    count: mails,
+    count: mails.meta({description: 'Mails that the nodes have counted, all nodes together'}),
     addresses: z.array(z.string()).meta({description: 'Where the policy of the domain wants reports'}),
-    xml: z.string().meta({description: 'The report as it would be sent now (RFC 9990)'}),
+    xml: z.string().meta({
+      description:
+        'One report on all of them (RFC 9990). Nodes without a common PostgreSQL each send one on what they counted themselves',
+    }),
   })
   .meta({id: 'DmarcReportPreview'});
 export type ReportPreview = z.infer<typeof reportPreviewSchema>;

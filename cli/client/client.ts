@@ -19,6 +19,7 @@ import type {
 } from '../../shared/held-mail.ts';
 import type {CreateMailFilter, GlobalFilter, MailFilter} from '../../shared/mail-filter.ts';
 import type {ReportedSources} from '../../shared/reported-source.ts';
+import {CliError, exitCodes} from '../errors.ts';
 import {
   createTransport,
   type Method,
@@ -97,7 +98,7 @@ const domainsOver = ({send}: Transport) => ({
   dkimKeys: (id: Id) => send<DkimKey[]>({path: `domains/${id}/dkim-keys`}),
   createDkimKey: (id: Id, json: Input<CreateDkimKey>) => send<DkimKey>({method: 'POST', path: `domains/${id}/dkim-keys`, json}),
   removeDkimKey: (id: Id, selector: string) =>
-    send<null>({method: 'DELETE', path: `domains/${id}/dkim-keys/${encodeURIComponent(selector)}`}),
+    send<null>({method: 'DELETE', path: `domains/${id}/dkim-keys/${segment('DKIM key', selector)}`}),
 });
 
 /** For all domains. */
@@ -128,7 +129,7 @@ const dmarcOver = ({send}: Transport) => ({
   sources: (query: Query) => send<ReportedSources>({path: 'dmarc/sources', query}),
   reports: (query: Query) => send<DmarcReport[]>({path: 'dmarc/reports', query}),
   preview: (day: string, policyDomain: string) =>
-    send<ReportPreview>({path: `dmarc/reports/${day}/${encodeURIComponent(policyDomain)}`}),
+    send<ReportPreview>({path: `dmarc/reports/${day}/${segment('domain', policyDomain)}`}),
 });
 
 const clusterOver = ({send}: Transport) => ({
@@ -136,11 +137,18 @@ const clusterOver = ({send}: Transport) => ({
   drift: (options?: RequestOptions) => send<ClusterDrift>({path: 'cluster/drift', ...options}),
   createToken: ({expiresInSeconds}: {expiresInSeconds?: number | undefined} = {}) =>
     send<CreatedToken>({method: 'POST', path: 'cluster/tokens', json: {expires_in_s: expiresInSeconds}}),
-  node: (nodeId: string) => send<ClusterNode>({path: `cluster/nodes/${encodeURIComponent(nodeId)}`}),
+  node: (nodeId: string) => send<ClusterNode>({path: `cluster/nodes/${segment('node', nodeId)}`}),
   removeNode: (nodeId: string, {force, revokeKeys}: {force?: boolean | undefined; revokeKeys?: boolean | undefined}) =>
     send<RemovedNode | null>({
       method: 'DELETE',
-      path: `cluster/nodes/${encodeURIComponent(nodeId)}`,
+      path: `cluster/nodes/${segment('node', nodeId)}`,
       query: {force, revoke_keys: revokeKeys},
     }),
 });
+
+/** One segment of a path. Encoding cannot protect names that mean a folder (RFC 3986 section 5.2.4): nothing is called so. */
+const segment = (what: string, name: string): string => {
+  if (['', '.', '..'].includes(name))
+    throw new CliError('not_found', `there is no ${what} ${JSON.stringify(name)}`, {exitCode: exitCodes.notFound});
+  return encodeURIComponent(name);
+};

@@ -2,7 +2,7 @@
 import type {Command} from 'commander';
 import type {ClusterDrift, DriftRecord} from '../../shared/cluster-drift.ts';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
-import {plural, timeText} from '../output/cell-text.ts';
+import {countText, plural, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
 import type {Listed} from '../output/table.ts';
 import type {Session} from '../session.ts';
@@ -42,6 +42,9 @@ const printDrift = (session: Session, drift: ClusterDrift): void => {
   const printer = session.printer();
   printer.list(drift.records, driftRecords, {value: drift});
   for (const {node_id, differing_records, differs_since} of drift.nodes) {
+    const shown = drift.records.filter(record => record.node_id === node_id).length;
+    if (differing_records !== null && shown < differing_records)
+      printer.note(`${countText(shown)} of ${countText(differing_records)} records that differ on ${node_id}`);
     if (differing_records === null) printer.warn(`${node_id} did not answer, and was not compared`);
     else if (differs_since !== null)
       printer.warn(`${node_id} differs in ${plural(differing_records, 'record')} since ${timeText(differs_since)}`);

@@ -5,6 +5,7 @@ import type {ClusterNode} from '../../shared/cluster-node.ts';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import type {Client, CreatedToken} from '../client/client.ts';
 import {parseDuration} from '../command-line/moment.ts';
+import {addWholeOption} from '../command-line/option-values.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {plural, timeText} from '../output/cell-text.ts';
 import {columnsOf} from '../output/field.ts';
@@ -40,7 +41,7 @@ const peerFields: Fields<Peer> = {
 export const addClusterCommands = (program: Command, session: Session): void => {
   const cluster = program.command('cluster').description('manage the cluster');
 
-  addSortOption(session.prints(cluster.command('status'), peerFields))
+  addWholeOption(addSortOption(session.prints(cluster.command('status'), peerFields)))
     .description('show every node as the answering one sees it; * marks that one')
     .action(async (flags: SortFlag) => {
       // An unknown field is refused before the first request.

@@ -3,7 +3,8 @@ import type {HeldMail, HeldMailDetail, MailReference} from '../../shared/held-ma
 import {usageError} from '../errors.ts';
 import {authenticationMeaning, authenticationText, notVerified} from '../output/authentication-text.ts';
 import {briefTimeText, firstOf, senderText, sizeText, timeText} from '../output/cell-text.ts';
-import type {Cell, Column} from '../output/column.ts';
+import type {Cell, Tone} from '../output/column.ts';
+import {columnsOf, type Field} from '../output/field.ts';
 import type {Listed} from '../output/table.ts';
 
 /** Only ids that are safe in a path of the API. */
@@ -27,24 +28,12 @@ export const parseMailIds = (lines: string): MailReference[] => {
 /** A held mail; members that the list leaves out may not have been read yet. */
 type ShownMail = HeldMail & Partial<HeldMailDetail>;
 
-interface HeldMailField {
-  /** In `quarantine show`. */
-  label?: string;
+/** The style of its score depends on the thresholds of its domain. */
+interface HeldMailField extends Field<ShownMail, (mail: HeldMail) => Tone | undefined> {
   /** In the preview of the dashboard, if it has another word for it. */
   previewLabel?: string;
-  /** Undefined until it has been read. */
-  value(mail: ShownMail): Cell | readonly string[];
-  /** The column of `quarantine list`, where it has one. */
-  column?: Omit<Column<HeldMail>, 'cell'> & {cell?: Column<HeldMail>['cell']};
-  /** The column of the dashboard, where it has one: of this width at least, and of the other one from a width of the screen on. */
-  screen?: {
-    width: number;
-    roomy?: {from: number; width: number};
-    grow?: number;
-    dropRank?: number;
-    title?: string;
-    cell?(mail: HeldMail): Cell;
-  };
+  /** In details, where that is not the cell. Undefined until it has been read. */
+  value?(mail: ShownMail): Cell | readonly string[];
 }
 
 /** The members of a held mail, of which two pairs are shown together. */
@@ -53,76 +42,75 @@ export type HeldMailFieldName =
   | 'id'
   | 'client';
 
-/** Subject and addresses get their width before further columns appear. */
-const easyFrom = 100;
-
-/** In the order of columns, and of `quarantine show`. */
-export const heldMailFields: Readonly<Record<HeldMailFieldName, HeldMailField>> = {
-  id: {label: 'ID', value: mailId, column: {title: 'ID'}},
-  arrived_at: {
-    label: 'Arrived',
-    value: mail => timeText(mail.arrived_at),
-    column: {title: 'ARRIVED', brief: mail => briefTimeText(mail.arrived_at)},
-    screen: {width: 12, roomy: {from: 130, width: 20}},
-  },
-  score: {
-    label: 'Score',
-    value: mail => mail.score,
-    column: {title: 'SCORE', align: 'right'},
-    screen: {width: 6, cell: ({score}) => Math.round(score * 100) / 100},
-  },
-  reason: {
-    label: 'Reason',
-    previewLabel: 'Held for',
-    value: mail => mail.reason,
-    column: {title: 'REASON', dropRank: 1},
-    screen: {width: 8, dropRank: 5},
-  },
-  domain: {label: 'Domain', value: ({domain, direction}) => domain && `${domain} (${direction})`},
-  sender: {
-    label: 'Sender',
-    previewLabel: 'From',
-    value: mail => senderText(mail.sender),
-    column: {title: 'FROM', isFlexible: true},
-    screen: {width: 12, roomy: {from: easyFrom, width: 20}, grow: 3, dropRank: 7},
-  },
-  recipients: {
-    label: 'Recipients',
-    previewLabel: 'To',
-    value: mail => mail.recipients,
-    column: {
-      title: 'TO',
-      cell: mail => firstOf(mail.recipients),
-      wide: mail => mail.recipients.join(', '),
-      isFlexible: true,
-      dropRank: 2,
+/** In the order of columns, and of `quarantine show`. A screen of this width has more of the time, and of subject and addresses. */
+export const heldMailFields = (screenWidth = 0): Readonly<Record<HeldMailFieldName, HeldMailField>> => {
+  const hasRoom = screenWidth >= 130;
+  // Subject and addresses get their width before further columns appear.
+  const isEasy = screenWidth >= 100;
+  return {
+    id: {label: 'ID', cell: mailId, column: {}},
+    arrived_at: {
+      label: 'Arrived',
+      cell: mail => timeText(mail.arrived_at),
+      column: {brief: mail => briefTimeText(mail.arrived_at)},
+      screen: {width: hasRoom ? 20 : 12, cell: mail => (hasRoom ? timeText : briefTimeText)(mail.arrived_at)},
     },
-    screen: {width: 12, roomy: {from: easyFrom, width: 18}, grow: 2, dropRank: 6},
-  },
-  subject: {
-    label: 'Subject',
-    value: mail => mail.subject,
-    column: {title: 'SUBJECT', isFlexible: true},
-    screen: {width: 14, roomy: {from: easyFrom, width: 36}, grow: 5},
-  },
-  client: {label: 'Client', value: ({client_ip, helo}) => client_ip && `${client_ip} (${helo})`},
-  authentication: {
-    label: 'Verified',
-    value: ({authentication: found}) =>
-      found === null ? notVerified : found && [authenticationText(found), authenticationMeaning(found)],
-  },
-  size_bytes: {
-    label: 'Size',
-    value: mail => sizeText(mail.size_bytes),
-    column: {title: 'SIZE', sortBy: mail => mail.size_bytes, align: 'right', isWideOnly: true},
-    screen: {width: 10, dropRank: 4},
-  },
-  node_id: {value: mail => mail.node_id, screen: {title: 'NODE', width: 12, dropRank: 3}},
-  symbols: {
-    value: mail => mail.symbols.join(' '),
-    column: {title: 'SYMBOLS', isWideOnly: true},
-    screen: {width: 30, grow: 2, dropRank: 1},
-  },
+    score: {
+      label: 'Score',
+      cell: mail => mail.score,
+      column: {align: 'right'},
+      screen: {width: 6, cell: ({score}) => Math.round(score * 100) / 100, style: (mail, toneOf) => toneOf(mail)},
+    },
+    reason: {
+      label: 'Reason',
+      previewLabel: 'Held for',
+      cell: mail => mail.reason,
+      column: {dropRank: 1},
+      screen: {width: 8, dropRank: 5},
+    },
+    domain: {label: 'Domain', cell: ({domain, direction}) => domain && `${domain} (${direction})`},
+    sender: {
+      label: 'Sender',
+      previewLabel: 'From',
+      cell: mail => senderText(mail.sender),
+      column: {title: 'FROM', isFlexible: true},
+      screen: {width: isEasy ? 20 : 12, grow: 3, dropRank: 7},
+    },
+    recipients: {
+      label: 'Recipients',
+      previewLabel: 'To',
+      cell: mail => firstOf(mail.recipients),
+      value: mail => mail.recipients,
+      column: {title: 'TO', wide: mail => mail.recipients.join(', '), isFlexible: true, dropRank: 2},
+      screen: {width: isEasy ? 18 : 12, grow: 2, dropRank: 6},
+    },
+    subject: {
+      label: 'Subject',
+      cell: mail => mail.subject,
+      column: {isFlexible: true},
+      screen: {width: isEasy ? 36 : 14, grow: 5},
+    },
+    client: {label: 'Client', cell: ({client_ip, helo}) => client_ip && `${client_ip} (${helo})`},
+    authentication: {
+      label: 'Verified',
+      cell: ({authentication: found}) => (found === null ? notVerified : found && authenticationText(found)),
+      value: ({authentication: found}) =>
+        found === null ? notVerified : found && [authenticationText(found), authenticationMeaning(found)],
+    },
+    size_bytes: {
+      label: 'Size',
+      cell: mail => sizeText(mail.size_bytes),
+      column: {sortBy: mail => mail.size_bytes, align: 'right', isWideOnly: true},
+      screen: {width: 10, dropRank: 4},
+    },
+    node_id: {label: 'Node', cell: mail => mail.node_id, screen: {width: 12, dropRank: 3}},
+    symbols: {
+      label: 'Symbols',
+      cell: mail => mail.symbols.join(' '),
+      column: {isWideOnly: true},
+      screen: {width: 30, grow: 2, dropRank: 1},
+    },
+  };
 };
 
 export const mailFields = [
@@ -133,8 +121,6 @@ export const mailFields = [
 export const heldMails: Listed<HeldMail> = {
   fields: mailFields,
   nameOf: mailId,
-  columns: Object.values(heldMailFields).flatMap(({value, column}) =>
-    column ? [{cell: mail => value(mail) as Cell, ...column}] : [],
-  ),
+  columns: columnsOf(Object.values(heldMailFields())),
   none: 'no held mail',
 };

@@ -82,8 +82,11 @@ const asText = (
   return fold(sections.filter(text => text !== '').join('\n'), maxWidth);
 };
 
+/** The id names the node, and the symbols have a table of their own. */
+const {node_id, symbols, ...envelopeFields} = heldMailFields();
+
 const envelopeDetails = (mail: HeldMailDetail): Detail[] =>
-  Object.values(heldMailFields).flatMap(({label, value}): Detail[] => (label === undefined ? [] : [[label, value(mail)]]));
+  Object.values(envelopeFields).map(({label, cell, value = cell}) => [label, value(mail)]);
 
 /** Indented, so that no line of a mail looks like a line of mfctl. */
 const section = (title: string, text: string): string => (text === '' ? '' : `${title}:\n${text.replace(/^(?=.)/gm, '  ')}`);

@@ -66,7 +66,7 @@ export const dmarcEndpoints = [
     permission: 'audit:read',
     operationId: 'previewDmarcReport',
     tag: 'DMARC',
-    summary: 'The report about one policy domain and UTC day as it would be now; nothing is sent',
+    summary: 'One report on what all nodes have counted about one policy domain and UTC day; nothing is sent',
     params: () => reportSubjectSchema.shape,
     answer: () => gathered(reportPreviewSchema, 'Nodes whose counts are missing here'),
     failures: [404, 409],

@@ -68,6 +68,21 @@ test('cluster remove asks first, names the nodes that did not answer, and passes
   );
 });
 
+for (const name of ['.', '..', ''])
+  test(`no node is called ${JSON.stringify(name)}, and none is asked for`, async t => {
+    const api = await startApi(t, {});
+
+    const shown = await api.mfctl(['cluster', 'show', name]);
+    const removed = await api.mfctl(['cluster', 'remove', name, '--yes']);
+
+    for (const {code, stderr} of [shown, removed]) {
+      t.is(code, 5);
+      t.regex(stderr, /there is no node "\.{0,2}"/);
+      t.notRegex(stderr, /http|path|request|version/);
+    }
+    t.deepEqual(api.requests, []);
+  });
+
 const keyOn = (id: number, name: string, changes: object = {}) => ({
   id,
   name,
@@ -168,6 +183,20 @@ test('cluster drift names records and fields, and nodes that were not compared',
   t.deepEqual(JSON.parse((await api.mfctl(['cluster', 'drift', '-o', 'json'])).stdout), drift);
 });
 
+test('cluster drift says how many of the differing records it shows', async t => {
+  const nodes = [
+    {...drift.nodes[0], differing_records: 250},
+    {...drift.nodes[0], node_id: 'mx4', differing_records: 0},
+  ];
+  const api = await startApi(t, {'GET /cluster/drift': {data: {...drift, nodes}}});
+
+  const {code, stderr} = await api.mfctl(['cluster', 'drift']);
+
+  t.is(code, 0);
+  t.regex(stderr, /^2 of 250 records that differ on mx2$/m);
+  t.notRegex(stderr, /on mx4/);
+});
+
 test('without a difference cluster drift says so', async t => {
   const api = await startApi(t, {'GET /cluster/drift': {data: {...drift, nodes: [], records: [], repairs: []}}});
 
@@ -175,6 +204,15 @@ test('without a difference cluster drift says so', async t => {
 
   t.is(stdout, '');
   t.is(stderr, 'no differences\n');
+});
+
+test('cluster status accepts --all, as other lists do', async t => {
+  const api = await startApi(t, {'GET /cluster/status': {data: clusterStatus([peer('mx1'), peer('mx2')])}});
+
+  const all = await api.mfctl(['cluster', 'status', '--all']);
+
+  t.is(all.code, 0, all.stderr);
+  t.is(all.stdout, (await api.mfctl(['cluster', 'status'])).stdout);
 });
 
 test('cluster status of a node that is cut off says so, and what to do', async t => {

@@ -43,6 +43,9 @@ test('a report is printed as it would be, and nothing without --dry-run', async 
   t.regex(without.stderr, /--dry-run/);
   t.is(wrong.code, 2);
   t.regex(wrong.stderr, /Must be a day such as 2026-03-01/);
+  const odd = await api.mfctl(['dmarc', 'report', '--policy-domain', '..', '--date', '2026-03-01', '--dry-run']);
+  t.is(odd.code, 5);
+  t.regex(odd.stderr, /there is no domain "\.\."/);
 });
 
 test('a report that is written to a file has no control bytes', async t => {
@@ -66,7 +69,8 @@ test('the row for what is not stored one by one is named, and is no address', as
 });
 
 test('sources are listed with who says so, and what cannot be verified is marked', async t => {
-  const api = await startApi(t, {'GET /dmarc/sources': {data: reportedSources, headers: {'x-unreachable-nodes': 'mx2'}}});
+  const data = {...reportedSources, source_count: 1200};
+  const api = await startApi(t, {'GET /dmarc/sources': {data, headers: {'x-unreachable-nodes': 'mx2'}}});
 
   const {code, stdout, stderr} = await api.mfctl(['dmarc', 'sources', 'example.com', '--since', '2026-02-01', '--verified']);
 
@@ -77,6 +81,7 @@ test('sources are listed with who says so, and what cannot be verified is marked
     /^192\.0\.2\.5 +mx1\.example\.com +192\.0\.2\.0\/24 +970 +100 % +100 % +100 % +92 % +92 % +google\.example, mail\.example \(not verified\)$/m,
   );
   t.regex(stdout, /^2001:db8::7 +- +\S+ +30 +0 % +100 % +0 % +0 % +0 % +google\.example$/m);
+  t.regex(stderr, /^2 of 1,200 sources$/m);
   t.regex(stderr, /1,000 mails since 2026-02-01 in 28 reports, 970 pass DMARC/);
   t.regex(stderr, /mx2/);
   const [request] = api.requests;

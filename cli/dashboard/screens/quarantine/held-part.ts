@@ -74,9 +74,12 @@ export const createHeldPart = ({client, now, source: sourceOf, state, onArrived}
 
   /** The cursor stays on its mail, or goes to the nearest one; to `row` if all of those that were known have left. */
   const show = (before: HeldPart | undefined, part: HeldPart, row?: number): void => {
-    const {cursorKey} = state.get();
+    const {cursorKey, position} = state.get();
     set(part);
     if (part.total === 0) state.dispatch({kind: 'placed', position: initialPosition, cursorKey: undefined});
+    // It was moved to an end whose row had not been read: the end may be elsewhere now.
+    else if (cursorKey === undefined && position.cursor > 0 && position.cursor + 1 === before?.total)
+      state.dispatch({kind: 'placed', position: {...position, cursor: part.total - 1}, cursorKey});
     const mail = nearest(before, part, cursorKey) ?? (row === undefined ? undefined : part.mails[row - part.offset]);
     // Without a key it follows the newest, or has left the rows that were known.
     if (!mail || cursorKey === undefined) return;
@@ -128,8 +131,8 @@ const createReader = ({client, now}: Pick<HeldPartNeeds, 'client' | 'now'>) => {
       const first = Math.max(0, Math.min(Math.round(row - limit / 2), rows - limit));
       const isReversed = order === oldestFirst;
       const offset = isReversed ? Math.max(0, rows - first - limit) : first;
-      // Mail that has arrived since pushes the page towards newer rows, so that the first ones would be missing.
-      const asked = isReversed ? Math.min(maxPageSize, limit + minPageSize) : limit;
+      // Mail that has arrived since pushes the page towards newer rows, so that the first or the last ones would be missing.
+      const asked = isReversed || row === rows - 1 ? Math.min(maxPageSize, limit + minPageSize) : limit;
       const {data, totalCount, unreachableNodes} = await read(filter, {limit: asked, offset}, signal);
       const total = totalCount ?? data.length;
       return {

@@ -49,6 +49,8 @@ export const previewLines = (mail: HeldMail, preview: Preview | undefined, layou
   }
 };
 
+const fields = heldMailFields();
+
 const previewed: readonly HeldMailFieldName[] = [
   ...(['score', 'sender', 'recipients', 'arrived_at', 'reason'] as const),
   ...(['domain', 'client', 'authentication', 'size_bytes', 'id'] as const),
@@ -56,7 +58,7 @@ const previewed: readonly HeldMailFieldName[] = [
 
 const envelopeLines = (mail: HeldMail | HeldMailDetail, {width, theme, thresholds}: PreviewLayout): string[] =>
   previewed.flatMap(name => {
-    const {label = '', previewLabel = label, value} = heldMailFields[name];
+    const {label, previewLabel = label, cell, value = cell} = fields[name];
     const style = name === 'score' ? ([toneOfScore(mail, thresholds), 'bold'] as const) : [];
     return valueLines(name, value(mail), width - 10).map(
       (line, at) => theme(fitText(at === 0 ? previewLabel : '', 10), 'dim') + theme(line, ...style),

@@ -4,12 +4,12 @@ import {domainDefaults} from '../../../../shared/field-rules.ts';
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import {safeLine} from '../../../../shared/safe-text.ts';
 import {countText, plural} from '../../../output/cell-text.ts';
-import type {Cell, Tone} from '../../../output/column.ts';
+import type {Tone} from '../../../output/column.ts';
 import {displayWidth} from '../../../output/display-width.ts';
 import {heldMailFields, mailId} from '../../../quarantine/held-mail-columns.ts';
 import {queryWords} from '../../../quarantine/hold-query.ts';
 import {completeQuery, type KnownNames, parseQuery, printQuery, queryFault} from '../../../quarantine/query-line.ts';
-import type {List, ListState, TuiColumn} from '../../list/list.ts';
+import {type List, type ListState, screenColumns, type TuiColumn} from '../../list/list.ts';
 import {fitText} from '../../shell/fit-text.ts';
 import type {Size} from '../../shell/shell.ts';
 import {ageText, progressBar} from '../../shell/shell-lines.ts';
@@ -52,12 +52,13 @@ export const quarantineList = (facts: QuarantineFacts): List<HeldMail> => {
   const isInRange = rangeTest(screen.rangeStart, facts.mail);
   const isPicked = (mail: HeldMail): boolean => isInRange(mail) || screen.picked.has(mailId(mail));
   const markOf = (mail: HeldMail): string => marks[acting.actions.get(mailId(mail)) ?? (isPicked(mail) ? 'picked' : 'none')];
+  const toneOf = (mail: HeldMail) => toneOfScore(mail, thresholds);
   const mark: TuiColumn<HeldMail> = {title: ' ', width: 1, cell: markOf, style: () => 'picked'};
   return {
     ...quarantineRows(state, part),
     // While the newest mail is read, the cursor stays on it.
     ...(mailOrders[state.order]?.name === 'newest' && screen.preview === 'off' && {tail: {isPaused: false, waiting: []}}),
-    columns: width => [mark, ...mailColumns(width - 3, thresholds)],
+    columns: width => [mark, ...screenColumns(Object.values(heldMailFields(width - 3)), toneOf)],
     head: () => [],
     bar: (cursor, width) => filterLine(facts, cursor, width),
     above: width => [noticesLine(facts, width)],
@@ -151,20 +152,6 @@ const rangeTest = (start: HeldMail | undefined, end: HeldMail | undefined): ((ma
   const [from = '', to = ''] = [start.arrived_at, end.arrived_at].sort();
   return ({arrived_at: at}) => at >= from && at <= to;
 };
-
-const mailColumns = (screenWidth: number, thresholds: Thresholds): TuiColumn<HeldMail>[] =>
-  Object.entries(heldMailFields).flatMap(([name, {value, column, screen}]): TuiColumn<HeldMail>[] => {
-    if (!screen) return [];
-    const {roomy, ...shape} = screen;
-    const isRoomy = roomy === undefined || screenWidth >= roomy.from;
-    const {title = '', align, cell = (mail: HeldMail) => value(mail) as Cell, brief = cell} = column ?? {};
-    return [
-      {
-        ...{title, cell: isRoomy ? cell : brief, ...(align && {align}), ...shape, ...(isRoomy && roomy && {width: roomy.width})},
-        ...(name === 'score' && {style: mail => toneOfScore(mail, thresholds)}),
-      },
-    ];
-  });
 
 /** By domain, as far as they are known. */
 export type Thresholds = ReadonlyMap<string, Pick<Domain, 'quarantine_threshold' | 'reject_threshold'>>;

@@ -74,6 +74,17 @@ test('no route is shadowed by another one, in whichever order they are declared'
   }
 });
 
+test('the preview of a report is described as one report of all nodes, not as what a node would send', t => {
+  const {paths, components} = parse(adminText);
+
+  const {summary} = paths['/dmarc/reports/{day}/{policy_domain}'].get;
+  const {count, xml} = components.schemas.DmarcReportPreview.properties;
+
+  t.regex(summary, /what all nodes have counted/);
+  t.regex(count.description, /all nodes together/);
+  t.regex(xml.description, /each send one on what they counted themselves/);
+});
+
 test('an endpoint without a permission does not compile', t => {
   const run = async () => undefined;
   const answer = () => ({status: 200 as const, content: {'application/json': {schema: z.null()}}});

@@ -1,3 +1,5 @@
+import pg from 'pg';
+import {clientConfig, type PostgresSettings} from '../../../../daemon/store/postgres/connection.ts';
 import {inspectPostgres, StoreRefusal} from '../../../../daemon/store/postgres/inspect.ts';
 import {createPostgresTables, openPostgresStore} from '../../../../daemon/store/postgres/store.ts';
 import {startPostgres} from '../../../helpers/postgres-server.ts';
@@ -57,6 +59,78 @@ testWithPostgres('an owner who is no superuser may make the tables', async t => 
 
   t.true((await inspectPostgres({...settings, user: 'owner', password: 'mine'}, cluster)).hasCluster);
 });
+
+/** Becomes what a node of 0.8 had: without the last migration, and with one of the tables that it replaces by views. */
+const makeEarlier = async (settings: PostgresSettings): Promise<void> => {
+  const store = await openPostgresStore({settings, cluster, nodeId: 'alpha', nodeNo: 1});
+  await store.close();
+  const client = new pg.Client(clientConfig(settings));
+  await client.connect();
+  await client.query("DELETE FROM schema_migration WHERE name = '0006_records_once'");
+  await client.query('CREATE TABLE domain (id bigint PRIMARY KEY, name text COLLATE "C" NOT NULL UNIQUE)');
+  await client.end();
+};
+
+for (const right of ['owns the database', 'has a schema of its own'] as const)
+  testWithPostgres(`a role that ${right} makes the tables, and the views and rules of an upgrade`, async t => {
+    const {query, createRole} = postgres();
+    const {database, ...server} = await emptyDatabase(postgres());
+    const user = `role_${database}`;
+    await createRole(user, 'mine');
+    if (right === 'owns the database') await query(`ALTER DATABASE ${database} OWNER TO ${user}`);
+    else
+      await query(
+        `CREATE SCHEMA AUTHORIZATION ${user}; CREATE EXTENSION pg_trgm;
+         REVOKE ALL ON DATABASE ${database} FROM PUBLIC; REVOKE ALL ON SCHEMA public FROM PUBLIC;
+         GRANT CONNECT ON DATABASE ${database} TO ${user}; GRANT USAGE ON SCHEMA public TO ${user}`,
+        {database},
+      );
+    const settings = {...server, database, user, password: 'mine'};
+
+    await createPostgresTables(settings, cluster);
+    await makeEarlier(settings);
+    await (await openPostgresStore({settings, cluster, nodeId: 'alpha', nodeNo: 1})).close();
+
+    const schema = right === 'owns the database' ? 'public' : user;
+    t.deepEqual(await query("SELECT schemaname, viewowner FROM pg_views WHERE viewname = 'domain'", {database}), [
+      {schemaname: schema, viewowner: user},
+    ]);
+    t.deepEqual(
+      await query("SELECT rulename FROM pg_rules WHERE tablename = 'domain' AND rulename LIKE 'ignore%' ORDER BY 1", {database}),
+      [{rulename: 'ignore_delete'}, {rulename: 'ignore_insert'}],
+    );
+  });
+
+testWithPostgres('a schema of its own does not do without the extension, which its role may not create', async t => {
+  const {query, createRole} = postgres();
+  const settings = await emptyDatabase(postgres());
+  await createRole('tenant', 'mine');
+  await query('CREATE SCHEMA AUTHORIZATION tenant', {database: settings.database});
+
+  await t.throwsAsync(inspectPostgres({...settings, user: 'tenant', password: 'mine'}, undefined), {
+    message: /may not create the extension pg_trgm; as a superuser: CREATE EXTENSION pg_trgm in/,
+  });
+});
+
+testWithPostgres(
+  'a role that may only read and write the tables cannot start a node, nor upgrade them once it may create others',
+  async t => {
+    const {query, createRole} = postgres();
+    const settings = await newCluster(postgres());
+    await makeEarlier(settings);
+    await createRole('writer', 'mine');
+    const {database} = settings;
+    await query('GRANT ALL ON ALL TABLES IN SCHEMA public TO writer; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO writer', {
+      database,
+    });
+    const open = async () =>
+      openPostgresStore({settings: {...settings, user: 'writer', password: 'mine'}, cluster, nodeId: 'alpha', nodeNo: 1});
+
+    await t.throwsAsync(open(), {message: /permission denied for schema public/});
+    await query('GRANT CREATE ON SCHEMA public TO writer', {database});
+    await t.throwsAsync(open(), {message: /must be owner of table domain/});
+  },
+);
 
 testWithPostgres('the tables may be in a schema whose name has capitals and hyphens', async t => {
   const settings = await emptyDatabase(postgres());

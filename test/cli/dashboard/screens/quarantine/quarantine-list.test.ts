@@ -104,6 +104,26 @@ test('the end of 100,000 mails is reached without reading those between', async 
   t.true(api.asked.length <= 4, `${api.asked.length} requests`);
 });
 
+for (const order of ['newest', 'oldest'] as const)
+  test(`G ends on the last row while mail arrives during each reading, ${order} first`, async t => {
+    const api = createMailApi(heldMails(5000));
+    const {shown, press, rows} = await startList(t, api, order);
+    const {list} = api.quarantine;
+    api.quarantine = {
+      ...api.quarantine,
+      list: async (query, options) => {
+        api.mails = [...api.mails, ...heldMails(5, api.mails.length)];
+        return list(query, options);
+      },
+    };
+
+    await press('G');
+
+    t.is(shown().position.cursor, shown().count - 1);
+    t.is(shown().row?.subject, order === 'newest' ? 'mail 0' : `mail ${api.mails.length - 1}`);
+    t.is(rows().length, height);
+  });
+
 test('rows that were passed are forgotten, so that any number of mails can be scrolled through', async t => {
   const api = createMailApi(heldMails(20_000));
   const {shown, press} = await startList(t, api);
