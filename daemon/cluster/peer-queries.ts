@@ -20,8 +20,7 @@ const actionMs = 15_000;
 /** Each action is a separate request. */
 const actsAtOnce = 64;
 
-export const createPeerHoldQueue = (client: PeerClient): ListedQueue => {
-  const node = askedNode(client);
+export const createPeerHoldQueue = (client: PeerClient, node: AskedNode): ListedQueue => {
   const {nodeId, ask} = node;
   const {path: actPath, answer: outcomeOf} = holdQuestions.act;
   const outcome = outcomeOf(nodeId);

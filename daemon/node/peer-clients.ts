@@ -15,8 +15,9 @@ export const followPeers = ({records: {nodeDirectory, peerStates}, log}: Pick<Ba
   const queues = new Map<number, ListedQueue>();
   const nodes = new Map<number, AskedNode & {nodeNo: number}>();
   peers.follow(({nodeNo, client}) => {
-    nodes.set(nodeNo, {nodeNo, ...askedNode(client)});
-    queues.set(nodeNo, createPeerHoldQueue(client));
+    const node = askedNode(client);
+    nodes.set(nodeNo, {nodeNo, ...node});
+    queues.set(nodeNo, createPeerHoldQueue(client, node));
     return () => {
       nodes.delete(nodeNo);
       queues.delete(nodeNo);

@@ -20,6 +20,8 @@ import {type PeerNode, startPeerNodes, storedKey} from '../../helpers/peer-nodes
 const id = 'Q1w2E3r4T5';
 const page = {limit: 100, offset: 0};
 
+const remoteQueue = (client: PeerClient) => createPeerHoldQueue(client, askedNode(client));
+
 const faultOf = async (work: Promise<unknown>): Promise<Fault> =>
   work.then(
     () => {
@@ -35,7 +37,7 @@ const codeOf = async (work: Promise<unknown>) => (await faultOf(work)).code;
 /** Alpha's own queue, and the queues of the others as alpha sees them. */
 const quarantineOf = ([alpha, ...others]: PeerNode[], silent: string[] = []) => {
   if (!alpha) throw new Error('no node');
-  const peers = others.map(node => createPeerHoldQueue(node.clientOf(alpha)));
+  const peers = others.map(node => remoteQueue(node.clientOf(alpha)));
   return createQuarantine({
     queues: () => [alpha.queue, ...peers],
     ask: createAskAll({onSilent: nodeId => silent.push(nodeId)}),
@@ -47,7 +49,7 @@ const quarantineOf = ([alpha, ...others]: PeerNode[], silent: string[] = []) => 
 
 const startTwo = async (t: ExecutionContext) => {
   const [alpha, beta] = (await startPeerNodes(t, ['alpha', 'beta'])) as [PeerNode, PeerNode];
-  return {alpha, beta, remote: createPeerHoldQueue(beta.clientOf(alpha))};
+  return {alpha, beta, remote: remoteQueue(beta.clientOf(alpha))};
 };
 
 test('a hold queue behind mutual TLS says and does what the queue itself would', async t => {
@@ -112,7 +114,7 @@ test('what only an action can meet is no answer to a question, whoever says so',
     return {...beta.clientOf(alpha), ask: refuse, stream: refuse};
   };
   const answers = async (code: FaultCode) => {
-    const remote = createPeerHoldQueue(says(code));
+    const remote = remoteQueue(says(code));
     const asked = [
       remote.get(id, operator),
       remote.body(id, operator),
@@ -166,7 +168,7 @@ test('the reach of a domain-admin is kept by the owner, who narrows it further b
 test('a key that the owner does not know yet is waited for, and one that nobody made does nothing', async t => {
   // As long as a node waits in production: the key is written while the other one waits.
   const [alpha, beta] = (await startPeerNodes(t, ['alpha', 'beta'], 1500)) as [PeerNode, PeerNode];
-  const remote = createPeerHoldQueue(beta.clientOf(alpha));
+  const remote = remoteQueue(beta.clientOf(alpha));
   await beta.hold(id);
   beta.keys.clear();
 
@@ -287,7 +289,7 @@ test('a node that accepts connections and says nothing is given up after two sec
   });
   t.teardown(mute.close);
   const quarantine = createQuarantine({
-    queues: () => [alpha.queue, createPeerHoldQueue(mute)],
+    queues: () => [alpha.queue, remoteQueue(mute)],
     ask: createAskAll({onSilent: () => {}}),
     onUnexpected: () => {},
   });
@@ -306,7 +308,7 @@ test('a node that accepts connections and says nothing is given up after two sec
 test.serial('however many read the mails of a node slowly, its list is there', async t => {
   const {beta, alpha} = await startTwo(t);
   const client = beta.clientOf(alpha);
-  const remote = createPeerHoldQueue(client);
+  const remote = remoteQueue(client);
   await beta.hold(id, {bytes: Buffer.from(`Subject: x\r\n\r\n${'a line of text\r\n'.repeat(500_000)}`)});
 
   // A few at a time, so that each read succeeds until no connection is left.
@@ -425,7 +427,7 @@ const countBy = (names: string[]): Record<string, number> => {
 test('an answer in which a node speaks for another one is no answer', async t => {
   const {alpha, beta} = await startTwo(t);
   // Alpha is given beta as gamma, with beta's certificate.
-  const gamma = createPeerHoldQueue({...beta.clientOf(alpha), nodeId: 'gamma'});
+  const gamma = remoteQueue({...beta.clientOf(alpha), nodeId: 'gamma'});
   await beta.hold(id);
 
   t.is(await codeOf(gamma.list({}, page, operator)), 'node_unreachable');
