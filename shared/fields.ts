@@ -22,6 +22,9 @@ export const nodeId = z.string().regex(nodeIdPattern, 'must be 1 to 63 letters, 
 export const queueIdPattern = /^[0-9A-Za-z]{6,64}$/;
 export const queueId = z.string().regex(queueIdPattern, 'must be 6 to 64 letters and digits');
 
+/** PostgreSQL has no text with this character. */
+export const hasNul = (value: unknown): boolean => typeof value === 'string' && value.includes('\0');
+
 /** Text a person typed as a label. */
 export const label = (max: number) =>
   z

@@ -1,6 +1,7 @@
 // Merge of two histories of one record: pure, commutative, associative and idempotent.
 
 import {ascending} from '../../shared/collections.ts';
+import {hasNul} from '../../shared/fields.ts';
 import {ownValue} from '../../shared/has-own.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 import type {Kind, Stamp, StampedFields} from '../services/records.ts';
@@ -59,7 +60,8 @@ const outlivesDeletion = ({unique, parent}: KindRules, name: string): boolean =>
 /** The text that must be unique among live records of the kind; null if it is not known yet or the kind has none. */
 export const uniqueKeyOf = (kind: Kind, {fields}: RecordState): string | null => {
   const values = rulesOf[kind].unique.map(name => ownValue(fields, name)?.[0]);
-  const isNamed = values.length > 0 && values.every(value => typeof value === 'string' || typeof value === 'number');
+  const isNamed =
+    values.length > 0 && values.every(value => (typeof value === 'string' && !hasNul(value)) || typeof value === 'number');
   return isNamed ? values.join('/') : null;
 };
 

@@ -1,6 +1,7 @@
 // Rules for configuration from another node. Such a change is a claim by that node, and these rules say which claims are
 // accepted. They apply before the merge, never inside it, as the merge has to stay commutative.
 
+import {hasNul} from '../../shared/fields.ts';
 import {ownValue} from '../../shared/has-own.ts';
 import type {NodeIdentity} from '../services/actor.ts';
 import {type NewAuditEntry, nodeEntry} from '../services/audit/stored-entry.ts';
@@ -119,5 +120,5 @@ const authorsOf = (before: StoredRecord | undefined, after: StoredRecord): numbe
 
 const textOf = (record: StoredRecord | undefined, field: string): string => {
   const value = record && ownValue(record.fields, field)?.[0];
-  return typeof value === 'string' ? value : '';
+  return typeof value === 'string' && !hasNul(value) ? value : '';
 };

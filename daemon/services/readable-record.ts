@@ -6,7 +6,7 @@ import {createDkimKeySchema, dkimKeySchema} from '../../shared/dkim-key.ts';
 import {domainSchema} from '../../shared/domain.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {domainDefaults} from '../../shared/field-rules.ts';
-import {id, nodeId, timestamp} from '../../shared/fields.ts';
+import {hasNul, id, nodeId, timestamp} from '../../shared/fields.ts';
 import {mailFilterSchema} from '../../shared/mail-filter.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 import {allDomains, type ConfigRecord, type Kind, type ReadableOf, type StampedFields, stampMs} from './records.ts';
@@ -68,7 +68,10 @@ const valuesOf = ({kind, id, fields}: Known): Record<string, Json> => {
  * Whether a record can be live: all required fields are present and valid. An update may arrive before the creation of its
  * record, and another node may send an invalid value; every node must then treat the record as incomplete.
  */
-export const isComplete = (record: Known): boolean => parseSafely(schemas[record.kind], valuesOf(record)).success;
+export const isComplete = (record: Known): boolean => {
+  const values = valuesOf(record);
+  return !Object.values(values).some(hasNul) && parseSafely(schemas[record.kind], values).success;
+};
 
 /** Converts a live record, whose values are valid. */
 export const toReadable = <K extends Kind>(record: Known & {kind: K}): ReadableOf[K] => {

@@ -1,6 +1,8 @@
 import type {ConfigStore} from '../../../daemon/services/ports.ts';
+import type {Kind} from '../../../daemon/services/records.ts';
 import {allDomains, type ChangedKey, type FieldsOf} from '../../../daemon/services/records.ts';
 import {domainDefaults} from '../../../shared/field-rules.ts';
+import {newFields} from '../../helpers/config-history.ts';
 import {testStores} from '../../helpers/store-makes.ts';
 
 const created_at = '2026-03-01T00:00:00.000Z';
@@ -182,4 +184,34 @@ testStores('the hash is that of what is configured, and not of what was', async 
 
   t.is(new Set([empty, created, changed]).size, 3);
   t.is(await hash(), empty);
+});
+
+const textWithNul: [kind: Kind, fields: object][] = [
+  ['node', {...newFields.node(1), fqdn: 'a\0.test'}],
+  ['node', {...newFields.node(1), node_id: 'a\0'}],
+  ['node', {...newFields.node(1), cluster_url: 'https://a\0.test'}],
+  ['domain', {...newFields.domain('a\0.test')}],
+  ['domain', {...newFields.domain('a.test'), tenant_id: 'a\0'}],
+  ['domain', {...newFields.domain('a.test'), backend_servers: ['a\0.test:25']}],
+  ['api_key', {...newFields.apiKey(1), name: 'a\0'}],
+  ['api_key', {...newFields.apiKey(1), key_hash: 'a\0'}],
+  ['mail_filter', {...newFields.mailFilter(0), pattern: 'a\0.test'}],
+  ['mail_filter', {...newFields.mailFilter(0), comment: 'a\0'}],
+  ['dkim_key', {...newFields.dkimKey(1, 's1'), public_key: 'a\0'}],
+  ['dkim_key', {...newFields.dkimKey(1, 's\0')}],
+];
+
+testStores('a record with a zero character in a text is not live, and does not stop the others', async (t, {store, config}) => {
+  await config.change(async tx => tx.create('domain', 1, newFields.domain('one.test') as never));
+
+  for (const [n, [kind, fields]] of textWithNul.entries())
+    t.is(await config.change(async tx => tx.create(kind, 100 + n, fields as never)), undefined, JSON.stringify(fields));
+
+  t.deepEqual(
+    (await store.config.listDomains()).map(({name}) => name),
+    ['one.test'],
+  );
+  t.deepEqual(await store.config.listApiKeys(), []);
+  t.deepEqual(await store.config.listMailFilters(), []);
+  t.deepEqual(await store.config.listDkimKeys(), []);
 });
