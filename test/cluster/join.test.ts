@@ -186,7 +186,7 @@ test.serial('what cannot be done is found before the cluster is asked, and what 
   refused(t, badId, /--node-id/);
 });
 
-test.serial('a node with a shared store is refused by a cluster of nodes with SQLite, and its token stays valid', async t => {
+test.serial('a node with a common store is refused by a cluster of nodes with SQLite, and its token stays valid', async t => {
   const node = await startNode(t);
   const token = await makeToken(node);
 

@@ -4,10 +4,10 @@ import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';
 import {stringify} from 'yaml';
-import {useApiNode} from '../helpers/api-node.ts';
 import {programsMissing} from '../helpers/installed.ts';
 import {testFolder} from '../helpers/test-folder.ts';
 import {testWith} from '../helpers/test-with.ts';
+import {useNode} from '../helpers/use-node.ts';
 
 interface Panel {
   id: number;
@@ -31,7 +31,7 @@ const expressions = charts.flatMap(({targets = []}) => targets.map(({expr}) => e
 /** Grafana's notation for a variable. */
 const chosenSource = ['$', '{datasource}'].join('');
 
-const node = useApiNode();
+const node = useNode();
 
 /** Metrics that exist only where Postfix is configured. */
 const withPostfixOnly = ['mfd_postfix_reconciled_timestamp_seconds', 'mfd_postfix_reconcile_failures_total'];

@@ -3,10 +3,8 @@ import {connect} from 'node:tls';
 import {statusOfCode} from '../../shared/fault.ts';
 import {scopes} from '../../shared/scopes.ts';
 import type {ApiAnswer} from '../helpers/api-call.ts';
-import {type ApiNode, createApiNode} from '../helpers/checked-node.ts';
 import {createJudge} from '../helpers/described.ts';
-import {startNode} from '../helpers/node.ts';
-import {startSmtpSink} from '../helpers/smtp-sink.ts';
+import {type MailNode, startMailNode} from '../helpers/mail-node.ts';
 import type {Fault} from './fault.ts';
 import {createTally, exchange, runHostile, shown, within} from './hostile.ts';
 import {httpBytes} from './hostile-http-bytes.ts';
@@ -22,12 +20,13 @@ export const hostileHttp: Fault = {
   shortRounds: 1000,
   pass: 'no crash, no 500, no undeclared status, memory and open files flat, a good client served',
   async run(context) {
-    const config = {log: {level: 'warn'}, smtp: {reverse_lookup: false}};
     const memory = await createMemoryProbe(context.owner);
-    const node = createApiNode(
-      await startNode(context.owner, {config, env: memory.env, data: await memoryFolder(context.owner)}),
-      await startSmtpSink(context.owner),
-    );
+    const node = await startMailNode(context.owner, {
+      domain: false,
+      config: {log: {level: 'warn'}},
+      env: memory.env,
+      data: await memoryFolder(context.owner),
+    });
     const callers = await keysOf(node);
     const judge = createJudge((await node.api('GET', 'openapi.yaml')).body.toString());
     const inputOf = createHttpInputs(judge.document);
@@ -76,7 +75,7 @@ const asked = 8;
 const declared = new Set<number>([200, 201, ...Object.values(statusOfCode)].filter(status => status !== 500));
 
 /** Keys of every scope, and of every other kind; those with the most rights are used most often. */
-const keysOf = async (node: ApiNode): Promise<(string | null)[]> => {
+const keysOf = async (node: MailNode): Promise<(string | null)[]> => {
   const {name} = await node.createDomain();
   const unlimited = {rate_limit_per_minute: 1_000_000};
   const good = await Promise.all(
@@ -92,7 +91,7 @@ const keysOf = async (node: ApiNode): Promise<(string | null)[]> => {
 };
 
 /** Objects that hostile clients may change and delete: their number stays the same. */
-const createVictims = async (node: ApiNode) => {
+const createVictims = async (node: MailNode) => {
   const {key: admin} = await node.createKey('full-admin', {rate_limit_per_minute: 1_000_000});
   const domain = await node.createDomain();
   const {name: recipients} = await node.createDomain({name: 'held.test'});
@@ -119,13 +118,13 @@ const createVictims = async (node: ApiNode) => {
 };
 
 /** More than is kept in memory, so that its file is open while it is read. */
-const holdLarge = async (node: ApiNode, domain: string): Promise<string> => {
+const holdLarge = async (node: MailNode, domain: string): Promise<string> => {
   const headers = `X-Filler: ${Array(2500).fill('x'.repeat(60)).join('\r\n ')}\r\n`;
   return (await node.hold({to: `a@${domain}`, headers})).queue_id;
 };
 
 /** Reads, changes and changes back, like an operator's script. */
-const createGoodReader = (node: ApiNode) => {
+const createGoodReader = (node: MailNode) => {
   const prepared = Promise.all([node.createDomain(), node.createKey('full-admin', {rate_limit_per_minute: 1_000_000})]);
   let threshold = 0;
   return async (): Promise<void> => {

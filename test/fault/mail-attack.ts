@@ -1,7 +1,6 @@
 // An attack by mail, over SMTP and through the milter: what each client gets, what becomes of each mail, and whether a node still tells
 // honest mail from forged mail and answers its API meanwhile.
 import {setTimeout as delay} from 'node:timers/promises';
-import {formatHostPort} from '../../shared/host-port.ts';
 import type {MailNode} from '../helpers/mail-node.ts';
 import {watchApi} from './api-watch.ts';
 import {type AuthenticMail, createAuthenticSender} from './authentic-mail.ts';
@@ -128,8 +127,7 @@ const startAttackedNode = async (
     },
   });
   sink = node.sink;
-  for (const name of [domains.milter, domains.checked])
-    await node.createDomain({name, backend_servers: [formatHostPort(node.sink.server)]});
+  for (const name of [domains.milter, domains.checked]) await node.createDomain({name});
   return {node, milter: sockets.milter};
 };
 

@@ -4,7 +4,7 @@ import {generateApiKey} from '../../shared/api-key-value.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {MailReference} from '../../shared/held-mail.ts';
 import {type Scope, scopes} from '../../shared/scopes.ts';
-import type {ApiNode} from '../helpers/checked-node.ts';
+import type {MailNode} from '../helpers/mail-node.ts';
 import {connect} from '../helpers/smtp-client.ts';
 import type {BadKey, Caller, Target} from './matrix-rules.ts';
 
@@ -29,7 +29,7 @@ export interface World {
 /** The time until the keys with an expiry have expired. */
 const expiryMs = 2000;
 
-export const createWorld = async (node: ApiNode): Promise<World> => {
+export const createWorld = async (node: MailNode): Promise<World> => {
   const post = createMailer(node);
   const must = async (method: string, path: string, body?: unknown) => {
     const {status, json} = await node.api(method, path, {body});
@@ -110,7 +110,7 @@ const unknown = (node_id: string): DomainThings => ({
 });
 
 /** Sends mails that are held, all over one connection, one after the other. */
-const createMailer = (node: ApiNode) => {
+const createMailer = (node: MailNode) => {
   const client = connect(node.smtpPort).then(async opened => {
     await opened.cmd('EHLO client.test');
     return opened;

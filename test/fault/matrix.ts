@@ -4,10 +4,8 @@ import {isDeepStrictEqual} from 'node:util';
 import type {Scope} from '../../shared/scopes.ts';
 import type {ApiAnswer} from '../helpers/api-call.ts';
 import {type ApiRoute, apiRoutes} from '../helpers/api-routes.ts';
-import {type ApiNode, createApiNode} from '../helpers/checked-node.ts';
-import {startNode} from '../helpers/node.ts';
+import {type MailNode, startMailNode} from '../helpers/mail-node.ts';
 import {otherAddress} from '../helpers/other-address.ts';
-import {startSmtpSink} from '../helpers/smtp-sink.ts';
 import type {Fault} from './fault.ts';
 import {createTally, percentile} from './hostile.ts';
 import {type Caller, callers, expectedOf, type Rule, refusal, rules, type Target, targets} from './matrix-rules.ts';
@@ -89,10 +87,7 @@ export const matrix: Fault = {
   pass: 'deny by default, every cell answered as the contract says',
 
   async run({owner, rounds, isShort, say}) {
-    const node = createApiNode(
-      await startNode(owner, {data: await memoryFolder(owner), config: {log: {level: 'warn'}, smtp: {reverse_lookup: false}}}),
-      await startSmtpSink(owner),
-    );
+    const node = await startMailNode(owner, {domain: false, data: await memoryFolder(owner), config: {log: {level: 'warn'}}});
     const world = await createWorld(node);
     const before = await stateOf(node, world);
     const violations = [...(await unlikeRunning(node))];
@@ -134,7 +129,7 @@ export const matrix: Fault = {
 };
 
 /** Differences between the routes of the built, running program and those of its source, by the methods that it allows. */
-const unlikeRunning = async (node: ApiNode): Promise<string[]> => {
+const unlikeRunning = async (node: MailNode): Promise<string[]> => {
   const routes = apiRoutes();
   const wrong = routes.filter(route => !rules[nameOf(route)]).map(route => `${nameOf(route)} has no expectation`);
   for (const path of new Set(routes.map(route => route.path))) {
@@ -149,7 +144,7 @@ const unlikeRunning = async (node: ApiNode): Promise<string[]> => {
 };
 
 /** State that no cell may have changed: every request that removes an object has an object of its own. */
-const stateOf = async (node: ApiNode, {things: {own, other, deleted}}: World): Promise<Record<string, unknown>> => {
+const stateOf = async (node: MailNode, {things: {own, other, deleted}}: World): Promise<Record<string, unknown>> => {
   const get = async (path: string) => (await node.api('GET', path)).json;
   const of = async ({domain: {id}, mail, keyId, globalFilterId}: DomainThings) => ({
     domain: (await get(`domains/${id}`)).data?.name,
@@ -163,7 +158,7 @@ const stateOf = async (node: ApiNode, {things: {own, other, deleted}}: World): P
 };
 
 /** The errors in the answer to a cell. */
-const outcomeOf = async (node: ApiNode, world: World, {route, rule, caller, target, expected}: Cell): Promise<string[]> => {
+const outcomeOf = async (node: MailNode, world: World, {route, rule, caller, target, expected}: Cell): Promise<string[]> => {
   const takes = rule.isDestructive && !expected.startsWith('4') && !expected.endsWith('not_found');
   const {things, key} = takes ? await world.fresh(target, caller) : {things: world.things[target], key: world.keyOf(caller)};
   const from = caller.kind === 'bad' ? {from: otherAddress()} : {};
@@ -190,7 +185,7 @@ const textOf = ({status, headers, json}: ApiAnswer, route: string): string => {
   return `${status} ${Number(headers['x-total-count'] ?? json.data.count) > 0 ? 'some' : 'none'}`;
 };
 
-const pathOf = ({path}: ApiRoute, node: ApiNode, things: DomainThings): string => {
+const pathOf = ({path}: ApiRoute, node: MailNode, things: DomainThings): string => {
   const {domain, filterId, selector, mail} = things;
   const values: Record<string, string> = {
     ':filter_id': String(filterId),

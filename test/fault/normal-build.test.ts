@@ -38,7 +38,7 @@ test('a node as it is shipped goes past every crash point, whatever its environm
   t.is(await sendMails(node, 30), 30);
   const mails = await node.held();
   for (const [n, mail] of mails.slice(0, 6).entries()) t.is((await node.act(n % 2 ? 'release' : 'discard', mail)).status, 200);
-  await node.updateDomain({tenant_id: 1});
+  await node.updateDomain(node.domainId, {tenant_id: 1});
 
   t.true(node.isRunning());
   t.is(mails.length, 30);

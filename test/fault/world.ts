@@ -1,6 +1,5 @@
 // A node and its clients, with everything they do in the ledger: mail to hold, mail to relay, actions, changes.
 
-import {formatHostPort} from '../../shared/host-port.ts';
 import type {Owner} from '../helpers/daemon.ts';
 import {eventually, type Held, holdAll, type MailNode, relayAll, splitTrace, startMailNode} from '../helpers/mail-node.ts';
 import type {NodeOptions} from '../helpers/node.ts';
@@ -35,10 +34,9 @@ const recipients = {held: 'ben@example.com', relayed: 'ben@relay.example'};
 
 export const startWorld = async (owner: Owner, {domains = ['changed.example'], ...options}: Options = {}): Promise<World> => {
   const node = await startMailNode(owner, {...options, domain: holdAll});
-  const backend = formatHostPort(node.sink.server);
-  await node.createDomain({name: 'relay.example', backend_servers: [backend], ...relayAll});
+  await node.createDomain({name: 'relay.example', ...relayAll});
   const ids = new Map<string, number>();
-  for (const name of domains) ids.set(name, await node.createDomain({name, backend_servers: [backend], tenant_id: 0}));
+  for (const name of domains) ids.set(name, (await node.createDomain({name, tenant_id: 0})).id);
   const ledger = createLedger();
   const asked = new Map<string, number>();
   let sent = 0;

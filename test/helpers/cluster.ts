@@ -4,22 +4,21 @@ import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import type {Domain} from '../../shared/domain.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
-import {type ApiNode, createApiNode} from './checked-node.ts';
 import {type Lines, startLines} from './cluster-lines.ts';
 import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
+import {createMailNode, type MailNode} from './mail-node.ts';
 import type {Network} from './network.ts';
 import {addToConfig, makeNode, type NodeReport, nodeFolder, openNode} from './node.ts';
-import {initStore, joinStore, sharedHash} from './node-store.ts';
+import {commonHash, initStore, joinStore} from './node-store.ts';
 import type {PostgresServer} from './postgres-server.ts';
 import {mfctlFile, run} from './program.ts';
 import {type SmtpSink, startSmtpSink} from './smtp-sink.ts';
 import type {ProxyMode} from './tcp-proxy.ts';
 
-export interface ClusterNode extends ApiNode {
+export interface ClusterNode extends MailNode {
   /** The domain as this node has it; undefined when the node has no domain with that id. */
   domain(id: number): Promise<Domain | undefined>;
-  updateDomain(id: number, changes: object): Promise<Domain>;
   status(): Promise<ClusterStatus>;
   /** This node's own entries of one action, newest first. */
   audit(action: string): Promise<AuditEntry[]>;
@@ -110,7 +109,7 @@ export const startCluster = async <Name extends string = ThreeNodes>(
     addresses.set(name, report.cluster_url);
     const node = await openNode(owner, {report, xdgConfigHome, env, program: options.program, host});
     await node.start();
-    const member = createClusterNode(createApiNode(node, sink));
+    const member = createClusterNode(createMailNode(node, sink));
     members.set(name, member);
     return member;
   };
@@ -144,7 +143,7 @@ const foundOrJoin = async (
   return {...joined, api_key: founder.api_key};
 };
 
-const createClusterNode = (node: ApiNode): ClusterNode => {
+const createClusterNode = (node: MailNode): ClusterNode => {
   const get = async (path: string) => {
     const {status, json, body} = await node.api('GET', path);
     if (status !== 200) throw new Error(`GET ${path} of ${node.node_id}: ${status} ${body}`);
@@ -164,11 +163,6 @@ const createClusterNode = (node: ApiNode): ClusterNode => {
       const {status, json, body} = await node.api('GET', `domains/${id}`);
       if (status !== 200 && status !== 404) throw new Error(`GET domain ${id} of ${node.node_id}: ${status} ${body}`);
       return status === 200 ? json.data : undefined;
-    },
-    async updateDomain(id, changes) {
-      const {status, json, body} = await node.api('PUT', `domains/${id}`, {body: changes});
-      if (status !== 200) throw new Error(`PUT domain ${id} of ${node.node_id}: ${status} ${body}`);
-      return json.data;
     },
     status: async () => get('cluster/status'),
     audit: async action => {
@@ -191,8 +185,8 @@ const convergence = async (running: ClusterNode[], withinMs = 30_000): Promise<s
       );
       const all = told.flat();
       seen = all.map(peer => `${peer.by} of ${peer.node_id}: ${peer.config_hash} behind ${peer.outbox_backlog_to_us}`);
-      // A node with a shared store takes a moment to read what it has just written.
-      const hash = (await sharedHash(running[0]?.data ?? '')) ?? all[0]?.config_hash;
+      // A node with a common store takes a moment to read what it has just written.
+      const hash = (await commonHash(running[0]?.data ?? '')) ?? all[0]?.config_hash;
       const isSettled = all.every(peer => peer.config_hash === hash && peer.outbox_backlog_to_us === 0);
       return isSettled && all.length === ids.length ** 2 && hash;
     }, withinMs);

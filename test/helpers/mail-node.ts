@@ -1,8 +1,13 @@
-// A real node with one domain and the backend that it delivers to, and common steps of mail tests.
+// A real node with the mail server that it delivers to, and short ways to do what tests need. `checked-node.ts` checks every answer.
 import {readdir} from 'node:fs/promises';
 import {join} from 'node:path';
-import type {HeldMail} from '../../shared/held-mail.ts';
-import {formatHostPort} from '../../shared/host-port.ts';
+import {connect} from 'node:tls';
+import type {CreatedApiKey} from '../../shared/api-key.ts';
+import type {Domain} from '../../shared/domain.ts';
+import type {HeldMail, MailReference} from '../../shared/held-mail.ts';
+import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
+import type {Scope} from '../../shared/scopes.ts';
+import {checkedNode} from './checked-node.ts';
 import type {Owner} from './daemon.ts';
 import {type ApiAnswer, type NodeOptions, startNode, type TestNode} from './node.ts';
 import {keptMails} from './node-store.ts';
@@ -20,13 +25,29 @@ export interface Sending {
   parameters?: string;
 }
 
+interface HeldMailOptions {
+  to: string | string[];
+  from?: string;
+  subject?: string;
+  score?: number;
+  /** Additional header lines, each with its CRLF. */
+  headers?: string;
+}
+
 export interface MailNode extends TestNode {
   sink: SmtpSink;
+  /** host:port of the sink, for `backend_servers`. */
+  backend: string;
+  /** Id of example.com; 0 without it. */
   domainId: number;
+  /** The sink is the backend of the domain, unless `fields` say otherwise. */
+  createDomain(fields?: Partial<Domain>): Promise<Domain>;
+  updateDomain(id: number, changes: object): Promise<Domain>;
+  createKey(scope: Scope, fields?: object): Promise<CreatedApiKey>;
   /** From ada@example.net to ben@example.com by default. */
   send(raw: string | Buffer, sending?: Sending): Promise<Reply>;
-  createDomain(domain: object): Promise<number>;
-  updateDomain(changes: object): Promise<void>;
+  /** Sends a mail that the node holds. */
+  hold(options: HeldMailOptions): Promise<MailReference>;
   /** One page of the held mails that match, newest first. */
   held(query?: string): Promise<Held[]>;
   /** All held mails, page by page. */
@@ -35,45 +56,85 @@ export interface MailNode extends TestNode {
   onlyHeld(): Promise<Held>;
   body(mail: Held): Promise<Buffer>;
   act(action: 'release' | 'discard', mail: Held): Promise<ApiAnswer>;
-  /** Names of the files in one of the folders of the spool; held mail may be in the shared store instead. */
+  /** Names of the files in one of the folders of the spool; held mail may be in the common store instead. */
   spooled(folder: 'held' | 'tmp' | 'damaged'): Promise<string[]>;
+  /** Writes bytes to the API's port and reads until the server closes, or for `waitMs`. */
+  raw(bytes: string | Buffer, waitMs?: number): Promise<string>;
 }
 
 export interface MailNodeOptions extends NodeOptions {
   sink?: SinkOptions;
-  /** Members of the domain example.com, besides its name and its backend. */
-  domain?: object;
+  /** Members of the domain example.com, besides its name and its backend; false: the node has no domain. */
+  domain?: Partial<Domain> | false;
 }
 
 /** Thresholds at which everything is held, or everything relayed, independent of its score. */
 export const holdAll = {quarantine_threshold: -1000, reject_threshold: 10_000};
 export const relayAll = {quarantine_threshold: 10_000, reject_threshold: 10_000};
 
-export const startMailNode = async (owner: Owner, options: MailNodeOptions = {}): Promise<MailNode> => {
-  const sink = await startSmtpSink(owner, options.sink);
+export const startMailNode = async (
+  owner: Owner,
+  {sink: sinkOptions, domain, ...options}: MailNodeOptions = {},
+): Promise<MailNode> => {
+  const sink = await startSmtpSink(owner, sinkOptions);
   // No query reaches the name server of the machine.
   const smtp = {reverse_lookup: false, ...(options.config?.smtp as object | undefined)};
-  const node = await startNode(owner, {...options, config: {authentication: {verify: false}, ...options.config, smtp}});
+  const config = {authentication: {verify: false}, ...options.config, smtp};
+  const node = createMailNode(await startNode(owner, {...options, config}), sink);
+  if (domain !== false) return {...node, domainId: (await node.createDomain({name: 'example.com', ...domain})).id};
+  // Reading the API description takes a moment. It is read here so that no test waits for it with its first answer.
+  await node.api('HEAD', 'openapi-admin.yaml', {key: null});
+  return node;
+};
 
-  const createDomain = async (domain: object): Promise<number> => {
-    const {status, json, body} = await node.api('POST', 'domains', {body: domain});
-    if (status !== 201) throw new Error(`POST /domains: ${status} ${body}`);
-    return json.data.id;
+/** A node that runs already, with this mail server. */
+export const createMailNode = (unchecked: TestNode, sink: SmtpSink): MailNode => {
+  const node = checkedNode(unchecked);
+  const backend = formatHostPort(sink.server);
+  let made = 0;
+  const next = () => {
+    made += 1;
+    return made;
   };
-  const domainId = await createDomain({name: 'example.com', backend_servers: [formatHostPort(sink.server)], ...options.domain});
+  const ask = async (method: string, path: string, body?: object): Promise<ApiAnswer> => {
+    const answer = await node.api(method, path, {body});
+    if (answer.status >= 300) throw new Error(`${method} ${path} of ${node.node_id}: ${answer.status} ${answer.body}`);
+    return answer;
+  };
+  const dataOf = async (...request: Parameters<typeof ask>) => (await ask(...request)).json.data;
   const path = ({node_id, queue_id}: Held) => `mail/quarantine/${node_id}/${queue_id}`;
-  const held = async (query = 'limit=1000'): Promise<Held[]> => {
-    const {status, json, body} = await node.api('GET', `mail/quarantine?${query}`);
-    if (status !== 200) throw new Error(`GET /mail/quarantine: ${status} ${body}`);
-    return json.data;
-  };
+  const held = async (query = 'limit=1000'): Promise<Held[]> => dataOf('GET', `mail/quarantine?${query}`);
+  const send = async (raw: string | Buffer, {from = 'ada@example.net', to = 'ben@example.com', parameters}: Sending = {}) =>
+    (
+      await sendMail({
+        ...parseHostPort(node.smtp),
+        port: node.smtpPort,
+        from,
+        to,
+        raw,
+        ...(parameters !== undefined && {parameters}),
+      })
+    ).reply;
 
   return {
     ...node,
-    sink,
-    domainId,
-    createDomain,
-    held,
+    ...{sink, backend, held, send},
+    domainId: 0,
+    createDomain: async fields =>
+      dataOf('POST', 'domains', {
+        name: `domain${next()}.${node.node_id.toLowerCase()}.test`,
+        ...(fields?.direction !== 'outbound' && {backend_servers: [backend]}),
+        ...fields,
+      }),
+    updateDomain: async (id, changes) => dataOf('PUT', `domains/${id}`, changes),
+    createKey: async (scope, fields) => dataOf('POST', 'auth/api-keys', {name: `key ${next()}`, scope, ...fields}),
+
+    async hold({to, from = 'sender@outside.test', subject = 'offer', score = 8, headers = ''}) {
+      const reply = await send(`Subject: ${subject}\r\nX-Spam-Score: ${score}\r\n${headers}\r\nbody\r\n`, {from, to});
+      const queue_id = / queued as (\w+)$/.exec(reply.text)?.[1];
+      if (!queue_id) throw new Error(`not held: ${reply.code} ${reply.text}`);
+      return {node_id: node.node_id, queue_id};
+    },
     async allHeld() {
       const mails: Held[] = [];
       for (;;) {
@@ -82,26 +143,33 @@ export const startMailNode = async (owner: Owner, options: MailNodeOptions = {})
         if (page.length < 1000) return mails;
       }
     },
-    send: async (raw, {from = 'ada@example.net', to = 'ben@example.com', parameters} = {}) =>
-      (await sendMail({port: node.smtpPort, from, to, raw, ...(parameters !== undefined && {parameters})})).reply,
-    updateDomain: async changes => {
-      const {status, body} = await node.api('PUT', `domains/${domainId}`, {body: changes});
-      if (status !== 200) throw new Error(`PUT /domains: ${status} ${body}`);
-    },
     onlyHeld: async () => {
       const mails = await held();
       if (mails.length !== 1 || !mails[0]) throw new Error(`${mails.length} mails are held`);
       return mails[0];
     },
-    body: async mail => {
-      const {status, body} = await node.api('GET', `${path(mail)}/body`);
-      if (status !== 200) throw new Error(`body of ${mail.queue_id}: ${status} ${body}`);
-      return body;
-    },
+    body: async mail => (await ask('GET', `${path(mail)}/body`)).body,
     act: async (action, mail) => node.api('POST', `${path(mail)}/${action}`),
     spooled: async folder => (folder === 'held' ? keptMails(node.data) : readdir(join(node.data, 'spool', folder))),
+    raw: async (bytes, waitMs = 20_000) => rawAnswer(node, bytes, waitMs),
   };
 };
+
+const rawAnswer = async ({api_url}: TestNode, bytes: string | Buffer, waitMs: number): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({port: Number(new URL(api_url).port), host: '127.0.0.1', rejectUnauthorized: false});
+    let received = '';
+    const timer = setTimeout(() => socket.destroy(), waitMs);
+    socket.on('error', error => ('code' in error && error.code === 'ECONNRESET' ? undefined : reject(error)));
+    socket.on('data', (chunk: Buffer) => {
+      received += chunk.toString('latin1');
+    });
+    socket.on('close', () => {
+      clearTimeout(timer);
+      resolve(received);
+    });
+    socket.write(bytes);
+  });
 
 /** Splits a mail handed out by a node into the node's `Received` field and the rest. */
 export const splitTrace = (bytes: Buffer): {trace: string; rest: Buffer} => {

@@ -104,7 +104,7 @@ export const runInStore = async (data: string, ...statements: string[]): Promise
 };
 
 /** The hash of the configuration in the store that the node in this folder shares with others; undefined for any other node. */
-export const sharedHash = async (data: string): Promise<string | undefined> => {
+export const commonHash = async (data: string): Promise<string | undefined> => {
   const sql = "SELECT value FROM local_state WHERE name = 'config_sum'";
   const rows = await queryStore<{value: string}>(data, sql);
   return rows && `sha256:${(rows[0]?.value ?? '').padStart(64, '0')}`;

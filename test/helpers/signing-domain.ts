@@ -4,7 +4,7 @@ import type {MailNode} from './mail-node.ts';
 
 /** Makes out.example.com with a key of each algorithm, at the selectors r1 and e1. */
 export const createSigningDomain = async ({api, createDomain}: Pick<MailNode, 'api' | 'createDomain'>) => {
-  const id = await createDomain({name: 'out.example.com', direction: 'outbound', dkim_active: true});
+  const {id} = await createDomain({name: 'out.example.com', direction: 'outbound', dkim_active: true});
   const records = new Map<string, string>();
   for (const [selector, algorithm] of [
     ['r1', 'rsa-2048'],

@@ -8,9 +8,9 @@ import type {ConfigStore, HeldQuery, SampledHeldQuery, Store} from '../../daemon
 import type {PostgresSettings} from '../../daemon/store/postgres/connection.ts';
 import {openPostgresStore} from '../../daemon/store/postgres/store.ts';
 import {openSqliteStore} from '../../daemon/store/sqlite/store.ts';
-import {cluster, newCluster} from './shared-store.ts';
+import {cluster, newCluster} from './common-store.ts';
 import {type Teardown, testFolder} from './store.ts';
-import {sharedPostgres, testWithPostgres} from './test-with-postgres.ts';
+import {testWithPostgres, usePostgres} from './test-with-postgres.ts';
 
 export interface OpenStore {
   store: Store;
@@ -65,7 +65,7 @@ const openPostgres = async (t: Teardown, settings: PostgresSettings): Promise<Op
   };
 };
 
-const postgres = sharedPostgres();
+const postgres = usePostgres();
 
 /** For what only the store of one node can do. */
 export const testSqlite = (

@@ -7,7 +7,7 @@ import {testWith} from './test-with.ts';
 export const testWithPostgres = testWith('PostgreSQL', postgresMissing());
 
 /** One server for all tests of a file; each of them creates a database of its own. */
-export const sharedPostgres = (options: PostgresOptions = {}): (() => PostgresServer) => {
+export const usePostgres = (options: PostgresOptions = {}): (() => PostgresServer) => {
   const missing = postgresMissing();
   if (missing === undefined) return forFile(async owner => startPostgres(owner, options));
   return () => {

@@ -93,7 +93,7 @@ withPostfix('does not take mail for a subdomain, or for an outbound domain', asy
 withPostfix('tries the second server when the first is down', async t => {
   const {node, send} = await start(t);
   const backend_servers = [formatHostPort(await closedPort()), formatHostPort(node.sink.server)];
-  await node.updateDomain({backend_servers});
+  await node.updateDomain(node.domainId, {backend_servers});
 
   t.regex(await send('ben@example.com'), /^250 /);
 
@@ -104,7 +104,7 @@ withPostfix('makes mail to an inactive domain wait, what is in its queue too, un
   const {node, postfix, send} = await start(t);
   const other = await startSmtpSink(t);
   await node.createDomain({name: 'other.example', backend_servers: [formatHostPort(other.server)]});
-  await node.updateDomain({backend_servers: [formatHostPort(await closedPort())]});
+  await node.updateDomain(node.domainId, {backend_servers: [formatHostPort(await closedPort())]});
   await send('ben@example.com');
   const reason = async () => (await postfix.queue()).map(({recipients}) => recipients[0]?.delay_reason).join();
   const tryAgain = async () => {
@@ -114,7 +114,7 @@ withPostfix('makes mail to an inactive domain wait, what is in its queue too, un
   };
   await eventually(async () => (await reason()).includes('refused'));
 
-  await node.updateDomain({active: false, backend_servers: [formatHostPort(node.sink.server)]});
+  await node.updateDomain(node.domainId, {active: false, backend_servers: [formatHostPort(node.sink.server)]});
 
   t.is(
     await send('ben@example.com'),
@@ -125,7 +125,7 @@ withPostfix('makes mail to an inactive domain wait, what is in its queue too, un
     return (await reason()).includes('not taken at present');
   });
   t.is(node.sink.mails.length, 0);
-  await node.updateDomain({active: true});
+  await node.updateDomain(node.domainId, {active: true});
   await eventually(async () => {
     await tryAgain();
     return node.sink.mails.length === 1;

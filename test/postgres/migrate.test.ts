@@ -18,9 +18,9 @@ import {openSqliteStore} from '../../daemon/store/sqlite/store.ts';
 import {makeNode, mfdFile, nodeFolder, run} from '../helpers/node.ts';
 import {contentOf} from '../helpers/received-mail.ts';
 import {storedMail} from '../helpers/stored-mail.ts';
-import {sharedPostgres, testWithPostgres} from '../helpers/test-with-postgres.ts';
+import {testWithPostgres, usePostgres} from '../helpers/test-with-postgres.ts';
 
-const postgres = sharedPostgres();
+const postgres = usePostgres();
 
 const arrived_at = '2026-01-02T03:04:05.678Z';
 const bodies = {small0: Buffer.from('small\r\n'), empty0: Buffer.alloc(0), large0: randomBytes(600 * 1024)};

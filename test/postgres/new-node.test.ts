@@ -10,9 +10,9 @@ import {readClusterFingerprint, readIdentityFile} from '../../daemon/node/identi
 import {openPostgresStore} from '../../daemon/store/postgres/store.ts';
 import {freeListens, mfdFile, run} from '../helpers/node.ts';
 import {testFolder} from '../helpers/test-folder.ts';
-import {sharedPostgres, testWithPostgres} from '../helpers/test-with-postgres.ts';
+import {testWithPostgres, usePostgres} from '../helpers/test-with-postgres.ts';
 
-const postgres = sharedPostgres();
+const postgres = usePostgres();
 
 interface Options {
   data?: string;
@@ -118,7 +118,7 @@ testWithPostgres('check-config names what is wrong with the database', async t =
   t.notRegex(password.stderr, /hunter2/);
 });
 
-testWithPostgres('bootstrap-key makes a key in the shared store', async t => {
+testWithPostgres('bootstrap-key makes a key in the common store', async t => {
   const {url} = await postgres().createDatabase();
   const {folder} = await init(t, url);
 

@@ -9,9 +9,9 @@ import {eventually} from '../helpers/eventually.ts';
 import {startPostgres} from '../helpers/postgres-server.ts';
 import {childrenOf, isRunning} from '../helpers/process-table.ts';
 import {testFolder} from '../helpers/test-folder.ts';
-import {sharedPostgres, testWithPostgres} from '../helpers/test-with-postgres.ts';
+import {testWithPostgres, usePostgres} from '../helpers/test-with-postgres.ts';
 
-const postgres = sharedPostgres({hasTls: true, settings: {work_mem: '7MB'}});
+const postgres = usePostgres({hasTls: true, settings: {work_mem: '7MB'}});
 
 /** The password becomes a part of the URL: the driver ignores another one beside it. */
 const connect = async (t: ExecutionContext, url: string, {password, ...config}: pg.ClientConfig & {password: string}) => {

@@ -2,9 +2,9 @@
 import {join} from 'node:path';
 import test from 'ava';
 import {generateApiKey} from '../../shared/api-key-value.ts';
-import {createApiNode} from '../helpers/checked-node.ts';
 import {eventually} from '../helpers/eventually.ts';
-import {addToConfig, makeNode, nodeFolder, openNode, startNode} from '../helpers/node.ts';
+import {createMailNode, startMailNode} from '../helpers/mail-node.ts';
+import {addToConfig, makeNode, nodeFolder, openNode} from '../helpers/node.ts';
 import {startSmtpSink} from '../helpers/smtp-sink.ts';
 
 interface LogLine {
@@ -32,7 +32,7 @@ test('a socket for both kinds of addresses tells audit and log of IPv4 addresses
     api: {listen: listen(report.api_url)},
     smtp: {listen: listen(report.smtp), reverse_lookup: false},
   });
-  const node = createApiNode(await openNode(t, {report, xdgConfigHome, env}), await startSmtpSink(t));
+  const node = createMailNode(await openNode(t, {report, xdgConfigHome, env}), await startSmtpSink(t));
   await node.start();
 
   await node.createDomain({name: 'both.test'});
@@ -46,7 +46,7 @@ test('a socket for both kinds of addresses tells audit and log of IPv4 addresses
 });
 
 test('unknown keys are too many after twenty in a minute, good ones of the same address are not, and the log is short', async t => {
-  const node = createApiNode(await startNode(t), await startSmtpSink(t));
+  const node = await startMailNode(t, {domain: false});
 
   const answers = [];
   for (let n = 0; n < 60; n += 1) answers.push(await node.api('GET', 'domains', {key: n % 2 ? generateApiKey() : 'mfk_guessed'}));

@@ -4,10 +4,10 @@ import knex from 'knex';
 import type {StoredAuditEntry} from '../../daemon/services/audit/stored-entry.ts';
 import {auditHash} from '../../daemon/store/sql/audit.ts';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
-import {useApiNode} from '../helpers/api-node.ts';
 import {testOwnStore} from '../helpers/test-own-store.ts';
+import {useNode} from '../helpers/use-node.ts';
 
-const node = useApiNode();
+const node = useNode();
 
 const audit = async (query = '') => {
   const {status, json, headers} = await node().api('GET', `audit?${query}`);

@@ -2,9 +2,9 @@
 import {createPublicKey} from 'node:crypto';
 import test from 'ava';
 import {pathsOf} from '../helpers/api-call.ts';
-import {useApiNode} from '../helpers/api-node.ts';
+import {useNode} from '../helpers/use-node.ts';
 
-const node = useApiNode();
+const node = useNode();
 
 test('a filter is created in canonical form, listed, and deleted', async t => {
   const {id} = await node().createDomain();

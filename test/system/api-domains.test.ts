@@ -1,8 +1,8 @@
 import test from 'ava';
 import {pathsOf} from '../helpers/api-call.ts';
-import {useApiNode} from '../helpers/api-node.ts';
+import {useNode} from '../helpers/use-node.ts';
 
-const node = useApiNode({config: {dmarc: {report_from: 'dmarc@example.org'}}});
+const node = useNode({config: {dmarc: {report_from: 'dmarc@example.org'}}});
 
 test('a domain needs a name and a backend; everything else has the documented default', async t => {
   const {status, json, headers} = await node().api('POST', 'domains', {

@@ -1,11 +1,11 @@
 import test from 'ava';
 import {type ClusterEvent, clusterEventSchema} from '../../shared/cluster-event.ts';
-import {useApiNode} from '../helpers/api-node.ts';
 import {watchEvents} from '../helpers/event-stream.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {startNode} from '../helpers/node.ts';
+import {useNode} from '../helpers/use-node.ts';
 
-const node = useApiNode();
+const node = useNode();
 
 const isOf = (queueId: string, type: string) => (event: ClusterEvent) =>
   event.type === type && 'queue_id' in event && event.queue_id === queueId;

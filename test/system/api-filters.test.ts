@@ -1,9 +1,9 @@
 // Mail filters for all domains: a list of their own, for full-admin keys.
 import test from 'ava';
 import {pathsOf} from '../helpers/api-call.ts';
-import {useApiNode} from '../helpers/api-node.ts';
+import {useNode} from '../helpers/use-node.ts';
 
-const node = useApiNode();
+const node = useNode();
 
 const block = {action: 'block', match: 'sender_domain', pattern: '@SPAM.example'};
 

@@ -5,11 +5,11 @@ import {setTimeout as sleep} from 'node:timers/promises';
 import test from 'ava';
 import knex from 'knex';
 import {isApiKeyValue} from '../../shared/api-key-value.ts';
-import {useApiNode} from '../helpers/api-node.ts';
 import {startNode} from '../helpers/node.ts';
 import {testOwnStore} from '../helpers/test-own-store.ts';
+import {useNode} from '../helpers/use-node.ts';
 
-const node = useApiNode();
+const node = useNode();
 
 const recordFields = 'created_at domain expires_at id key_prefix last_used_at name rate_limit_per_minute revoked_at scope'.split(
   ' ',

@@ -1,9 +1,9 @@
 import test from 'ava';
-import {useApiNode} from '../helpers/api-node.ts';
 import {hasPromtool, promtool} from '../helpers/promtool.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
+import {useNode} from '../helpers/use-node.ts';
 
-const node = useApiNode();
+const node = useNode();
 
 const ask = async (path: string, method = 'GET') => {
   const response = await fetch(new URL(path, node().metrics_url), {method});

@@ -1,14 +1,14 @@
 import test from 'ava';
 import {inParallel} from '../../cli/client/in-parallel.ts';
 import {maxFilters} from '../../shared/filter-rules.ts';
-import {useApiNode} from '../helpers/api-node.ts';
 import {apiRoutes} from '../helpers/api-routes.ts';
-import {createApiNode} from '../helpers/checked-node.ts';
+import {checkedNode} from '../helpers/checked-node.ts';
 import {createJudge, type Judge} from '../helpers/described.ts';
 import type {ApiAnswer, ApiRequest} from '../helpers/node.ts';
+import {useNode} from '../helpers/use-node.ts';
 
 /** No question reaches the name servers of the machine. */
-const node = useApiNode({config: {authentication: {dns_servers: ['127.0.0.1:9']}}});
+const node = useNode({config: {authentication: {dns_servers: ['127.0.0.1:9']}}});
 
 const textOf = async (name: string) => (await node().api('GET', name, {key: null})).body.toString();
 const admin = async () => createJudge(await textOf('openapi-admin.yaml'));
@@ -49,16 +49,13 @@ test('every operation has what a client is generated from, and the curated ones 
 test('an answer that is not as described ends the test that asked', async t => {
   const {id} = await node().createDomain();
   const bent = (bend: (answer: ApiAnswer) => ApiAnswer) =>
-    createApiNode(
-      {
-        ...node(),
-        api: async (method, path, request) => {
-          const answer = await node().api(method, path, request);
-          return path.startsWith('openapi') ? answer : bend(answer);
-        },
+    checkedNode({
+      ...node(),
+      api: async (method, path, request) => {
+        const answer = await node().api(method, path, request);
+        return path.startsWith('openapi') ? answer : bend(answer);
       },
-      node().sink,
-    );
+    });
   const withData = (data: object) =>
     bent(answer => ({...answer, json: {...answer.json, data}, body: Buffer.from(JSON.stringify({...answer.json, data}))}));
   const refusals: [string, RegExp, Promise<ApiAnswer>][] = [

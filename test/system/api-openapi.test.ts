@@ -1,10 +1,10 @@
 import test from 'ava';
-import {useApiNode} from '../helpers/api-node.ts';
 import {createJudge} from '../helpers/described.ts';
 import type {ApiAnswer, ApiRequest} from '../helpers/node.ts';
 import {lint} from '../helpers/redocly.ts';
+import {useNode} from '../helpers/use-node.ts';
 
-const node = useApiNode();
+const node = useNode();
 
 const description = async () => (await node().api('GET', 'openapi.yaml', {key: null})).body.toString();
 

@@ -2,10 +2,10 @@ import {setTimeout as sleep} from 'node:timers/promises';
 import test from 'ava';
 import type {HeldMail, MailReference} from '../../shared/held-mail.ts';
 import {pathsOf} from '../helpers/api-call.ts';
-import {useApiNode} from '../helpers/api-node.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
+import {useNode} from '../helpers/use-node.ts';
 
-const node = useApiNode();
+const node = useNode();
 
 const list = async (query: string) => node().api('GET', `mail/quarantine?${query}`);
 const pathOf = ({node_id, queue_id}: MailReference) => `mail/quarantine/${node_id}/${queue_id}`;

@@ -1,7 +1,7 @@
 import test from 'ava';
-import {useApiNode} from '../helpers/api-node.ts';
+import {useNode} from '../helpers/use-node.ts';
 
-const node = useApiNode();
+const node = useNode();
 
 test('a key is refused with 429 once its limit is used up, errors counting like successes, and other keys are not', async t => {
   const {key} = await node().createKey('read-only', {rate_limit_per_minute: 3});

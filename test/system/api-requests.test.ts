@@ -3,9 +3,9 @@
 import {request} from 'node:https';
 import test from 'ava';
 import {statusOfCode} from '../../shared/fault.ts';
-import {useApiNode} from '../helpers/api-node.ts';
+import {useNode} from '../helpers/use-node.ts';
 
-const node = useApiNode();
+const node = useNode();
 
 const post = async (body: unknown, headers: Record<string, string> = {}) => node().api('POST', 'domains', {body, headers});
 const healthy = async () => (await node().api('GET', 'auth/me')).status === 200;

@@ -1,8 +1,8 @@
 // Access scopes of keys. Their permissions are in test/daemon/http/api/endpoints.test.ts, and the full matrix in test/fault/matrix.ts.
 import test from 'ava';
-import {useApiNode} from '../helpers/api-node.ts';
+import {useNode} from '../helpers/use-node.ts';
 
-const node = useApiNode();
+const node = useNode();
 
 test('a domain-admin key sees and changes its own domain only; another one might as well not exist', async t => {
   const own = await node().createDomain();

@@ -2,12 +2,12 @@
 import {Agent} from 'node:https';
 import test from 'ava';
 import {callApi} from '../helpers/api-call.ts';
-import {useApiNode} from '../helpers/api-node.ts';
 import {watchEvents} from '../helpers/event-stream.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {openStrangers} from '../helpers/strangers.ts';
+import {useNode} from '../helpers/use-node.ts';
 
-const node = useApiNode();
+const node = useNode();
 const apiPort = () => Number(new URL(node().api_url).port);
 
 /** Over a connection of its own. */

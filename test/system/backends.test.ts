@@ -1,14 +1,14 @@
 // Backends of a domain: not a node of the cluster, and not any address for a key of one domain.
 import test from 'ava';
 import {parseHostPort} from '../../shared/host-port.ts';
-import {useApiNode} from '../helpers/api-node.ts';
 import {startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {addToConfig} from '../helpers/node.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
 import {startProxy} from '../helpers/tcp-proxy.ts';
+import {useNode} from '../helpers/use-node.ts';
 
-const node = useApiNode();
+const node = useNode();
 const relayAll = {quarantine_threshold: 10_000, reject_threshold: 10_000};
 const raw = 'Subject: round\r\n\r\nand round\r\n';
 

@@ -101,7 +101,7 @@ test('what this cluster reports about its own domain is read here, and goes to n
   const {node} = await start(t, {
     dmarc: {receive_at: ['dmarc@example.com'], report_from: 'dmarc@example.com', report_delay: 0},
   });
-  await node.updateDomain({dmarc_reporting: true, quarantine_threshold: 100});
+  await node.updateDomain(node.domainId, {dmarc_reporting: true, quarantine_threshold: 100});
   await node.send('From: ben@example.com\r\nSubject: forged\r\n\r\nhello\r\n', {from: 'ben@example.com'});
   await node.stop();
   await runInStore(node.data, "UPDATE dmarc_count SET day = '2026-03-01'");

@@ -1,6 +1,5 @@
 // DNS records of a domain, from a real node with a name server of the test.
 import test, {type ExecutionContext} from 'ava';
-import {createApiNode} from '../helpers/checked-node.ts';
 import {startDnsZone, type Zone} from '../helpers/dns-zone.ts';
 import {relayAll, startMailNode} from '../helpers/mail-node.ts';
 import {reportMailOf} from '../helpers/received-report.ts';
@@ -69,8 +68,8 @@ test('records are printed, published, and found to be right; then the reports sa
 test('a key for another domain sees nothing of it, and a node whose name servers do not answer says that it does not know', async t => {
   let isMute = false;
   const node = await start(t, {}, () => isMute);
-  const id = await node.createDomain({name: 'other.test', backend_servers: ['192.0.2.1:25']});
-  const {key} = await createApiNode(node, node.sink).createKey('domain-admin', {domain: 'other.test'});
+  const {id} = await node.createDomain({name: 'other.test', backend_servers: ['192.0.2.1:25']});
+  const {key} = await node.createKey('domain-admin', {domain: 'other.test'});
 
   const gone = await node.api('GET', `domains/${node.domainId}/dns?check=true`, {key});
   const own = await node.api('GET', `domains/${id}/dns`, {key});

@@ -65,7 +65,7 @@ test('a mail that came with SMTPUTF8 is released to a backend without it, unless
   await node.send(`Subject: ascii\r\n\r\nä\r\n`, {parameters, from: 'a@bücher.test'});
   await node.send('Subject: ünï\r\n\r\nhello\r\n', {parameters});
   await node.send(plain, {parameters, from: 'jürgen@example.net'});
-  await node.updateDomain({backend_servers: [formatHostPort(without.server)]});
+  await node.updateDomain(node.domainId, {backend_servers: [formatHostPort(without.server)]});
 
   const [sender, header, ascii] = (await node.held()) as [Held, Held, Held];
   const answers = [];
@@ -83,7 +83,7 @@ test('a mail that came with SMTPUTF8 is released to a backend without it, unless
     without.mails.map(({isUtf8, isEightBit}) => ({isUtf8, isEightBit})),
     [{isUtf8: false, isEightBit: true}],
   );
-  await node.updateDomain({backend_servers: [formatHostPort(withIt.server)]});
+  await node.updateDomain(node.domainId, {backend_servers: [formatHostPort(withIt.server)]});
   for (const mail of [sender, header]) t.is((await node.act('release', mail)).status, 200);
   t.true(withIt.mails.every(({isUtf8}) => isUtf8));
 });

@@ -33,7 +33,7 @@ const isClean = async (t: Context, node: MailNode): Promise<void> => {
 test('with the backend down a mail is not released, and still held', async t => {
   const node = await startHolding(t);
   const mail = await holdOne(node);
-  await node.updateDomain({backend_servers: [formatHostPort(await closedPort())]});
+  await node.updateDomain(node.domainId, {backend_servers: [formatHostPort(await closedPort())]});
 
   const {status, json} = await node.act('release', mail);
   const byHand = await node.mfctl(['quarantine', 'release', `${mail.node_id}/${mail.queue_id}`]);
@@ -41,7 +41,7 @@ test('with the backend down a mail is not released, and still held', async t => 
     body: {items: [{node_id: mail.node_id, queue_id: mail.queue_id}]},
   });
   const [audited] = (await node.api('GET', 'audit?limit=1')).json.data;
-  await node.updateDomain({backend_servers: [formatHostPort(node.sink.server)]});
+  await node.updateDomain(node.domainId, {backend_servers: [formatHostPort(node.sink.server)]});
 
   t.is(status, 502);
   t.is(json.error.code, 'delivery_failed');
@@ -59,7 +59,7 @@ test('a domain whose backend leads back to the gateway itself does not send its 
   const node = await startMailNode(t, {domain: holdAll});
   t.is((await node.send(plain)).code, 250);
   const roundabout = await startProxy(t, () => parseHostPort(node.smtp));
-  await node.updateDomain({...relayAll, backend_servers: [`127.0.0.1:${roundabout.port}`]});
+  await node.updateDomain(node.domainId, {...relayAll, backend_servers: [`127.0.0.1:${roundabout.port}`]});
 
   for (let n = 0; n < 3; n += 1) t.regex(line(await node.send(plain)), /^451 4\.4\.1 /);
   const released = await node.act('release', await node.onlyHeld());

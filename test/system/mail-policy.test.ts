@@ -30,7 +30,7 @@ test('mail to an inactive domain is to come again, and comes once the domain is 
   const node = await startMailNode(t, {domain: {active: false}});
 
   const refused = await node.send(plain);
-  await node.updateDomain({active: true});
+  await node.updateDomain(node.domainId, {active: true});
   const taken = await node.send(plain);
 
   t.is(refused.code, 450);
@@ -90,7 +90,7 @@ test('outbound mail of an inactive domain is to come again', async t => {
 
 test('held outbound mail of a domain that is gone can still be released, unsigned', async t => {
   const {node, smarthost} = await startWithSmarthost(t);
-  const id = await node.createDomain({name: 'out.example.com', direction: 'outbound', ...holdAll});
+  const {id} = await node.createDomain({name: 'out.example.com', direction: 'outbound', ...holdAll});
   await node.send(plain, {from: 'ada@out.example.com', to: 'x@far.test'});
   const mail = await node.onlyHeld();
   await node.api('DELETE', `domains/${id}`);
@@ -103,7 +103,7 @@ test('held outbound mail of a domain that is gone can still be released, unsigne
 
 test('held outbound mail belongs to the domain of its sender and is released, signed, through the smarthost', async t => {
   const {node, smarthost} = await startWithSmarthost(t);
-  const id = await node.createDomain({name: 'out.example.com', direction: 'outbound', dkim_active: true, ...holdAll});
+  const {id} = await node.createDomain({name: 'out.example.com', direction: 'outbound', dkim_active: true, ...holdAll});
   const {json: key} = await node.api('POST', `domains/${id}/dkim-keys`, {body: {selector: 's1', algorithm: 'ed25519'}});
   await node.send(`From: ada@out.example.com\r\n${plain}`, {from: 'ada@out.example.com', to: 'x@far.test'});
   const mail = await node.onlyHeld();
@@ -192,9 +192,9 @@ test('thresholds changed by PUT are effective on the next mail', async t => {
   };
 
   const before = await next(scored(4));
-  await node.updateDomain({quarantine_threshold: 3, reject_threshold: 9});
+  await node.updateDomain(node.domainId, {quarantine_threshold: 3, reject_threshold: 9});
   const after = [await next(scored(4)), await next(scored(9))];
-  await node.updateDomain(relayAll);
+  await node.updateDomain(node.domainId, relayAll);
   const last = await next(scored(9));
 
   t.deepEqual([before, ...after, last], [250, 250, 550, 250]);
@@ -208,7 +208,7 @@ test('a domain changed while a mail is on its way has the last word on it', asyn
   await client.cmd('MAIL FROM:<ada@example.net>');
   await client.cmd('RCPT TO:<ben@example.com>');
 
-  await node.updateDomain({quarantine_threshold: 3, reject_threshold: 5});
+  await node.updateDomain(node.domainId, {quarantine_threshold: 3, reject_threshold: 5});
   const reply = await client.data(scored(6));
 
   t.is(reply.code, 550);
@@ -222,7 +222,7 @@ test('held mail of a deleted domain stays listed, says why it cannot be released
 
   const listed = await node.held();
   const stuck = await node.act('release', mail);
-  await node.createDomain({name: 'example.com', backend_servers: [formatHostPort(node.sink.server)]});
+  await node.createDomain({name: 'example.com'});
   const released = await node.act('release', mail);
 
   t.is(listed.length, 1);
@@ -238,7 +238,7 @@ test('a held mail goes to the backends its domain has when it is released', asyn
   const moved = await startSmtpSink(t);
   await node.send(scored(8));
 
-  await node.updateDomain({backend_servers: [formatHostPort(moved.server)]});
+  await node.updateDomain(node.domainId, {backend_servers: [formatHostPort(moved.server)]});
   await node.act('release', await node.onlyHeld());
 
   t.is(node.sink.mails.length, 0);

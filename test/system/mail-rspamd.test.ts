@@ -14,7 +14,7 @@ withRspamd('[Rspamd] the test mail scores 15: refused at the default thresholds,
   const node = await startMailNode(t, scanner(await startRspamd(t)));
 
   const refused = await node.send(sample('gtube.eml'));
-  await node.updateDomain({reject_threshold: 20});
+  await node.updateDomain(node.domainId, {reject_threshold: 20});
   const taken = await node.send(sample('gtube.eml'));
 
   t.is(refused.code, 550);
@@ -32,7 +32,7 @@ withRspamd('[Rspamd] what it finds in a phishing mail is listed, and an innocent
   const innocent = sample('plain.eml');
 
   const relayed = await node.send(innocent);
-  await node.updateDomain({quarantine_threshold: 0.1});
+  await node.updateDomain(node.domainId, {quarantine_threshold: 0.1});
   await node.send(sample('phishing.eml'));
 
   t.is(relayed.code, 250);
@@ -48,10 +48,10 @@ withRspamd('[Rspamd] what its rules demand is done, unless a filter or the score
   const codes = async () => [(await node.send(demanding('soft reject'))).code, (await node.send(demanding('reject'))).code];
 
   t.deepEqual(await codes(), [451, 550]);
-  await node.updateDomain({quarantine_threshold: 1, reject_threshold: 20});
+  await node.updateDomain(node.domainId, {quarantine_threshold: 1, reject_threshold: 20});
   t.deepEqual(await codes(), [451, 250]);
   t.is((await node.onlyHeld()).score, 15);
-  await node.updateDomain({reject_threshold: 1});
+  await node.updateDomain(node.domainId, {reject_threshold: 1});
   t.deepEqual(await codes(), [550, 550]);
   const allow = {action: 'allow', match: 'sender', pattern: 'ada@example.net'};
   t.is((await node.api('POST', `domains/${node.domainId}/filters`, {body: allow})).status, 201);

@@ -6,12 +6,13 @@ import {promisify} from 'node:util';
 import test from 'ava';
 import {parse} from 'yaml';
 import {outputFormats} from '../../cli/output/output-format.ts';
-import {heldIds, send, startHoldingNode} from '../helpers/cli/holding-node.ts';
+import {heldIds, send} from '../helpers/cli/sent-mail.ts';
 import {isInstalled} from '../helpers/installed.ts';
+import {holdAll, startMailNode} from '../helpers/mail-node.ts';
 import {mfctlFile, startNode} from '../helpers/node.ts';
 
 test.serial('every command that reads works in every format', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   await send(node, 'Subject: one\r\n\r\ntext\r\n');
   const [id = ''] = await heldIds(node);
   await node.mfctl(['domain', 'filters', 'add', 'example.com', '--allow', '--sender', 'boss@example.org']);
@@ -69,7 +70,7 @@ test.serial('documents, metrics and raw requests come through', async t => {
 });
 
 test.serial('a domain is changed, filtered, signed and deleted by name', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
 
   const updated = await node.mfctl(['domain', 'update', 'EXAMPLE.com', '--inactive', '--tenant-id', '7', '-o', 'json']);
   const cleared = await node.mfctl(['domain', 'update', 'example.com', '--active', '--no-tenant-id', '-o', 'json']);

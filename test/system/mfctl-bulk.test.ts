@@ -1,12 +1,13 @@
 // Release and discard by filter: the built program against a built node that holds a few hundred mails.
 import test, {type ExecutionContext} from 'ava';
 import type {BulkResult} from '../../shared/held-mail.ts';
-import {startHoldingNode} from '../helpers/cli/holding-node.ts';
+import {holdAll, startMailNode} from '../helpers/mail-node.ts';
 import type {TestNode} from '../helpers/node.ts';
 import {connect} from '../helpers/smtp-client.ts';
 
 const startFullNode = async (t: ExecutionContext, count: number) => {
-  const {node, sink} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
+  const {sink} = node;
   const client = await connect(node.smtpPort);
   t.teardown(client.destroy);
   await client.cmd('EHLO test');

@@ -4,8 +4,9 @@ import {existsSync} from 'node:fs';
 import {mkdir, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import {heldIds, send, startHoldingNode} from '../helpers/cli/holding-node.ts';
+import {heldIds, send} from '../helpers/cli/sent-mail.ts';
 import {isInstalled} from '../helpers/installed.ts';
+import {holdAll, startMailNode} from '../helpers/mail-node.ts';
 import type {TestNode} from '../helpers/node.ts';
 import {cleanEnvironment, mfctlFile, run} from '../helpers/program.ts';
 import {testFolder} from '../helpers/test-folder.ts';
@@ -21,7 +22,7 @@ interface Shell {
 
 /** A domain, filters, a DKIM key, an API key and a held mail. */
 const startPopulated = async (t: ExecutionContext): Promise<TestNode> => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   const made = [
     await node.mfctl(['domain', 'dkim', 'create', 'example.com', '--selector', 'mfd2026']),
     await node.mfctl(['domain', 'filters', 'add', 'example.com', '--block', '--subject', hostile]),
@@ -189,7 +190,7 @@ for (const [shell, flag] of [
   });
 
 test('nothing is read from standard input, though the key is said to be there', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   const words = ['--api-key-file', '-', 'domain', 'get', ''];
 
   const {code, stdout, stderr} = await node.mfctl(['__complete', '--', ...words], {input: `${node.api_key}\n`});
@@ -198,7 +199,7 @@ test('nothing is read from standard input, though the key is said to be there', 
 });
 
 test('a node that has stopped answering keeps nobody waiting for good', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   node.signal('SIGSTOP');
 
   const {stdout, stderr} = await node.mfctl(['__complete', '--', 'domain', 'get', '']);

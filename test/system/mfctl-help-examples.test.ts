@@ -6,9 +6,9 @@ import {dirname, join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {allCommands, commandLine, mfctlCommands} from '../helpers/cli/command-tree.ts';
 import {argumentsIn, helpExamples} from '../helpers/cli/help-examples.ts';
-import {send, startHoldingNode} from '../helpers/cli/holding-node.ts';
+import {send} from '../helpers/cli/sent-mail.ts';
 import {isInstalled} from '../helpers/installed.ts';
-import type {TestNode} from '../helpers/node.ts';
+import {holdAll, type MailNode, startMailNode} from '../helpers/mail-node.ts';
 import {cleanEnvironment, mfctlFile} from '../helpers/program.ts';
 import {testFolder} from '../helpers/test-folder.ts';
 
@@ -16,32 +16,24 @@ import {testFolder} from '../helpers/test-folder.ts';
 const notRun =
   /^mfctl (dashboard|dmarc report|domain dns \S+ --check|top|login|events|quarantine watch|cluster (watch|remove))\b/;
 
-interface Place {
-  node: TestNode;
-  /** Receives released mail. */
-  backend: string;
-}
-
 interface Outcome {
   code: number;
   stderr: string;
 }
 
 (isInstalled('bash') ? test : test.skip)('the examples in the help work (needs bash)', async t => {
-  const {node, sink} = await startHoldingNode(t);
-  const place = {node, backend: `${sink.server.host}:${sink.server.port}`};
+  const node = await startMailNode(t, {domain: holdAll});
   const examples = (await helpExamples()).filter(({line}) => !notRun.test(line));
 
   for (const {from, line} of examples) {
-    const {code, stderr} = await runExample(t, place, line);
+    const {code, stderr} = await runExample(t, node, line);
 
     t.is(code, 0, `${from}: ${line}\n${stderr}`);
   }
   t.true(examples.length > 30);
 });
 
-const runExample = async (t: ExecutionContext, place: Place, line: string): Promise<Outcome> => {
-  const {node} = place;
+const runExample = async (t: ExecutionContext, node: MailNode, line: string): Promise<Outcome> => {
   const folder = await testFolder(t);
   const [home, bin, config] = [join(folder, 'home'), join(folder, 'bin'), join(folder, 'config')];
   for (const path of [join(home, '.zfunc'), join(home, '.config/fish/completions'), bin]) await mkdir(path, {recursive: true});
@@ -51,7 +43,7 @@ const runExample = async (t: ExecutionContext, place: Place, line: string): Prom
   await writeFile(join(folder, 'admin.key'), node.api_key);
   await cp(node.ca_file, join(folder, 'ca.pem'));
 
-  let text = agreed(await prepared(place, line)).replace(/ -c \w+/g, ` -c ${node.node_id}`);
+  let text = agreed(await prepared(node, line)).replace(/ -c \w+/g, ` -c ${node.node_id}`);
   while (text.includes('NODE/QUEUE')) text = text.replace('NODE/QUEUE', await heldMail(node));
   if (text.includes('ids.txt')) await writeFile(join(folder, 'ids.txt'), `${await heldMail(node)}\n`);
 
@@ -69,14 +61,14 @@ const runExample = async (t: ExecutionContext, place: Place, line: string): Prom
 };
 
 /** Creates what an example assumes, and replaces its placeholders with existing names. */
-const prepared = async ({node, backend}: Place, line: string): Promise<string> => {
-  const domain = await freshDomain(node, backend);
+const prepared = async (node: MailNode, line: string): Promise<string> => {
+  const domain = await freshDomain(node);
   let text = line.replace(/\/domains\/\d+/, `/domains/${domain}`);
   if (/ domain create /.test(line)) await ask(node, 'DELETE', `domains/${domain}`);
   if (/ dkim delete /.test(line)) await ask(node, 'POST', `domains/${domain}/dkim-keys`, {selector: 'mfd2026'});
   if (/ key (rotate|revoke|delete) /.test(line)) {
     const name = `example-${randomUUID()}`;
-    const {id} = await ask<{id: number}>(node, 'POST', 'auth/api-keys', {name, scope: 'full-admin'});
+    const {id} = await node.createKey('full-admin', {name});
     text = text.replace(/(key \w+ )\d+/, `$1${id}`).replace(/(key \w+ )monitoring/, `$1${name}`);
   }
   if (/ filters? remove /.test(line)) {
@@ -91,21 +83,20 @@ const prepared = async ({node, backend}: Place, line: string): Promise<string> =
 };
 
 /** Independent of what earlier examples have changed. */
-const freshDomain = async (node: TestNode, backend: string): Promise<number> => {
+const freshDomain = async (node: MailNode): Promise<number> => {
   for (const {id} of await ask<{id: number}[]>(node, 'GET', 'domains')) await ask(node, 'DELETE', `domains/${id}`);
-  const settings = {backend_servers: [backend], quarantine_threshold: -1000, reject_threshold: 10_000};
-  return (await ask<{id: number}>(node, 'POST', 'domains', {name: 'example.com', ...settings})).id;
+  return (await node.createDomain({name: 'example.com', ...holdAll})).id;
 };
 
 /** A new mail for each id, as an example may remove it. */
-const heldMail = async (node: TestNode): Promise<string> => {
+const heldMail = async (node: MailNode): Promise<string> => {
   await send(node, 'Subject: example\r\n\r\ntext\r\n');
-  const [mail] = await ask<{node_id: string; queue_id: string}[]>(node, 'GET', 'mail/quarantine?limit=1');
+  const [mail] = await node.held('limit=1');
   return `${mail?.node_id}/${mail?.queue_id}`;
 };
 
 /** Throws here, as later steps would fail without giving the reason. */
-const ask = async <T>(node: TestNode, method: string, path: string, body?: unknown): Promise<T> => {
+const ask = async <T>(node: MailNode, method: string, path: string, body?: unknown): Promise<T> => {
   const {status, json} = await node.api(method, path, {body});
   if (status > 299) throw new Error(`${method} ${path}: ${JSON.stringify(json)}`);
   return json.data as T;

@@ -1,9 +1,10 @@
 // The quarantine with mfctl: the built program against a built node.
 import test from 'ava';
-import {heldIds, send, startHoldingNode} from '../helpers/cli/holding-node.ts';
+import {heldIds, send} from '../helpers/cli/sent-mail.ts';
+import {holdAll, startMailNode} from '../helpers/mail-node.ts';
 
 test.serial('a first session: a domain, a mail, a look at it, its release', async t => {
-  const {node, sink} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   await send(node, 'Subject: =?utf-8?Q?caf=C3=A9?=\r\nX-One: 1\r\n\r\nHello there\r\n');
 
   const list = await node.mfctl(['quarantine', 'list', '--domain', 'example.com', '--since', '1h']);
@@ -22,7 +23,7 @@ test.serial('a first session: a domain, a mail, a look at it, its release', asyn
   t.true(body.stdout.endsWith('X-One: 1\r\n\r\nHello there\r\n'));
   t.like(JSON.parse(summary.stdout), {count: 1});
   t.regex(released.stdout, /released/);
-  t.is(sink.mails.length, 1);
+  t.is(node.sink.mails.length, 1);
   t.like(JSON.parse(again.stdout), {state: 'released', already: true});
   t.is(opposite.code, 1);
   t.regex(opposite.stderr, /\(conflict, request /);
@@ -30,7 +31,7 @@ test.serial('a first session: a domain, a mail, a look at it, its release', asyn
 });
 
 test.serial('many ids from a list are discarded, and those that are not there exit 6', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   for (const subject of ['one', 'two', 'three']) await send(node, `Subject: ${subject}\r\n\r\ntext\r\n`);
   const {stdout: list} = await node.mfctl(['quarantine', 'list']);
   const [first = ''] = await heldIds(node);
@@ -57,7 +58,7 @@ test.serial('many ids from a list are discarded, and those that are not there ex
 });
 
 test.serial('a domain and a node that do not exist are told of, and a key that may not look is told nothing', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   await send(node, 'Subject: one\r\n\r\ntext\r\n');
   const made = await node.mfctl(['key', 'create', '--name', 'desk', '--scope', 'quarantine-only', '-q']);
   const release = ['quarantine', 'release', '--all-matching', '--yes'];

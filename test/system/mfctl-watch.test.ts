@@ -1,8 +1,9 @@
 // Watch commands as people run them: the built program against a built node.
 import type {ChildProcess} from 'node:child_process';
 import test from 'ava';
-import {heldIds, send, startHoldingNode} from '../helpers/cli/holding-node.ts';
+import {heldIds, send} from '../helpers/cli/sent-mail.ts';
 import {eventually} from '../helpers/eventually.ts';
+import {holdAll, startMailNode} from '../helpers/mail-node.ts';
 import type {TestNode} from '../helpers/node.ts';
 
 /** Runs a command until it is stopped, and returns its output so far. */
@@ -35,7 +36,7 @@ const startMfctl = (node: TestNode, args: string[]) => {
 };
 
 test('quarantine watch sees mail arrive and be released, and passes over what the filter leaves out', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   await send(node, 'Subject: wanted before\r\n\r\ntext\r\n');
   const watch = startMfctl(node, ['quarantine', 'watch', '--subject', 'wanted']);
   await watch.lines(1);
@@ -62,7 +63,7 @@ test('quarantine watch sees mail arrive and be released, and passes over what th
 });
 
 test('cluster watch tells of a changed configuration, and outlives the node it asks', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   const watch = startMfctl(node, ['cluster', 'watch', '--interval', '1s']);
   await watch.lines(1);
 

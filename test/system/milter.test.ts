@@ -19,7 +19,7 @@ test('a mail is answered for its domain as it is now, and what is held is in the
 
   const {answers} = await peer.mail({...mail, queueId: '4jX9jr51JCzJFFG'});
   const held = await node.held();
-  await node.updateDomain({reject_threshold: 9});
+  await node.updateDomain(node.domainId, {reject_threshold: 9});
   const refused = await peer.mail({...mail, queueId: '4jX9jr51JCzJFFH'});
 
   t.deepEqual(

@@ -35,9 +35,9 @@ test('the ready line names the address, and a change of a domain is in the next 
 
   t.is(await lookUp(port, 'relay_domains', 'example.com'), 'OK example.com');
   t.is(await lookUp(port, 'transport_maps', 'ben@example.com'), `OK relay:${server}`);
-  await node.updateDomain({active: false});
+  await node.updateDomain(node.domainId, {active: false});
   t.regex(await lookUp(port, 'transport_maps', 'ben@example.com'), /^OK retry:4\.7\.1 /);
-  await node.updateDomain({direction: 'outbound'});
+  await node.updateDomain(node.domainId, {direction: 'outbound'});
   t.is(await lookUp(port, 'relay_domains', 'example.com'), 'NOTFOUND ');
 });
 

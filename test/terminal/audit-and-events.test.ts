@@ -1,5 +1,6 @@
 import test from 'ava';
-import {send, startHoldingNode} from '../helpers/cli/holding-node.ts';
+import {send} from '../helpers/cli/sent-mail.ts';
+import {holdAll, startMailNode} from '../helpers/mail-node.ts';
 import {startNode} from '../helpers/node.ts';
 import {isTmuxInstalled, startDashboard} from '../helpers/terminal.ts';
 
@@ -20,7 +21,7 @@ onTerminal('[tmux] the audit shows what was just done, and one entry with its ha
 });
 
 onTerminal('[tmux] events show a mail that arrives, and stand still while they are paused', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   const terminal = await startDashboard(t, node, ['--screen', 'events']);
   await terminal.shows('heard since');
 
@@ -37,7 +38,7 @@ onTerminal('[tmux] events show a mail that arrives, and stand still while they a
 });
 
 onTerminal('[tmux] events are kept while another screen is shown', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   const terminal = await startDashboard(t, node, ['--screen', 'events']);
   await terminal.shows('heard since');
   await terminal.keys('3');
@@ -53,7 +54,7 @@ onTerminal('[tmux] events are kept while another screen is shown', async t => {
 });
 
 onTerminal('[tmux] a node that was away leaves a gap in the events', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   const terminal = await startDashboard(t, node, ['--screen', 'events']);
   await terminal.shows('heard since');
 

@@ -2,8 +2,9 @@
 import {readFile, stat} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import {heldIds, send, startHoldingNode} from '../helpers/cli/holding-node.ts';
-import {nodeFolder, type TestNode} from '../helpers/node.ts';
+import {heldIds, send} from '../helpers/cli/sent-mail.ts';
+import {holdAll, type MailNode, startMailNode} from '../helpers/mail-node.ts';
+import {nodeFolder} from '../helpers/node.ts';
 import {isTmuxInstalled, startDashboard, type TerminalOptions, type TestTerminal} from '../helpers/terminal.ts';
 
 const onTerminal = isTmuxInstalled() ? test : test.skip;
@@ -11,7 +12,7 @@ const onTerminal = isTmuxInstalled() ? test : test.skip;
 const mailAbout = (subject: string): string =>
   `From: Bob <bob@sender.example>\r\nTo: a@example.com\r\nSubject: ${subject}\r\nMessage-ID: <${subject.replace(/\W/g, '')}@x>\r\n\r\nDear customer\r\n`;
 
-const hold = async (node: TestNode, subjects: readonly string[]): Promise<void> => {
+const hold = async (node: MailNode, subjects: readonly string[]): Promise<void> => {
   for (const subject of subjects) await send(node, mailAbout(subject));
 };
 
@@ -24,7 +25,7 @@ interface Opening extends TerminalOptions {
 
 const open = (
   t: ExecutionContext,
-  node: TestNode,
+  node: MailNode,
   {undoDelayS = 1, args = [], ...options}: Opening = {},
 ): Promise<TestTerminal> =>
   startDashboard(t, node, ['--screen', 'quarantine', '--undo-delay', String(undoDelayS), ...args], options);
@@ -36,7 +37,7 @@ const stepBack = async (terminal: TestTerminal, shows: RegExp | string): Promise
 };
 
 onTerminal('[tmux] ten mails are found by a filter, read, selected, released and delivered', async t => {
-  const {node, sink} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   await hold(node, [...numbered(10, 'invoice'), ...numbered(5, 'newsletter')]);
   const terminal = await open(t, node);
   await terminal.shows('of 15 mails');
@@ -52,21 +53,21 @@ onTerminal('[tmux] ten mails are found by a filter, read, selected, released and
   await terminal.shows('✓ 10 selected');
   await terminal.keys('R');
   await terminal.shows('Release 10 mails: deliver them');
-  t.is(sink.mails.length, 0);
+  t.is(node.sink.mails.length, 0);
   await terminal.keys('y');
 
   await terminal.shows('10 mails released');
   await terminal.shows('Nothing matches this filter');
   await stepBack(terminal, 'of 5 mails');
   t.deepEqual(
-    sink.mails.map(({content}) => /^Subject: (.*)\r$/m.exec(content.toString())?.[1]).sort(),
+    node.sink.mails.map(({content}) => /^Subject: (.*)\r$/m.exec(content.toString())?.[1]).sort(),
     numbered(10, 'invoice').sort(),
   );
   t.is((await heldIds(node)).length, 5);
 });
 
 onTerminal('[tmux] what is taken back in time is not done, and is selected as before', async t => {
-  const {node, sink} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   await hold(node, numbered(3, 'invoice'));
   const terminal = await open(t, node, {undoDelayS: 30});
   await terminal.shows('of 3 mails');
@@ -83,11 +84,11 @@ onTerminal('[tmux] what is taken back in time is not done, and is selected as be
   await terminal.shows('Taken back, nothing was done: discard 3 mails');
   await terminal.shows('✓ 3 selected');
   t.is((await heldIds(node)).length, 3);
-  t.is(sink.mails.length, 0);
+  t.is(node.sink.mails.length, 0);
 });
 
 onTerminal('[tmux] in 1,200 mails one gets to the end at once and discards a range across many pages', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   const sizes = numbered(1200, 'bulk');
   for (let at = 0; at < sizes.length; at += 40)
     await Promise.all(sizes.slice(at, at + 40).map(subject => send(node, mailAbout(subject))));
@@ -109,7 +110,7 @@ onTerminal('[tmux] in 1,200 mails one gets to the end at once and discards a ran
 });
 
 onTerminal('[tmux] mail that arrives is counted above, and the cursor stays on its mail', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   await hold(node, numbered(4, 'before'));
   const terminal = await open(t, node);
   await terminal.shows('1 of 4 mails');
@@ -127,9 +128,9 @@ onTerminal('[tmux] mail that arrives is counted above, and the cursor stays on i
 });
 
 onTerminal('[tmux] what cannot be delivered stays, and e says why', async t => {
-  const {node, sink} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   await hold(node, ['invoice']);
-  sink.behave({final: {code: 554, text: '5.7.1 not from you'}});
+  node.sink.behave({final: {code: 554, text: '5.7.1 not from you'}});
   const terminal = await open(t, node);
   await terminal.shows('1 of 1 mail');
 
@@ -144,7 +145,7 @@ onTerminal('[tmux] what cannot be delivered stays, and e says why', async t => {
 });
 
 onTerminal('[tmux] with --read-only nothing is released, and it is said why', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   await hold(node, ['invoice']);
   const terminal = await open(t, node, {args: ['--read-only']});
   await terminal.shows('1 of 1 mail');
@@ -156,7 +157,7 @@ onTerminal('[tmux] with --read-only nothing is released, and it is said why', as
 });
 
 onTerminal('[tmux] a view that is saved can be chosen again, and deleted', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   await hold(node, ['invoice', 'newsletter']);
   const terminal = await open(t, node);
   await terminal.shows('1 of 2 mails');
@@ -182,7 +183,7 @@ onTerminal('[tmux] a view that is saved can be chosen again, and deleted', async
 });
 
 onTerminal('[tmux] a mail is written to a new file', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   await hold(node, ['invoice']);
   const {root} = await nodeFolder(t);
   const terminal = await open(t, node, {env: {HOME: root}});
@@ -200,7 +201,7 @@ onTerminal('[tmux] a mail is written to a new file', async t => {
 });
 
 onTerminal('[tmux] a mail that somebody else releases while it is read says so', async t => {
-  const {node} = await startHoldingNode(t);
+  const node = await startMailNode(t, {domain: holdAll});
   await hold(node, ['invoice', 'newsletter']);
   const {json} = await node.api('POST', 'auth/api-keys', {body: {name: 'other', scope: 'quarantine-only'}});
   const terminal = await open(t, node, {columns: 200, rows: 60});

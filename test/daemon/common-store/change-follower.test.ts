@@ -1,24 +1,24 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import type {ExecutionContext} from 'ava';
 import {createKeys} from '../../../daemon/services/access/keys.ts';
+import {type CommonNode, startCommonNode} from '../../helpers/common-node.ts';
+import {newCluster} from '../../helpers/common-store.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import type {PostgresServer} from '../../helpers/postgres-server.ts';
 import {startPostgres} from '../../helpers/postgres-server.ts';
-import {type SharedNode, startSharedNode} from '../../helpers/shared-node.ts';
-import {newCluster} from '../../helpers/shared-store.ts';
-import {sharedPostgres, testWithPostgres} from '../../helpers/test-with-postgres.ts';
+import {testWithPostgres, usePostgres} from '../../helpers/test-with-postgres.ts';
 
-const postgres = sharedPostgres();
+const postgres = usePostgres();
 
 const startPair = async (t: ExecutionContext, options: {notifies?: boolean} = {}) => {
   const settings = await newCluster(postgres());
-  const alpha = await startSharedNode(t, settings, options);
-  const beta = await startSharedNode(t, settings, {...options, nodeId: 'beta', nodeNo: 2});
+  const alpha = await startCommonNode(t, settings, options);
+  const beta = await startCommonNode(t, settings, {...options, nodeId: 'beta', nodeNo: 2});
   await eventually(() => alpha.connection.isReachable() && beta.connection.isReachable(), 3000);
   return {alpha, beta};
 };
 
-const hasDomain = ({domains}: SharedNode, name: string) => eventually(() => domains.findByName(name) !== undefined, 5000);
+const hasDomain = ({domains}: CommonNode, name: string) => eventually(() => domains.findByName(name) !== undefined, 5000);
 
 testWithPostgres(
   'a change of one node is in the memory of another at once, and within a second without a notification',
@@ -40,8 +40,8 @@ testWithPostgres(
 
 testWithPostgres('a change of this node is published once, and one of another process of it as well', async t => {
   const settings = await newCluster(postgres());
-  const alpha = await startSharedNode(t, settings);
-  const other = await startSharedNode(t, settings);
+  const alpha = await startCommonNode(t, settings);
+  const other = await startCommonNode(t, settings);
   await eventually(() => alpha.connection.isReachable() && other.connection.isReachable(), 3000);
 
   await alpha.addDomain('own.test');
@@ -80,7 +80,7 @@ testWithPostgres('a node notes that it lives, and the number that it has in memo
 
 testWithPostgres('a database that was replaced by an older copy is read again, and what has vanished is forgotten', async t => {
   const settings = await newCluster(postgres());
-  const alpha = await startSharedNode(t, settings);
+  const alpha = await startCommonNode(t, settings);
   await alpha.addDomain('kept.test');
   await copyDatabase(postgres(), settings.database);
   await eventually(async () => alpha.addDomain('lost.test').catch(() => undefined), 5000);
@@ -101,7 +101,7 @@ testWithPostgres('a database that was replaced by an older copy is read again, a
 testWithPostgres('a node without its database trusts no key for longer than 5 s, and does again when it is back', async t => {
   const server = await startPostgres(t);
   const settings = await newCluster(server);
-  const alpha = await startSharedNode(t, settings);
+  const alpha = await startCommonNode(t, settings);
   await eventually(() => alpha.connection.isReachable(), 3000);
   const {store, configuration, keyDirectory: directory, domains, connection} = alpha;
   const keys = createKeys({

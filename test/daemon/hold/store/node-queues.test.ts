@@ -2,15 +2,15 @@ import {buffer} from 'node:stream/consumers';
 import {setTimeout as delay} from 'node:timers/promises';
 import {takeBackOwnClaims} from '../../../../daemon/hold/store/node-queues.ts';
 import {Fault, type FaultCode} from '../../../../shared/fault.ts';
+import {type HoldNode, startHoldNode} from '../../../helpers/common-hold.ts';
+import {newCluster} from '../../../helpers/common-store.ts';
 import {eventually} from '../../../helpers/eventually.ts';
 import {operator, trace} from '../../../helpers/hold-queue.ts';
 import {sample} from '../../../helpers/received-mail.ts';
-import {type SharedNode, startSharedNode} from '../../../helpers/shared-hold.ts';
-import {newCluster} from '../../../helpers/shared-store.ts';
 import type {Teardown} from '../../../helpers/store.ts';
-import {sharedPostgres, testWithPostgres} from '../../../helpers/test-with-postgres.ts';
+import {testWithPostgres, usePostgres} from '../../../helpers/test-with-postgres.ts';
 
-const postgres = sharedPostgres();
+const postgres = usePostgres();
 const id = 'Q1w2E3r4T5';
 const ofAlpha = {node_id: 'alpha', queue_id: id};
 const claim = {state: 'releasing', keyId: 1} as const;
@@ -26,8 +26,8 @@ const codeOf = async (work: Promise<unknown>): Promise<FaultCode | 'done'> =>
 
 const startTwo = async (t: Teardown, withinMs = 14_000) => {
   const settings = await newCluster(postgres());
-  const alpha = await startSharedNode(t, settings, {withinMs});
-  const beta = await startSharedNode(t, settings, {nodeId: 'beta', nodeNo: 2, withinMs});
+  const alpha = await startHoldNode(t, settings, {withinMs});
+  const beta = await startHoldNode(t, settings, {nodeId: 'beta', nodeNo: 2, withinMs});
   const members = ['alpha', 'beta'];
   Object.assign(alpha, {members});
   Object.assign(beta, {members});
@@ -35,8 +35,8 @@ const startTwo = async (t: Teardown, withinMs = 14_000) => {
   return {alpha, beta, settings, endLeases};
 };
 
-const stateOf = async (node: SharedNode) => (await node.store.of('alpha').hold.find(id))?.state;
-const actOn = async (node: SharedNode, action: 'release' | 'discard' = 'release') =>
+const stateOf = async (node: HoldNode) => (await node.store.of('alpha').hold.find(id))?.state;
+const actOn = async (node: HoldNode, action: 'release' | 'discard' = 'release') =>
   (await node.queues.find(ofAlpha)).queue.act(action, id, operator);
 
 testWithPostgres('any node reads and releases mail of another, in the name of the node that took it in', async t => {
@@ -69,7 +69,7 @@ testWithPostgres('nodes that act on the same mails in other orders never wait fo
     for (const queueId of ids) await alpha.hold(queueId);
     // Each action is a statement of its own, so one node begins with the mails that the other ends with.
     const [some, others] = [ids.slice(15), ids.slice(0, 15)];
-    const act = (node: SharedNode, action: 'release' | 'discard', of: string[]) =>
+    const act = (node: HoldNode, action: 'release' | 'discard', of: string[]) =>
       of.map(async queueId => node.queues.of('alpha').act(action, queueId, operator).catch(codeOfError));
 
     const [first, second] = [act(alpha, 'release', some), act(beta, 'release', others)];

@@ -5,15 +5,15 @@ import {createDeliver} from '../../../../daemon/mail/backend/deliver.ts';
 import type {Deliver} from '../../../../daemon/services/intake/mail.ts';
 import type {StoredHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {Fault} from '../../../../shared/fault.ts';
+import {startHoldNode} from '../../../helpers/common-hold.ts';
+import {newCluster} from '../../../helpers/common-store.ts';
 import {operator, trace} from '../../../helpers/hold-queue.ts';
 import {sample} from '../../../helpers/received-mail.ts';
-import {startSharedNode} from '../../../helpers/shared-hold.ts';
-import {newCluster} from '../../../helpers/shared-store.ts';
 import {startSmtpSink} from '../../../helpers/smtp-sink.ts';
 import type {Teardown} from '../../../helpers/store.ts';
-import {sharedPostgres, testWithPostgres} from '../../../helpers/test-with-postgres.ts';
+import {testWithPostgres, usePostgres} from '../../../helpers/test-with-postgres.ts';
 
-const postgres = sharedPostgres();
+const postgres = usePostgres();
 const id = 'Q1w2E3r4T5';
 const large = Buffer.concat([sample('plain.eml'), Buffer.from('a line of some text\r\n'.repeat(75_000))]);
 
@@ -41,7 +41,7 @@ const startSmtpNode = async (t: Teardown, before: (database: string) => Promise<
       return smtp.deliver({servers: [sink.server]}, envelope, content);
     },
   };
-  return {sink, settings, node: await startSharedNode(t, settings, {deliver})};
+  return {sink, settings, node: await startHoldNode(t, settings, {deliver})};
 };
 
 for (const [kind, bytes] of [
@@ -91,7 +91,7 @@ testWithPostgres('a mail whose bytes change while they are sent is not ended, an
 
 testWithPostgres('bytes that have changed in the store are neither shown nor delivered', async t => {
   const settings = await newCluster(postgres());
-  const node = await startSharedNode(t, settings);
+  const node = await startHoldNode(t, settings);
   await node.hold(id);
   await postgres().query('UPDATE held_body SET bytes = set_byte(bytes, 0, 65)', settings);
 
@@ -107,7 +107,7 @@ testWithPostgres('bytes that have changed in the store are neither shown nor del
 
 testWithPostgres('a mail without bytes is lost: it is neither shown nor delivered empty', async t => {
   const settings = await newCluster(postgres());
-  const node = await startSharedNode(t, settings);
+  const node = await startHoldNode(t, settings);
   await node.hold(id);
   await postgres().query('DELETE FROM held_body', settings);
 
@@ -122,7 +122,7 @@ testWithPostgres('a mail without bytes is lost: it is neither shown nor delivere
 
 testWithPostgres('a mail that another node has ended meanwhile is not called lost', async t => {
   const settings = await newCluster(postgres());
-  const node = await startSharedNode(t, settings);
+  const node = await startHoldNode(t, settings);
   await node.hold(id);
   const mail = await node.store.hold.find(id);
   await postgres().query('DELETE FROM held_body', settings);
@@ -135,7 +135,7 @@ testWithPostgres('a mail that another node has ended meanwhile is not called los
 });
 
 testWithPostgres('a discarded mail is trained as spam while its bytes are there, and then they are gone', async t => {
-  const node = await startSharedNode(t, await newCluster(postgres()));
+  const node = await startHoldNode(t, await newCluster(postgres()));
   await node.hold(id);
 
   await node.queues.own.act('discard', id, operator);

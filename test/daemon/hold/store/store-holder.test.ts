@@ -5,19 +5,19 @@ import {decide} from '../../../../daemon/mail/mail-decision.ts';
 import type {Judgement, Ownership} from '../../../../daemon/services/intake/mail.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import {Fault} from '../../../../shared/fault.ts';
+import {startHoldNode} from '../../../helpers/common-hold.ts';
+import {newCluster} from '../../../helpers/common-store.ts';
 import {trace} from '../../../helpers/hold-queue.ts';
 import {receivedMail, sample} from '../../../helpers/received-mail.ts';
-import {startSharedNode} from '../../../helpers/shared-hold.ts';
-import {newCluster} from '../../../helpers/shared-store.ts';
-import {sharedPostgres, testWithPostgres} from '../../../helpers/test-with-postgres.ts';
+import {testWithPostgres, usePostgres} from '../../../helpers/test-with-postgres.ts';
 
-const postgres = sharedPostgres();
+const postgres = usePostgres();
 const id = 'Q1w2E3r4T5';
 const ownership: Ownership = {direction: 'inbound', domain: {id: 1, name: 'example.com'} as Domain};
 const judgement: Judgement = {action: 'hold', score: 8, reason: 'spam', symbols: []};
 
 testWithPostgres('a held mail is its row and its bytes after the trace header, however large', async t => {
-  const {hold, store, told} = await startSharedNode(t, await newCluster(postgres()));
+  const {hold, store, told} = await startHoldNode(t, await newCluster(postgres()));
   const mails = new Map([
     ['Mail000001', sample('plain.eml')],
     ['Mail000002', Buffer.concat([sample('plain.eml'), Buffer.alloc(1_000_000, 'a line of text\r\n')])],
@@ -39,7 +39,7 @@ testWithPostgres('a held mail is its row and its bytes after the trace header, h
 });
 
 testWithPostgres('mails that arrive together share a transaction, and none is told to be held before its commit', async t => {
-  const node = await startSharedNode(t, await newCluster(postgres()));
+  const node = await startHoldNode(t, await newCluster(postgres()));
   const ids = Array.from({length: 20}, (_, n) => `Mail0000${10 + n}`);
   let toldBefore = 0;
   node.beforeWrite = async () => {
@@ -54,7 +54,7 @@ testWithPostgres('mails that arrive together share a transaction, and none is to
 });
 
 testWithPostgres('a mail whose bytes cannot be read is not there, and does not harm those that arrive with it', async t => {
-  const node = await startSharedNode(t, await newCluster(postgres()));
+  const node = await startHoldNode(t, await newCluster(postgres()));
   const bytes = Buffer.alloc(400_000, 'a line of text\r\n');
   let openings = 0;
   const content = {
@@ -85,7 +85,7 @@ testWithPostgres('a mail whose bytes cannot be read is not there, and does not h
 });
 
 testWithPostgres('while the store cannot be reached a mail gets 451 4.3.0, and is held when it is sent again', async t => {
-  const node = await startSharedNode(t, await newCluster(postgres()));
+  const node = await startHoldNode(t, await newCluster(postgres()));
   node.beforeWrite = async () => {
     throw new Fault('unavailable', 'the store cannot be reached');
   };

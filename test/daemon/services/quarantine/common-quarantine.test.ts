@@ -3,20 +3,20 @@ import {createCommonQuarantine} from '../../../../daemon/services/quarantine/com
 import type {HoldQueue} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import type {HoldAction} from '../../../../shared/held-mail.ts';
+import {startHoldNode} from '../../../helpers/common-hold.ts';
+import {newCluster} from '../../../helpers/common-store.ts';
 import {operator} from '../../../helpers/hold-queue.ts';
-import {startSharedNode} from '../../../helpers/shared-hold.ts';
-import {newCluster} from '../../../helpers/shared-store.ts';
 import type {Teardown} from '../../../helpers/store.ts';
-import {sharedPostgres, testWithPostgres} from '../../../helpers/test-with-postgres.ts';
+import {testWithPostgres, usePostgres} from '../../../helpers/test-with-postgres.ts';
 
-const postgres = sharedPostgres();
+const postgres = usePostgres();
 const page = {limit: 100, offset: 0};
 
 /** Alpha's quarantine. Beta has mail in the store and in its Postfix; gamma was removed and has left mail behind. */
 const startThree = async (t: Teardown) => {
   const settings = await newCluster(postgres());
   const [alpha, beta, gamma] = await Promise.all(
-    ['alpha', 'beta', 'gamma'].map(async (nodeId, n) => startSharedNode(t, settings, {nodeId, nodeNo: n + 1})),
+    ['alpha', 'beta', 'gamma'].map(async (nodeId, n) => startHoldNode(t, settings, {nodeId, nodeNo: n + 1})),
   );
   if (!alpha || !beta || !gamma) throw new Error('three nodes');
   alpha.members = ['alpha', 'beta'];

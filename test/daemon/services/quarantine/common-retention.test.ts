@@ -2,12 +2,12 @@ import {buffer} from 'node:stream/consumers';
 import {setTimeout as delay} from 'node:timers/promises';
 import {createCommonRetention} from '../../../../daemon/services/quarantine/retention.ts';
 import type {Reason} from '../../../../shared/reason.ts';
-import {type SharedNode, startSharedNode} from '../../../helpers/shared-hold.ts';
-import {newCluster} from '../../../helpers/shared-store.ts';
+import {type HoldNode, startHoldNode} from '../../../helpers/common-hold.ts';
+import {newCluster} from '../../../helpers/common-store.ts';
 import type {Teardown} from '../../../helpers/store.ts';
-import {sharedPostgres, testWithPostgres} from '../../../helpers/test-with-postgres.ts';
+import {testWithPostgres, usePostgres} from '../../../helpers/test-with-postgres.ts';
 
-const postgres = sharedPostgres();
+const postgres = usePostgres();
 const dayMs = 24 * 3600 * 1000;
 
 const always = (ms: number): Record<Reason, number> => ({spam: ms, phishing: ms, sandbox: ms, rbl: ms});
@@ -15,13 +15,13 @@ const always = (ms: number): Record<Reason, number> => ({spam: ms, phishing: ms,
 /** Beta is gone; alpha sweeps. */
 const startTwo = async (t: Teardown, betaKeepsMs: number) => {
   const settings = await newCluster(postgres());
-  const alpha = await startSharedNode(t, settings);
-  const beta = await startSharedNode(t, settings, {nodeId: 'beta', nodeNo: 2});
+  const alpha = await startHoldNode(t, settings);
+  const beta = await startHoldNode(t, settings, {nodeId: 'beta', nodeNo: 2});
   await beta.store.notePresence({seq: 0, retention_ms: always(betaKeepsMs)});
   return {alpha, beta};
 };
 
-const retentionOf = ({store, queues}: SharedNode, options: {isSuspended?: boolean; now?: () => number} = {}) =>
+const retentionOf = ({store, queues}: HoldNode, options: {isSuspended?: boolean; now?: () => number} = {}) =>
   createCommonRetention({
     nodeId: 'alpha',
     store,

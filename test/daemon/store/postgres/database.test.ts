@@ -1,8 +1,8 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import type {ExecutionContext} from 'ava';
 import {type Database, openDatabase} from '../../../../daemon/store/postgres/database.ts';
+import {newCluster} from '../../../helpers/common-store.ts';
 import {type PostgresServer, startPostgres} from '../../../helpers/postgres-server.ts';
-import {newCluster} from '../../../helpers/shared-store.ts';
 import {testWithPostgres} from '../../../helpers/test-with-postgres.ts';
 
 interface Opened {

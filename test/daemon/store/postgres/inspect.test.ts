@@ -2,11 +2,11 @@ import pg from 'pg';
 import {clientConfig, type PostgresSettings} from '../../../../daemon/store/postgres/connection.ts';
 import {inspectPostgres, StoreRefusal} from '../../../../daemon/store/postgres/inspect.ts';
 import {createPostgresTables, openPostgresStore} from '../../../../daemon/store/postgres/store.ts';
+import {cluster, emptyDatabase, newCluster} from '../../../helpers/common-store.ts';
 import {startPostgres} from '../../../helpers/postgres-server.ts';
-import {cluster, emptyDatabase, newCluster} from '../../../helpers/shared-store.ts';
-import {sharedPostgres, testWithPostgres} from '../../../helpers/test-with-postgres.ts';
+import {testWithPostgres, usePostgres} from '../../../helpers/test-with-postgres.ts';
 
-const postgres = sharedPostgres();
+const postgres = usePostgres();
 
 testWithPostgres('an empty database has no cluster, and one that init has made has one', async t => {
   const settings = await emptyDatabase(postgres());

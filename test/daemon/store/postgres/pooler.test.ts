@@ -6,19 +6,19 @@ import {connect} from 'node:net';
 import {join} from 'node:path';
 import {inspectPostgres} from '../../../../daemon/store/postgres/inspect.ts';
 import {openPostgresStore} from '../../../../daemon/store/postgres/store.ts';
+import {cluster, newCluster} from '../../../helpers/common-store.ts';
 import {eventually} from '../../../helpers/eventually.ts';
 import {isInstalled} from '../../../helpers/installed.ts';
 import {freePort} from '../../../helpers/ports.ts';
 import {postgresMissing} from '../../../helpers/postgres-programs.ts';
-import {cluster, newCluster} from '../../../helpers/shared-store.ts';
 import type {Teardown} from '../../../helpers/store.ts';
 import {testFolder} from '../../../helpers/test-folder.ts';
 import {testWith} from '../../../helpers/test-with.ts';
-import {sharedPostgres} from '../../../helpers/test-with-postgres.ts';
+import {usePostgres} from '../../../helpers/test-with-postgres.ts';
 
 const missing = isInstalled('pgbouncer') ? postgresMissing() : 'PgBouncer is not installed';
 const testWithPooler = testWith('PgBouncer', missing);
-const postgres = sharedPostgres();
+const postgres = usePostgres();
 
 /** The port of a PgBouncer in front of the server of this file. It does not run as root either. */
 const startPooler = async (t: Teardown, mode: 'session' | 'transaction'): Promise<number> => {

@@ -3,12 +3,12 @@ import type {ExecutionContext} from 'ava';
 import type pg from 'pg';
 import {SearchOverdue, usualSearchLimit} from '../../../../daemon/services/search-limits.ts';
 import {openPostgresStore} from '../../../../daemon/store/postgres/store.ts';
+import {cluster, newCluster} from '../../../helpers/common-store.ts';
 import {eventually} from '../../../helpers/eventually.ts';
-import {cluster, newCluster} from '../../../helpers/shared-store.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
-import {sharedPostgres, testWithPostgres} from '../../../helpers/test-with-postgres.ts';
+import {testWithPostgres, usePostgres} from '../../../helpers/test-with-postgres.ts';
 
-const postgres = sharedPostgres();
+const postgres = usePostgres();
 const all = {kind: 'all'} as const;
 const page = {limit: 10, offset: 0};
 const mail = storedMail({queue_id: 'Mail000001', arrived_at: '2026-03-01T12:00:00.000Z', subject: 'ab', score: 7});

@@ -5,11 +5,11 @@ import type {CommonStore} from '../../../../daemon/services/common-store.ts';
 import type {NewHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {dbOn, dialectOf} from '../../../../daemon/store/postgres/dialect.ts';
 import {leasesOn} from '../../../../daemon/store/postgres/nodes.ts';
-import {newCluster, storeOf} from '../../../helpers/shared-store.ts';
+import {newCluster, storeOf} from '../../../helpers/common-store.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
-import {sharedPostgres, testWithPostgres} from '../../../helpers/test-with-postgres.ts';
+import {testWithPostgres, usePostgres} from '../../../helpers/test-with-postgres.ts';
 
-const postgres = sharedPostgres();
+const postgres = usePostgres();
 const all = {kind: 'all'} as const;
 const page = {limit: 100, offset: 0};
 const claim = {state: 'releasing', keyId: 1} as const;

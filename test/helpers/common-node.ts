@@ -1,4 +1,4 @@
-// The configuration of one node in a store that all nodes share, and what it has in memory.
+// The configuration of one node in the common store, and what it has in memory.
 
 import {startChangeFollower} from '../../daemon/common-store/change-follower.ts';
 import {createCommonConfiguration} from '../../daemon/common-store/common-configuration.ts';
@@ -9,12 +9,11 @@ import {createNodeDirectory} from '../../daemon/services/cluster/membership.ts';
 import {createDomainDirectory} from '../../daemon/services/domains/domain-directory.ts';
 import {allDomains, type ChangedKey, type FieldsOf} from '../../daemon/services/records.ts';
 import type {PostgresSettings} from '../../daemon/store/postgres/connection.ts';
-import {openPostgresStore} from '../../daemon/store/postgres/store.ts';
+import {storeOf} from './common-store.ts';
 import {newFields} from './config-history.ts';
-import {cluster} from './shared-store.ts';
 import type {Teardown} from './store.ts';
 
-export type SharedNode = Awaited<ReturnType<typeof startSharedNode>>;
+export type CommonNode = Awaited<ReturnType<typeof startCommonNode>>;
 
 const dayMs = 24 * 3600 * 1000;
 const retention = {spam: dayMs, phishing: dayMs, sandbox: dayMs, rbl: dayMs};
@@ -26,13 +25,12 @@ interface Options {
   notifies?: boolean;
 }
 
-export const startSharedNode = async (
+export const startCommonNode = async (
   t: Teardown,
   settings: PostgresSettings,
   {nodeId = 'alpha', nodeNo = 1, notifies = true}: Options = {},
 ) => {
-  const opened = await openPostgresStore({settings, cluster, nodeId, nodeNo});
-  t.teardown(opened.close);
+  const opened = await storeOf(t, settings, {nodeId, nodeNo});
   const store = {...opened, ...(!notifies && {notify: () => {}})};
   const monotonic = () => performance.now();
   const log: string[] = [];

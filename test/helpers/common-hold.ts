@@ -1,4 +1,4 @@
-// The hold queues of one node over a real store that nodes share. The delivery is an object that a test can change.
+// The hold queues of one node over a real common store. The delivery is an object that a test can change.
 import {buffer} from 'node:stream/consumers';
 import {createReleaseDelivery} from '../../daemon/hold/release-delivery.ts';
 import {createNodeQueues, type NodeQueues} from '../../daemon/hold/store/node-queues.ts';
@@ -9,13 +9,13 @@ import type {NewHeldMail} from '../../daemon/services/quarantine/stored-mail.ts'
 import type {PostgresSettings} from '../../daemon/store/postgres/connection.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {ActionOutcome} from '../../shared/held-mail.ts';
+import {storeOf} from './common-store.ts';
 import {recordDeliveries, trace} from './hold-queue.ts';
 import {type MailParts, receivedMail} from './received-mail.ts';
-import {storeOf} from './shared-store.ts';
 import type {Teardown} from './store.ts';
 import {storedMail} from './stored-mail.ts';
 
-export interface SharedNode {
+export interface HoldNode {
   store: CommonStore;
   queues: NodeQueues;
   holder: MailHolder;
@@ -44,7 +44,7 @@ interface Options {
   deliver?: Deliver;
 }
 
-export const startSharedNode = async (t: Teardown, settings: PostgresSettings, options: Options = {}): Promise<SharedNode> => {
+export const startHoldNode = async (t: Teardown, settings: PostgresSettings, options: Options = {}): Promise<HoldNode> => {
   const {nodeId = 'alpha', nodeNo = 1, withinMs} = options;
   const watched = (store: CommonStore): CommonStore => ({
     ...store,
@@ -80,7 +80,7 @@ export const startSharedNode = async (t: Teardown, settings: PostgresSettings, o
     ...(withinMs !== undefined && {withinMs}),
   });
   const onHeld = ({queue_id}: {queue_id: string}) => void node.told.push(queue_id);
-  const node: SharedNode = {
+  const node: HoldNode = {
     store,
     queues: undefined as never,
     holder: createStoreHolder({nodeId, store, arrivalFields: () => trace, onHeld}),
