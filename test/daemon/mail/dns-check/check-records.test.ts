@@ -33,7 +33,13 @@ const check = async (
 ) => {
   const {server} = await startDnsZone(t, {...good, ...change}, options.isMute);
   const newLookup = () =>
-    createDnsAnswers({servers: [server], timeoutMs: 600, monotonic: () => performance.now(), onMute() {}, onBack() {}}).forMail();
+    createDnsAnswers({
+      servers: [server],
+      timeoutMs: options.isMute ? 2000 : 20_000,
+      monotonic: () => performance.now(),
+      onMute() {},
+      onBack() {},
+    }).forMail();
   const known = {...facts, ...options.facts};
   const {records, published} = await createDnsCheck(newLookup, checkSender)(wantedRecords(known), known);
   const of = (kind: string) => records.find(record => record.kind === kind);
