@@ -25,7 +25,7 @@ const startFake = async (t: ExecutionContext, answer: RequestListener, options: 
     connections.count += 1;
   });
   const url = `http://127.0.0.1:${await listening(t, server)}`;
-  const scorer = createRspamdScorer({url, timeoutMs: 2000, ...options});
+  const scorer = createRspamdScorer({url, timeoutMs: 20_000, ...options});
   t.teardown(scorer.close);
   return {scorer, seen, connections};
 };
