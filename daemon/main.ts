@@ -15,6 +15,7 @@ import {repair} from './commands/repair.ts';
 import {addSetupCommand} from './commands/setup.ts';
 import {type StartOptions, start} from './commands/start.ts';
 import {checkStore} from './commands/store-options.ts';
+import {explainUsageErrors} from './commands/usage-errors.ts';
 import {ConfigError, loadConfig} from './config/load.ts';
 import {CommandError, UsageError} from './node/command-error.ts';
 import {dataFolder} from './node/data-folder.ts';
@@ -44,7 +45,6 @@ export const program = (): Command => {
     .helpOption('-h, --help', 'show help')
     .helpCommand('help [command]', 'show help for a command')
     .exitOverride()
-    .showHelpAfterError('(mfd --help lists the commands)')
     .addHelpText(
       'after',
       '\nExamples:\n  mfd init --data /var/lib/mfd --fqdn mx1.example.com\n  mfd start --data /var/lib/mfd\n  mfd join - --data /var/lib/mfd --fqdn mx2.example.com < token',
@@ -58,6 +58,7 @@ export const program = (): Command => {
   addRepairCommand(mfd);
   addMigrateCommand(mfd, print, warn);
   addSetupCommand(mfd, print);
+  explainUsageErrors(mfd);
   return mfd;
 };
 

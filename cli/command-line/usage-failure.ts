@@ -2,13 +2,14 @@
 import type {Command, CommanderError} from 'commander';
 import {type CliError, usageError} from '../errors.ts';
 import {collected} from './option-values.ts';
-import {pathOf, readWords, subcommandOf} from './typed-words.ts';
+import {meantCommands, meantOption} from './suggestion.ts';
+import {readWords, subcommandOf, type TypedWords} from './typed-words.ts';
 
-/** Commander says `error: unknown option '--foo'` and, on the next line, `(Did you mean --food?)`. */
-export const usageFailure = ({message}: CommanderError, program: Command, argv: readonly string[]): CliError => {
-  const [what = '', suggestion] = message.replace(/^error: /, '').split('\n');
+/** Commander says `error: unknown option '--foo'`, and names any option that looks similar, which may do the opposite. */
+export const usageFailure = ({message, code}: CommanderError, program: Command, argv: readonly string[]): CliError => {
+  const [what = ''] = message.replace(/^error: /, '').split('\n');
   const help = `${commandPath(program, argv)} --help`;
-  const meant = withoutNoun(program, argv) ?? /^\(Did you mean (.*)\?\)$/.exec(suggestion ?? '')?.[1];
+  const meant = meantBy(code, readWords(program, argv), what);
   return usageError(
     what
       .replace(/\.$/, '')
@@ -16,6 +17,14 @@ export const usageFailure = ({message}: CommanderError, program: Command, argv: 
     meant === undefined ? help : `did you mean ${meant}? See ${help}`,
   );
 };
+
+const meantBy = (code: string, {command, operands: [word = '']}: TypedWords, what: string): string | undefined => {
+  if (code === 'commander.unknownOption') return meantOption(command, /^unknown option '(.*)'$/.exec(what)?.[1] ?? '');
+  return code === 'commander.unknownCommand' ? alternatives(meantCommands(command, word)) : undefined;
+};
+
+const alternatives = (names: readonly string[]): string | undefined =>
+  names.length < 2 ? names[0] : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
 
 /** Commander takes the last of two values, and the last of `--dkim --no-dkim`; which one was meant is a guess. `--url` may be repeated. */
 export const refuseContradictions = (program: Command, argv: readonly string[]): void => {
@@ -42,17 +51,4 @@ export const commandPath = (program: Command, argv: readonly string[]): string =
     path.push(next.name());
   }
   return path.join(' ');
-};
-
-/** The commands of that name, for a command line that lacks the noun: `list` gives `quarantine list, domain list or key list`. */
-const withoutNoun = (program: Command, argv: readonly string[]): string | undefined => {
-  const {command, operands} = readWords(program, argv);
-  const [word] = operands;
-  if (command !== program || word === undefined) return undefined;
-  const nouns = program.createHelp().visibleCommands(program);
-  const found = [nouns, nouns.flatMap(noun => noun.commands)].map(parents =>
-    parents.filter(parent => subcommandOf(parent, word)),
-  );
-  const [first, ...others] = (found.find(parents => parents.length > 0) ?? []).map(parent => [...pathOf(parent), word].join(' '));
-  return others.length === 0 ? first : `${[first, ...others.slice(0, -1)].join(', ')} or ${others.at(-1)}`;
 };

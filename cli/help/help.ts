@@ -1,7 +1,9 @@
 // Help: the groups of commands and the text of each.
 import {type Command, Help} from 'commander';
-import {subcommandOf} from '../command-line/typed-words.ts';
-import {usageError} from '../errors.ts';
+import {nearestWord} from '../../shared/nearest-word.ts';
+import {meantCommands} from '../command-line/suggestion.ts';
+import {pathOf, subcommandOf} from '../command-line/typed-words.ts';
+import {type CliError, usageError} from '../errors.ts';
 import {foldWords} from '../output/display-width.ts';
 import type {Session} from '../session.ts';
 import {type HelpTopic, helpTopics} from './help-topics.ts';
@@ -37,10 +39,19 @@ const folded = (text: string, indent: number): string => foldWords(text, {indent
 const commandAt = (program: Command, words: readonly string[]): Command =>
   words.reduce((command, word) => {
     const found = subcommandOf(command, word);
-    if (!found)
-      throw usageError(`there is no command ${words.join(' ')}, nor a topic of that name`, `${program.name()} help help`);
+    if (!found) throw unknownCommand(program, command, {words, word});
     return found;
   }, program);
+
+const unknownCommand = (program: Command, parent: Command, {words, word}: {words: readonly string[]; word: string}): CliError => {
+  const topics = words.length === 1 ? helpTopics.map(({name}) => name) : [];
+  const meant = meantCommands(parent, word)[0] ?? nearestWord(word, topics);
+  const help = [program.name(), 'help'];
+  return usageError(
+    `there is no command ${words.join(' ')}, nor a topic of that name`,
+    meant === undefined ? [...help, 'help'].join(' ') : `did you mean ${[...help, ...pathOf(parent), meant].join(' ')}?`,
+  );
+};
 
 /** Groups of commands in the help of the program; a test finds a command without one. */
 export const commandGroups: Record<string, string[]> = {
