@@ -127,9 +127,22 @@ export interface MailFacts {
   queueId: string;
   clientIp: string;
   sender: string;
-  /** The number of recipients. */
-  recipients: number;
+  recipients: readonly string[];
 }
+
+/** As many as a log line names. */
+const maxLoggedRecipients = 20;
+
+/** The longest valid address has 320 octets (RFC 5321 section 4.5.3.1); what a client sends may be longer. */
+const maxLoggedLength = 320;
+
+export const loggedText = (text: string): string => (text.length > maxLoggedLength ? `${text.slice(0, maxLoggedLength)}…` : text);
+
+/** The recipients of a mail in the log: the first of them, and how many there are. */
+export const recipientFacts = (recipients: readonly string[]) => ({
+  recipients: recipients.slice(0, maxLoggedRecipients).map(loggedText),
+  recipient_count: recipients.length,
+});
 
 /** Logs one line for every finished mail, for all listeners. */
 export const logDecision = (
@@ -137,7 +150,8 @@ export const logDecision = (
   {queueId, clientIp, sender, recipients}: MailFacts,
   {verdict, reply, judgement, cause, problem}: Decision,
 ): void => {
-  const facts = {queue_id: queueId, client_ip: clientIp, sender, recipients, verdict};
+  const envelope = {sender: loggedText(sender), ...recipientFacts(recipients)};
+  const facts = {queue_id: queueId, client_ip: clientIp, ...envelope, verdict};
   const outcome = {
     ...facts,
     reply: `${reply.code} ${reply.text}`,

@@ -22,9 +22,23 @@ export const createLog = (level: string, isForJournal: boolean): Logger => {
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: {err: describeError},
     },
-    {write: line => write(isForJournal ? withPriority(levelOf(line), line) : line)},
+    {
+      write(json) {
+        const line = withoutHidden(json);
+        write(isForJournal ? withPriority(levelOf(line), line) : line);
+      },
+    },
   );
 };
+
+/** Characters that a terminal obeys or that reorder what is around them. JSON leaves them as they are; C0 controls it escapes itself. */
+const hidden = /[\x7f-\x9f\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
+
+/** The same JSON with escapes: a log is read on terminals, and its texts come from mail. */
+const withoutHidden = (json: string): string =>
+  json.replace(hidden, char =>
+    Array.from({length: char.length}, (_, at) => `\\u${char.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''),
+  );
 
 /** A destination keeps what it cannot write, as on a full disk, without a limit. So after a failure there is a new one. */
 const createLineWriter = () => {

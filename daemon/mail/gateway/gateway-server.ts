@@ -7,6 +7,7 @@ import {SMTPServer, type SMTPServerOptions, type SMTPServerSession} from 'smtp-s
 import {SMTPConnection} from 'smtp-server/lib/smtp-connection.js';
 import {plainAddress} from '../../../shared/host-port.ts';
 import type {SmtpReply} from '../../services/intake/mail.ts';
+import type {EnvelopeRefusal} from '../refusal-log.ts';
 import {hasEnhancedCode, replies} from '../smtp-reply.ts';
 import {parsePathCommand} from './path-command.ts';
 
@@ -18,6 +19,8 @@ export interface GatewayHooks {
   onReset(session: SMTPServerSession): void;
   /** The reply that refuses the recipient in this SMTP path, requested before smtp-server parses it. */
   refuseRecipient(path: string, session: SMTPServerSession): SmtpReply | undefined;
+  /** Called for every MAIL and RCPT that is refused, also by smtp-server itself. */
+  onRefused(refusal: EnvelopeRefusal): void;
   handshakeMs?: number | undefined;
   /** Offered to every client, before and after STARTTLS. */
   keyword?: string | undefined;
@@ -56,6 +59,7 @@ export class GatewayServer extends SMTPServer {
       ...options,
       onReset: this.#hooks.onReset,
       refuseRecipient: this.#hooks.refuseRecipient,
+      onRefused: this.#hooks.onRefused,
       keyword: this.#hooks.keyword,
       handshakeMs: this.#hooks.handshakeMs ?? handshakeMs,
       onGone: () => this.#forget(connection, ip),
@@ -83,7 +87,7 @@ export class GatewayServer extends SMTPServer {
 }
 
 type ConnectionOptions = NonNullable<ConstructorParameters<typeof SMTPConnection>[2]> &
-  Pick<GatewayHooks, 'onReset' | 'refuseRecipient' | 'keyword'> & {
+  Pick<GatewayHooks, 'onReset' | 'refuseRecipient' | 'onRefused' | 'keyword'> & {
     handshakeMs: number;
     onGone(): void;
   };
@@ -92,6 +96,8 @@ class GatewayConnection extends SMTPConnection {
   readonly #server: GatewayServer;
   readonly #options: ConnectionOptions;
   #errors = 0;
+  /** The envelope that the command under way would add to; a refusal of it is recorded. */
+  #asked: Pick<EnvelopeRefusal, 'sender' | 'recipient'> | undefined;
 
   constructor(server: GatewayServer, socket: Socket, options: ConnectionOptions) {
     super(server, socket, options);
@@ -108,6 +114,10 @@ class GatewayConnection extends SMTPConnection {
     const isEhlo = code === 250 && Array.isArray(data);
     const text = isEhlo && keyword !== undefined ? [...data, keyword] : data;
     super.send(code, text, typeof text === 'string' && hasEnhancedCode(text) ? false : context);
+    if (code >= 400 && this.#asked) {
+      const reply = {code, text: String(data ?? '')};
+      this.#options.onRefused({clientIp: plainAddress(this.session.remoteAddress), ...this.#asked, reply});
+    }
     if (code < 500) return;
     this.#errors += 1;
     if (this.#errors === maxErrors) super.send(replies.tooManyErrors.code, replies.tooManyErrors.text, false);
@@ -129,8 +139,24 @@ class GatewayConnection extends SMTPConnection {
     return command && parsed ? {...parsed, address: command.address} : false;
   }
 
+  /** A command that does not belong to a mail, such as RCPT after a refused MAIL, is no refusal of a mail. */
+  #watch(asked: Pick<EnvelopeRefusal, 'sender' | 'recipient'> | undefined, callback: () => void): () => void {
+    this.#asked = asked;
+    return () => {
+      this.#asked = undefined;
+      callback();
+    };
+  }
+
+  override handler_MAIL(command: Buffer, callback: () => void): void {
+    const isNested = Boolean(this.session.envelope.mailFrom);
+    super.handler_MAIL(command, this.#watch(isNested ? undefined : {sender: pathIn(command), recipient: undefined}, callback));
+  }
+
   /** The refusal of a recipient goes before that of a path or of parameters that cannot be parsed. */
-  override handler_RCPT(command: Buffer, callback: () => void): void {
+  override handler_RCPT(command: Buffer, whenDone: () => void): void {
+    const {mailFrom} = this.session.envelope;
+    const callback = this.#watch(mailFrom ? {sender: mailFrom.address, recipient: pathIn(command)} : undefined, whenDone);
     const path = /^[^:]*:\s*(<[^<>]*>)/.exec(command.toString())?.[1];
     const refusal = path === undefined ? undefined : this.#options.refuseRecipient(path, this.session);
     if (!refusal) {
@@ -157,6 +183,12 @@ class GatewayConnection extends SMTPConnection {
     this.#options.onGone();
   }
 }
+
+/** The address of MAIL or RCPT, or what is there instead. */
+const pathIn = (command: Buffer): string => {
+  const line = command.toString();
+  return parsePathCommand(line)?.address ?? line.slice(line.indexOf(':') + 1).trim();
+};
 
 const dismiss = (connection: SMTPConnection): void => {
   const socket = connection._socket;

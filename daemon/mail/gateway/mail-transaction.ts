@@ -91,7 +91,7 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
     const decision = await take(queueId, stream, delivery);
     isOver = true;
     delivery.backend.abort();
-    logDecision(needs.log, {queueId, clientIp: client.ip, sender: start.sender, recipients: recipients.size}, decision);
+    logDecision(needs.log, {queueId, clientIp: client.ip, sender: start.sender, recipients: [...recipients]}, decision);
     needs.intake.recordVerdict(decision.verdict);
     return decision.reply;
   };

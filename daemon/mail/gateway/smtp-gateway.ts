@@ -14,6 +14,7 @@ import type {BackendPool} from '../backend/backend-pool.ts';
 import type {IntakePort, MailLog} from '../mail-decision.ts';
 import {withUnfailingObservers} from '../mail-observers.ts';
 import {createMessageIntake} from '../message-intake.ts';
+import {createRefusalLog} from '../refusal-log.ts';
 import {isPositive, replies} from '../smtp-reply.ts';
 import {type ClientLimitNeeds, type ClientNames, createClientLimits} from './clients.ts';
 import {GatewayServer} from './gateway-server.ts';
@@ -68,6 +69,7 @@ export const startSmtpGateway = async (given: SmtpGatewayNeeds): Promise<SmtpGat
   const {drainMs = 8000, log} = needs;
   const limits = createClientLimits(needs);
   const sessions = createSessions(needs);
+  const refusals = createRefusalLog(log);
   const server = new GatewayServer(
     {
       ...needs.tls,
@@ -96,6 +98,7 @@ export const startSmtpGateway = async (given: SmtpGatewayNeeds): Promise<SmtpGat
       ...limits,
       onReset: sessions.onReset,
       refuseRecipient: sessions.refuseRecipient,
+      onRefused: refusals.record,
       keyword: needs.keyword,
       handshakeMs: needs.handshakeMs,
     },
@@ -116,6 +119,7 @@ export const startSmtpGateway = async (given: SmtpGatewayNeeds): Promise<SmtpGat
       await closed;
       server.destroyClients();
       await Promise.race([sessions.settled(), delay(cleanUpMs, undefined, {ref: false})]);
+      refusals.flush();
     },
   };
 };

@@ -4,6 +4,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {drained, type LocalAddress, listenLocal} from '../local-listener.ts';
 import {withUnfailingObservers} from '../mail-observers.ts';
 import {createMessageIntake, type MessageIntake} from '../message-intake.ts';
+import {createRefusalLog} from '../refusal-log.ts';
 import {createCommandReader, encodeReplies, MilterError} from './milter-codec.ts';
 import type {EnvelopeNeeds} from './milter-envelope.ts';
 import {type JudgedMail, type MilterContent, startMilterContent} from './milter-mail.ts';
@@ -164,7 +165,7 @@ const createTasks = (onError: (error: unknown) => void) => {
   };
 };
 
-export interface MilterServerNeeds extends Omit<ConnectionNeeds, 'messages' | 'newContentName'> {
+export interface MilterServerNeeds extends Omit<ConnectionNeeds, 'messages' | 'newContentName' | 'refusals'> {
   listen: LocalAddress;
   /** Larger mail is refused. */
   maxSize: number;
@@ -199,6 +200,7 @@ export const startMilterServer = async (given: MilterServerNeeds): Promise<Milte
   const {tmpDir, maxSize, maxConnections, drainMs = 7000, idleMs = idleAfterMs, log} = needs;
   const connections = new Set<MilterConnection>();
   const messages = createMessageIntake({tmpDir, maxSizeBytes: maxSize, isFormChecked: false});
+  const refusals = createRefusalLog(log);
   let contents = 0;
   const newContentName = () => {
     contents += 1;
@@ -214,7 +216,7 @@ export const startMilterServer = async (given: MilterServerNeeds): Promise<Milte
     }
     socket.setKeepAlive(true, keepAliveMs);
     socket.setTimeout(idleMs, () => socket.destroy());
-    const connection = serveMilterConnection(socket, {...needs, messages, newContentName});
+    const connection = serveMilterConnection(socket, {...needs, messages, refusals, newContentName});
     connections.add(connection);
     void connection.over.finally(() => connections.delete(connection));
   };
@@ -230,6 +232,7 @@ export const startMilterServer = async (given: MilterServerNeeds): Promise<Milte
       await Promise.race([over(), delay(drainMs, undefined, {ref: false})]);
       for (const connection of connections) connection.destroy();
       await Promise.race([over(), delay(cleanUpMs, undefined, {ref: false})]);
+      refusals.flush();
     },
   };
 };

@@ -6,6 +6,7 @@ import {owningDomain, parseMailAddress, withoutBrackets} from '../../../shared/m
 import {isSameOwner} from '../../services/intake/intake.ts';
 import type {Client, Envelope, Ownership, SmtpReply} from '../../services/intake/mail.ts';
 import type {IntakePort} from '../mail-decision.ts';
+import type {RefusalLog} from '../refusal-log.ts';
 import {replies} from '../smtp-reply.ts';
 import {type CommandOf, MilterError} from './milter-codec.ts';
 
@@ -40,13 +41,14 @@ export const peerOf = ({hostname, family, port, address}: CommandOf<'connect'>):
 export interface EnvelopeNeeds {
   isTrusted(ip: string): boolean;
   intake: Pick<IntakePort, 'claim' | 'canTakeMail'>;
+  refusals: Pick<RefusalLog, 'record'>;
 }
 
 export type MilterEnvelope = ReturnType<typeof createMilterEnvelope>;
 
 /** `session`: facts that hold for all mails of the client. */
 export const createMilterEnvelope = (
-  {isTrusted, intake}: EnvelopeNeeds,
+  {isTrusted, intake, refusals}: EnvelopeNeeds,
   session: {peer: Peer; helo: string; isSecure: boolean},
   {address, parameters, macros}: CommandOf<'mail'> & {macros: Macros},
 ) => {
@@ -80,11 +82,7 @@ export const createMilterEnvelope = (
     return undefined;
   };
 
-  /** The reply that refuses this recipient; undefined accepts it. */
-  const rcpt = (command: CommandOf<'rcpt'>, rcptMacros: Macros): SmtpReply | undefined => {
-    // Postfix itself refuses this recipient, and only reports it.
-    if (rcptMacros.get('{rcpt_mailer}') === 'error') return undefined;
-    const recipient = recipientOf(rcptMacros.get('{rcpt_addr}'), command.address);
+  const judge = (recipient: string): SmtpReply | undefined => {
     if (recipients.has(recipient)) return undefined;
 
     const claim = intake.claim(client, sender ?? '', recipient);
@@ -95,6 +93,16 @@ export const createMilterEnvelope = (
     const refusal = intake.canTakeMail() ?? refuseMixedOwners(claim.ownership);
     if (!refusal) recipients.add(recipient);
     return refusal;
+  };
+
+  /** The reply that refuses this recipient; undefined accepts it. */
+  const rcpt = (command: CommandOf<'rcpt'>, rcptMacros: Macros): SmtpReply | undefined => {
+    // Postfix itself refuses this recipient, and only reports it.
+    if (rcptMacros.get('{rcpt_mailer}') === 'error') return undefined;
+    const recipient = recipientOf(rcptMacros.get('{rcpt_addr}'), command.address);
+    const reply = judge(recipient);
+    if (reply) refusals.record({clientIp: client.ip, sender: sender ?? withoutBrackets(address), recipient, reply});
+    return reply;
   };
 
   return {

@@ -54,7 +54,7 @@ export const answerMail = async (
 
   const decision = await judge();
   const {sender, recipients} = envelope;
-  const facts = {queueId: queueId ?? noQueueId, clientIp: client.ip, sender, recipients: recipients.length};
+  const facts = {queueId: queueId ?? noQueueId, clientIp: client.ip, sender, recipients};
   logDecision(log, facts, decision);
   intake.recordVerdict(decision.verdict);
   return answerOf(decision, edits);

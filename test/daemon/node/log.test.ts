@@ -67,3 +67,19 @@ test('an error that cannot be described fails nobody', t => {
 
   t.notThrows(() => createLog('info', false).error({err: error}, 'failed'));
 });
+
+test('text of mail cannot reorder a line on a terminal, hide in it or give commands, and the line has the same value', t => {
+  const {writeSync} = fs;
+  const written: string[] = [];
+  t.teardown(() => Object.assign(fs, {writeSync}));
+  fs.writeSync = ((_fd: number, text: string) => {
+    written.push(text);
+    return Buffer.byteLength(text);
+  }) as typeof writeSync;
+  const sender = 'a\u202e\u200b\u009b31m\u007f\u2028\u{e0001}\u001b[2J\nü@strange.test';
+
+  createLog('info', false).info({sender}, 'mail');
+
+  t.regex(written.join(''), /^[\x20-\x7eü]+\n$/);
+  t.is(JSON.parse(written.join('')).sender, sender);
+});

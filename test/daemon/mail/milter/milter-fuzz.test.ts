@@ -20,7 +20,8 @@ import {claim} from '../../../helpers/gateway.ts';
 import {connectPeer, frame, framesOf, offered, startTestMilter, texts, uint32} from '../../../helpers/milter.ts';
 import {chunksOf} from '../../../helpers/received-mail.ts';
 
-const newSession = () => createMilterSession({isTrusted: () => false, intake: {claim, canTakeMail: () => undefined}});
+const newSession = () =>
+  createMilterSession({isTrusted: () => false, intake: {claim, canTakeMail: () => undefined}, refusals: {record() {}}});
 
 /** All commands in `bytes`, or the error in them. */
 const readAll = (bytes: Buffer, chunkBytes: number): {commands: MilterCommand[]; error: string | undefined} => {

@@ -15,7 +15,7 @@ interface Opening {
 }
 
 const open = ({offer, client, isTrusted = false, canTakeMail = () => undefined}: Opening = {}): MilterSession => {
-  const session = createMilterSession({isTrusted: () => isTrusted, intake: {claim, canTakeMail}});
+  const session = createMilterSession({isTrusted: () => isTrusted, intake: {claim, canTakeMail}, refusals: {record() {}}});
   session.receive({kind: 'negotiate', ...offered, ...offer});
   session.receive({...connect, ...client} as MilterCommand);
   session.receive({kind: 'helo', name: 'mx.example.net'});
@@ -71,7 +71,11 @@ test('only what decides something is answered, where the peer offers it', t => {
 test('the negotiation asks for what is needed and takes only what is offered', t => {
   const negotiate = (offer: Partial<typeof offered>) =>
     repliesIn(
-      createMilterSession({isTrusted: () => false, intake: {claim, canTakeMail: () => undefined}}).receive({
+      createMilterSession({
+        isTrusted: () => false,
+        intake: {claim, canTakeMail: () => undefined},
+        refusals: {record() {}},
+      }).receive({
         kind: 'negotiate',
         ...offered,
         ...offer,
@@ -92,7 +96,11 @@ test('the negotiation asks for what is needed and takes only what is offered', t
 });
 
 test('an old peer gets an answer to every command', t => {
-  const session = createMilterSession({isTrusted: () => false, intake: {claim, canTakeMail: () => undefined}});
+  const session = createMilterSession({
+    isTrusted: () => false,
+    intake: {claim, canTakeMail: () => undefined},
+    refusals: {record() {}},
+  });
   session.receive({kind: 'negotiate', version: 2, actions: 0x3f, protocol: 0x7f});
   const dialogue = [connect, {kind: 'helo', name: 'x'} as const, mail(), rcpt('<ben@one.test>'), header('A', '1'), body('x')];
 
@@ -482,6 +490,7 @@ test('what is out of turn is an error', t => {
 
   for (const [what, commands] of Object.entries(outOfTurn))
     t.throws(() => say(open(), ...commands), {instanceOf: MilterError}, what);
-  const fresh = () => createMilterSession({isTrusted: () => false, intake: {claim, canTakeMail: () => undefined}});
+  const fresh = () =>
+    createMilterSession({isTrusted: () => false, intake: {claim, canTakeMail: () => undefined}, refusals: {record() {}}});
   t.throws(() => fresh().receive(connect), {instanceOf: MilterError});
 });

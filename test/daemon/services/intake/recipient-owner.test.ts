@@ -17,7 +17,11 @@ const tables = createRoutingTables({
   standstill: () => undefined,
 });
 
-const session = createMilterSession({isTrusted: () => false, intake: {claim, canTakeMail: () => undefined}});
+const session = createMilterSession({
+  isTrusted: () => false,
+  intake: {claim, canTakeMail: () => undefined},
+  refusals: {record() {}},
+});
 session.receive({kind: 'negotiate', ...offered});
 session.receive({kind: 'connect', hostname: 'mx.example.net', family: '4', port: 25, address: '192.0.2.5'});
 
