@@ -1,4 +1,4 @@
-import {domainToASCII} from 'node:url';
+import {domainToASCII, domainToUnicode} from 'node:url';
 
 /**
  * Names that IDNA would change in case only: no A-label, which would need a check, and no last label that could be
@@ -30,3 +30,34 @@ const canonicalName = (text: string, label: RegExp): string | undefined => {
   if (labels.length < 2 || !labels.every(part => label.test(part))) return undefined;
   return /^\d+$/.test(labels.at(-1) ?? '') ? undefined : name;
 };
+
+/**
+ * Why a text is not the name of a domain that a person would make; undefined when it is one. Stricter than `canonicalDomain`: IDNA
+ * takes the quotes that an editor puts around a name as letters, and drops characters that nobody sees.
+ */
+export const domainNameFault = (text: string): string | undefined => {
+  const [quote] = /["'`\u00ab\u00b4\u00bb\u2018-\u201f\u2039\u203a\u300c-\u300f\uff02\uff07]/.exec(text) ?? [];
+  if (quote !== undefined) return `has the quotation mark ${quote} (${codePoint(quote)}); give the name without it`;
+  const [blank] = /\s/.exec(text) ?? [];
+  if (blank !== undefined) return `has a blank (${codePoint(blank)}); give the name without it`;
+  const hidden = [...text].find((char, at, all) => isHidden(char) && !isJoiner(char, [all[at - 1], all[at + 1]]));
+  if (hidden !== undefined) return `has an invisible character (${codePoint(hidden)}); give the name without it`;
+  if (canonicalDomain(text) !== undefined) return undefined;
+  if (/\.\./.test(text)) return 'has two dots with nothing between them';
+  if (canonicalMailDomain(text) !== undefined) return 'has the character _, which no host name has';
+  return 'must be a host name with at least one dot, such as example.com';
+};
+
+/** The characters that an A-label stands for, `bücher.example`; undefined for a name without A-labels. */
+export const unicodeDomain = (name: string): string | undefined => {
+  const text = domainToUnicode(name);
+  return text === name || text === '' ? undefined : text;
+};
+
+const isHidden = (char: string): boolean => /[\p{Cc}\p{Cf}\u115f\u1160\u3164\uffa0]|\u034f|[\ufe00-\ufe0f]/u.test(char);
+
+/** Within words of some languages these have a meaning, and IDNA keeps them (RFC 5892 appendix A). */
+const isJoiner = (char: string, around: readonly (string | undefined)[]): boolean =>
+  /[\u200c\u200d]/.test(char) && around.every(other => other !== undefined && /[\p{L}\p{M}]/u.test(other) && other > '\u007f');
+
+const codePoint = (char: string): string => `U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;

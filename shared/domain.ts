@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {canonicalDomain} from './domain-name.ts';
+import {canonicalDomain, domainNameFault} from './domain-name.ts';
 import {
   areThresholdsInOrder,
   directions,
@@ -14,7 +14,9 @@ import {parseHostPort} from './host-port.ts';
 
 const domainName = z
   .string()
-  .refine(text => canonicalDomain(text) !== undefined, 'must be a host name with at least one dot, such as example.com')
+  .refine(text => domainNameFault(text) === undefined, {
+    error: ({input}) => domainNameFault(String(input)) ?? 'is no domain name',
+  })
   .overwrite(text => canonicalDomain(text) ?? text);
 
 const backendServer = z

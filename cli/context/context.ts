@@ -12,6 +12,7 @@ import type {Session} from '../session.ts';
 interface AddFlags {
   metricsUrl?: string;
   use?: boolean;
+  keep?: boolean;
 }
 
 /** The context as it is printed, without its key. */
@@ -72,6 +73,7 @@ export const addContextCommands = (program: Command, session: Session): void => 
     .usage('<name> --url <url>... [--cacert <file>] [--api-key-file <file>] [options]')
     .option('--metrics-url <url>', 'address of the metrics listener, such as http://127.0.0.1:9090')
     .option('--use', 'make it the current context')
+    .option('--keep', 'keep a context that has the name already: the new one is called NAME-2 then')
     .addHelpText('after', addHelp)
     .action((name: string, flags: AddFlags) => add(session, name, flags));
 
@@ -96,7 +98,7 @@ Examples:
   mfctl context add mx1 --url https://mx1.example.com:8443 --cacert ca.pem --api-key-file admin.key --use
   pass show mx1 | mfctl context add mx1 --url https://mx1.example.com:8443 --api-key-file -`;
 
-const add = async (session: Session, name: string, {metricsUrl, use}: AddFlags): Promise<void> => {
+const add = async (session: Session, name: string, {metricsUrl, use, keep = false}: AddFlags): Promise<void> => {
   const {urls = [], cacert, apiKeyFile} = session.flags();
   if (!isContextName(name)) throw usageError(`${JSON.stringify(name)} cannot name a context: use letters, digits, dots, hyphens`);
   const [url, ...others] = new Set(urls.map(one => checkedUrl(one, '--url')));
@@ -111,16 +113,19 @@ const add = async (session: Session, name: string, {metricsUrl, use}: AddFlags):
   };
   const key = apiKeyFile === undefined ? undefined : await readKey(apiKeyFile, session.terminal);
   const old = (await session.contexts.read()).contexts.find(known => known.name === name);
-  await session.contexts.put(context, {key, makeCurrent: use ?? false});
+  const stored = await session.contexts.put(context, {key, makeCurrent: use ?? false, isNew: keep});
 
   const printer = session.printer();
-  printer.note(
-    old && old.url !== context.url ? `replaced ${name}, which was ${old.url}` : `${old ? 'updated' : 'added'} ${name}`,
-  );
+  printer.note(addedText(context, {old, stored}));
   if (key === undefined) return;
   // Loaded here, so that other commands do not wait for the checksum's library.
   const {isApiKeyValue} = await import('../../shared/api-key-value.ts');
   if (!isApiKeyValue(key)) printer.warn('this does not look like an API key: its checksum is wrong');
+};
+
+const addedText = ({name, url}: Context, {old, stored}: {old: Context | undefined; stored: string}): string => {
+  if (stored !== name) return `added ${stored}, as there is a context ${name} already`;
+  return old && old.url !== url ? `replaced ${name}, which was ${old.url}` : `${old ? 'updated' : 'added'} ${name}`;
 };
 
 const recordOf = (

@@ -1,5 +1,5 @@
 // File of `domain apply`, checked as the node would check it: nothing is changed before all of it is valid.
-import {canonicalDomain} from '../../shared/domain-name.ts';
+import {canonicalDomain, domainNameFault} from '../../shared/domain-name.ts';
 import {loadRules} from '../command-line/rules.ts';
 import type {Terminal} from '../command-line/terminal.ts';
 import type {LineFault} from '../files/bounded-yaml.ts';
@@ -96,12 +96,9 @@ const entryIn = (value: unknown, path: Path, reading: Reading): DomainEntry | un
     return undefined;
   }
   reportUnknownMembers(value, ['name', ...settingNames, 'filters'], path, reportFault);
-  const name = typeof value.name === 'string' ? canonicalDomain(value.name) : undefined;
-  if (name === undefined)
-    reportFault(
-      [...path, 'name'],
-      value.name === undefined ? 'is missing' : 'must be a host name with a dot, such as example.com',
-    );
+  const nameFault = value.name === undefined ? 'is missing' : domainNameFault(String(value.name));
+  const name = nameFault === undefined && typeof value.name === 'string' ? canonicalDomain(value.name) : undefined;
+  if (name === undefined) reportFault([...path, 'name'], nameFault ?? 'must be a text');
 
   const {data: settings = {}, faults} = reading.rules.settings(onlyMembers(value, settingNames));
   reportFaults(faults, path, reportFault);

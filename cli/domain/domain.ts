@@ -1,6 +1,7 @@
 // Commands of domains.
 import type {Command} from 'commander';
 import type {Domain} from '../../shared/domain.ts';
+import {canonicalDomain, domainNameFault, unicodeDomain} from '../../shared/domain-name.ts';
 import type {Client} from '../client/client.ts';
 import {addFieldOptions, givenValues} from '../command-line/field-options.ts';
 import {addWholeOption} from '../command-line/option-values.ts';
@@ -54,10 +55,12 @@ const addChangeCommands = (domain: Command, session: Session): void => {
   addFieldOptions(create, Object.values(domainFields), 'create')
     .addHelpText('after', createHelp)
     .action(async (name: string, flags: FlagValues) => {
+      requireDomainName(name);
       const client = await session.client();
       const settings: Partial<Settings> = givenValues(domainFields, flags);
       const {data} = await client.domains.create({name, ...settings});
       session.printer().record(data, domains);
+      noteALabels(session, name, data.name);
       await warnOfUnfinished(session, client, {settings, domain: data});
     });
 
@@ -80,6 +83,19 @@ const addChangeCommands = (domain: Command, session: Session): void => {
       await client.domains.remove(data.id);
       session.printer().done(`deleted ${data.name}`);
     });
+};
+
+/** The node checks names. One of an earlier version takes those that IDNA makes something else of. */
+const requireDomainName = (name: string): void => {
+  const fault = domainNameFault(name);
+  if (fault !== undefined && canonicalDomain(name) !== undefined)
+    throw usageError(`${JSON.stringify(name)} ${fault}`, 'mfctl domain create --help');
+};
+
+const noteALabels = (session: Session, typed: string, made: string): void => {
+  const text = unicodeDomain(made);
+  if (text !== undefined && typed.toLowerCase() !== made)
+    session.printer().note(`${text} is ${made} in DNS, and in every list here`);
 };
 
 const createHelp = `

@@ -31,13 +31,18 @@ interface PutOptions {
   makeCurrent: boolean;
   /** PEM. It is stored beside the contexts and becomes the `cacert` of this one. */
   ca?: string | undefined;
+  /** Stores the context as NAME-2, NAME-3 and so on where there is one of its name. */
+  isNew?: boolean;
 }
 
 export interface ContextStore {
   read(): Promise<Contexts>;
   keyOf(name: string): Promise<string | undefined>;
-  /** Replaces the context of that name; without a `key` the old key stays, unless the address changes. */
-  put(context: Context, options: PutOptions): Promise<void>;
+  /**
+   * Replaces the context of that name, unless it is to be a new one; without a `key` the old key stays, unless the address changes.
+   * Resolves with the name.
+   */
+  put(context: Context, options: PutOptions): Promise<string>;
   /** Replaces the key, in one change, in those of the named contexts whose key is still old; resolves with their names. */
   replaceKey(names: readonly string[], {isOld, key}: {isOld(key: string): boolean; key: string}): Promise<string[]>;
   use(name: string): Promise<void>;
@@ -69,17 +74,19 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
       return typeof key === 'string' ? key : undefined;
     },
 
-    put: async (context, {key, makeCurrent, ca}) => {
-      const {name, url} = context;
-      const cacert = ca === undefined ? context.cacert : caFile(name);
+    put: async (context, {key, makeCurrent, ca, isNew = false}) => {
+      let {name} = context;
       await change(async (config, keys) => {
+        if (isNew) name = freeName(name, taken => config.hasIn(['contexts', taken]));
         if (ca !== undefined) await writeAtomically(caFile(name), ca);
         if (key !== undefined) keys.set(name, key);
-        else if (config.getIn(['contexts', name, 'url']) !== url) keys.delete(name);
+        else if (config.getIn(['contexts', name, 'url']) !== context.url) keys.delete(name);
+        const cacert = ca === undefined ? context.cacert : caFile(name);
         config.setIn(['contexts', name], config.createNode(membersOf({...context, cacert})));
         if (makeCurrent || config.get('current') === undefined) config.set('current', name);
       });
-      if (cacert !== caFile(name)) await removeCa(name);
+      if (ca === undefined && context.cacert !== caFile(name)) await removeCa(name);
+      return name;
     },
 
     replaceKey: async (names, {isOld, key}) => {
@@ -107,6 +114,16 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
       return hadOne;
     },
   };
+};
+
+/** NAME, or else NAME-2, NAME-3 and so on, with as much of the name as leaves room for the number. */
+const freeName = (name: string, isTaken: (name: string) => boolean): string => {
+  let [free, number] = [name, 1];
+  while (isTaken(free)) {
+    number += 1;
+    free = `${name.slice(0, 63 - `-${number}`.length)}-${number}`;
+  }
+  return free;
 };
 
 type Edit = (config: Document, keys: Document) => void | Promise<void>;

@@ -1,14 +1,13 @@
-import {createWriteStream} from 'node:fs';
 import {pipeline} from 'node:stream/promises';
 import type {Command} from 'commander';
-import {CliError, usageError} from '../errors.ts';
-import {fileFailure} from '../files/text-file.ts';
+import {usageError} from '../errors.ts';
 import type {Session} from '../session.ts';
 import {parseMailId} from './held-mail-columns.ts';
 import {addActCommands} from './quarantine-act.ts';
 import {addListCommands} from './quarantine-list.ts';
 import {addShowCommand} from './quarantine-show.ts';
 import {addWatchCommand} from './quarantine-watch.ts';
+import {saveMail} from './save-mail.ts';
 
 interface BodyFlags {
   outputFile?: string;
@@ -25,8 +24,8 @@ export const addQuarantineCommands = (program: Command, session: Session): void 
     .command('body')
     .description('write a held mail as it is, byte for byte')
     .argument('<id>', 'NODE/QUEUE, as quarantine list shows it')
-    .option('--output-file <file>', 'write it to this file')
-    .option('--force', 'write it to a terminal anyway')
+    .option('--output-file <file>', 'write it to this new file')
+    .option('--force', 'write it to a terminal, or over a file that exists')
     .addHelpText('after', '\n-o changes nothing here.\n\nExample:\n  mfctl quarantine body NODE/QUEUE --output-file mail.eml')
     .action((id: string, flags: BodyFlags) => writeBody(session, id, flags));
 
@@ -44,15 +43,13 @@ const writeBody = async (session: Session, id: string, {outputFile, force}: Body
     );
 
   const client = await session.client();
-  const body = await client.quarantine.body(mail);
-  if (outputFile !== undefined) return save(body, outputFile);
-  await pipeline(body, stdout, {end: false}).catch(error => {
+  if (outputFile !== undefined) {
+    const hint = 'choose another name, or repeat with --force';
+    await saveMail(() => client.quarantine.body(mail), outputFile, {isForced: force ?? false, hint});
+    return;
+  }
+  await pipeline(await client.quarantine.body(mail), stdout, {end: false}).catch(error => {
     // The reader of the pipe has closed it.
     if (error.code !== 'EPIPE') throw error;
   });
 };
-
-const save = (body: AsyncIterable<Buffer>, file: string): Promise<void> =>
-  pipeline(body, createWriteStream(file, {mode: 0o600})).catch(error => {
-    throw error instanceof CliError ? error : fileFailure(file, error, 'write');
-  });

@@ -1,22 +1,74 @@
-import {open, rm} from 'node:fs/promises';
+import {randomUUID} from 'node:crypto';
+import {type FileHandle, open, realpath, rename, rm, stat} from 'node:fs/promises';
 import {CliError} from '../errors.ts';
 import {fileFailure} from '../files/text-file.ts';
 
-/** Writes a new file, mode 0600, and resolves with the number of bytes. A failure leaves no file. */
-export const saveMail = async (body: AsyncIterable<Buffer>, file: string): Promise<number> => {
-  const handle = await open(file, 'wx', 0o600).catch(error => {
-    throw fileFailure(file, error, 'write', 'choose another name');
+interface Options {
+  /** Whether the mail may replace a file. */
+  isForced?: boolean;
+  /** What to do about a file that cannot be created. */
+  hint?: string;
+}
+
+type Mail = () => Promise<AsyncIterable<Buffer>>;
+
+/**
+ * Writes a new file, mode 0600, and resolves with the number of bytes. The file is created before the mail is asked for. After a
+ * failure there is no new file, and an old one is as it was.
+ */
+export const saveMail = async (mail: Mail, file: string, options: Options = {}): Promise<number> => {
+  const kind = await kindOf(file);
+  if (kind === 'device') return writeTo(await opened(file, 'w', options), {mail, file});
+  if (kind === 'file' && options.isForced) return replace(mail, file, options);
+  return create(mail, file, options);
+};
+
+/** Pipes and devices such as /dev/stdout hold nothing that could be lost. */
+const kindOf = async (file: string): Promise<'none' | 'file' | 'device'> => {
+  const found = await stat(file).catch(() => undefined);
+  if (!found) return 'none';
+  return found.isFIFO() || found.isCharacterDevice() || found.isSocket() ? 'device' : 'file';
+};
+
+const replace = async (mail: Mail, file: string, options: Options): Promise<number> => {
+  // A folder cannot be replaced, and is told as such.
+  if ((await stat(file)).isDirectory()) return writeTo(await opened(file, 'w', options), {mail, file});
+  const target = await realpath(file);
+  const beside = `${target}.${randomUUID()}.tmp`;
+  const size = await create(mail, beside, options);
+  await rename(beside, target);
+  return size;
+};
+
+const create = async (mail: Mail, file: string, options: Options): Promise<number> => {
+  const handle = await opened(file, 'wx', options);
+  try {
+    return await writeTo(handle, {mail, file, isSynced: true});
+  } catch (error) {
+    await rm(file, {force: true});
+    throw error;
+  }
+};
+
+const opened = (file: string, flags: string, {hint = 'choose another name'}: Options): Promise<FileHandle> =>
+  open(file, flags, 0o600).catch(error => {
+    throw fileFailure(file, error, 'write', hint);
   });
+
+/** Closes the file in any case. */
+const writeTo = async (
+  handle: FileHandle,
+  {mail, file, isSynced = false}: {mail: Mail; file: string; isSynced?: boolean},
+): Promise<number> => {
   let size = 0;
   try {
-    for await (const chunk of body) {
+    for await (const chunk of await mail()) {
       await handle.writeFile(chunk);
       size += chunk.length;
     }
-    await handle.sync();
+    if (isSynced) await handle.sync();
     return size;
   } catch (error) {
-    await rm(file, {force: true});
     throw error instanceof CliError ? error : fileFailure(file, error, 'write');
   } finally {
     await handle.close();

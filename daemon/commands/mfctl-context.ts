@@ -9,7 +9,7 @@ import type {InitReport} from './init.ts';
 export const contextCommand = ({node_id, api_url, metrics_url, ca_file}: InitReport): string =>
   `mfctl context add ${node_id} --url ${api_url} --metrics-url ${metrics_url} --cacert ${ca_file} --api-key-file KEY-FILE --use`;
 
-/** Resolves with a line about the outcome. Never rejects: a home directory without write access must not fail the command. */
+/** Resolves with a line about the outcome. A context of that name stays, with its key: the new one gets another name. Never rejects: a home directory without write access must not fail the command. */
 export const addMfctlContext = async ({node_id, api_url, metrics_url, ca_file, api_key}: InitReport): Promise<string> => {
   // Relative to dist/.
   const mfctl = fileURLToPath(new URL('../bin/mfctl', import.meta.url));
@@ -26,14 +26,15 @@ export const addMfctlContext = async ({node_id, api_url, metrics_url, ca_file, a
     '--api-key-file',
     '-',
     '--use',
+    '--keep',
   ];
   return new Promise(resolve => {
     const options = {env: childEnvironment(process.env), timeout: 10_000};
     const child = execFile(process.execPath, [mfctl, ...args], options, (error, _stdout, stderr) => {
-      const why = stderr.trim().split('\n')[0] ?? '';
-      resolve(
-        error ? `no mfctl context was added: ${why || error.message.split('\n')[0]}` : `mfctl now uses the context ${node_id}`,
-      );
+      const said = stderr.trim().split('\n')[0] ?? '';
+      if (error) return resolve(`no mfctl context was added: ${said || error.message.split('\n')[0]}`);
+      // `added NAME`, or `added NAME-2, as there is a context NAME already`.
+      resolve(`mfctl now uses the context ${/^added (.+)$/.exec(said)?.[1] ?? node_id}`);
     });
     child.stdin?.on('error', () => {});
     child.stdin?.end(`${api_key}\n`);

@@ -3,7 +3,7 @@ import {domainToASCII} from 'node:url';
 import test from 'ava';
 import fc from 'fast-check';
 import {generateApiKey, isApiKeyValue, toBase62} from '../../shared/api-key-value.ts';
-import {canonicalDomain, canonicalMailDomain} from '../../shared/domain-name.ts';
+import {canonicalDomain, canonicalMailDomain, domainNameFault, unicodeDomain} from '../../shared/domain-name.ts';
 import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
 import {comparableAddress, domainOf, parseMailAddress} from '../../shared/mail-address.ts';
 import {anyCharacter} from '../helpers/any-character.ts';
@@ -189,5 +189,45 @@ test('base62 keeps the order of numbers at one length', t => {
     fc.property(fc.nat(), fc.nat(), (a, b) => {
       t.is(toBase62(a, 8) < toBase62(b, 8), a < b);
     }),
+  );
+});
+
+test('what an editor or a copy puts around a name, or hides in it, is told', t => {
+  for (const [text, fault] of [
+    ['\u201cexample.org\u201d', 'has the quotation mark \u201c (U+201C); give the name without it'],
+    ['\u00abexample.org\u00bb', 'has the quotation mark \u00ab (U+00AB); give the name without it'],
+    ["'example.org'", "has the quotation mark ' (U+0027); give the name without it"],
+    ['example.org ', 'has a blank (U+0020); give the name without it'],
+    ['example.org\u00a0', 'has a blank (U+00A0); give the name without it'],
+    ['\ufeffexample.org', 'has a blank (U+FEFF); give the name without it'],
+    ['\u200bexample.org', 'has an invisible character (U+200B); give the name without it'],
+    ['exam\u00adple.org', 'has an invisible character (U+00AD); give the name without it'],
+    ['\u200dexample.org', 'has an invisible character (U+200D); give the name without it'],
+    ['exam\u200dple.org', 'has an invisible character (U+200D); give the name without it'],
+    ['exa_mple..com', 'has two dots with nothing between them'],
+    ['exa_mple.com', 'has the character _, which no host name has'],
+    ['example', 'must be a host name with at least one dot, such as example.com'],
+  ] as const)
+    t.is(domainNameFault(text), fault, JSON.stringify(text));
+});
+
+test('names of other scripts are no fault, and their A-labels can be read back', t => {
+  for (const text of [
+    'b\u00fccher.example',
+    '\u4f8b\u5b50.\u6d4b\u8bd5',
+    '\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.example',
+    'Example.COM.',
+  ])
+    t.is(domainNameFault(text), undefined, text);
+  t.is(unicodeDomain('xn--bcher-kva.example'), 'b\u00fccher.example');
+  t.is(unicodeDomain('example.com'), undefined);
+});
+
+test('a name without a fault has a canonical form', t => {
+  fc.assert(
+    fc.property(anyText, text => {
+      if (domainNameFault(text) === undefined) t.not(canonicalDomain(text), undefined);
+    }),
+    {numRuns: 2000},
   );
 });

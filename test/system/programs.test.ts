@@ -71,6 +71,19 @@ test('init prints one JSON object, and what it says is so, with ports in place o
   t.regex(await readFile(report.ca_file, 'utf8'), /BEGIN CERTIFICATE/);
 });
 
+test('a second init with the same node id keeps the context of the first one, and says what its own is called', async t => {
+  const {data, home} = await arrangeFolder(t);
+  await init(data, home, ['--node-id', 'alpha', ...anyPort]);
+  const {api_key: key} = JSON.parse((await init(`${data}-2`, home, ['--node-id', 'alpha', ...anyPort])).stdout);
+  const {stderr} = await init(`${data}-3`, home, ['--node-id', 'alpha', ...anyPort]);
+
+  const keys = parse(await readFile(join(home, 'mfctl', 'keys.yaml'), 'utf8'));
+
+  t.is(stderr, 'mfctl now uses the context alpha-3, as there is a context alpha already\n');
+  t.is(keys['alpha-2'], key);
+  t.is(new Set(Object.values(keys)).size, 3);
+});
+
 test('what init makes is for its owner only, and the key is stored nowhere', async t => {
   const {data, home} = await arrangeFolder(t);
 

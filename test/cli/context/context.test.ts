@@ -202,3 +202,36 @@ test('twenty processes that add contexts at once lose none of them', async t => 
   for (const name of names) t.is(await store.keyOf(name), key);
   t.deepEqual((await readdir(folder)).sort(), ['config.yaml', 'keys.yaml']);
 });
+
+test('with --keep a context that has the name stays, with its key, and the new one is called NAME-2', async t => {
+  const {env} = await newHome(t);
+  const otherKey = `mfk_${'1'.repeat(38)}`;
+  const keep = (name: string) =>
+    runCli(['context', 'add', name, '--url', 'https://new.example:8443', '--api-key-file', '-', '--use', '--keep'], {
+      env,
+      input: `${otherKey}\n`,
+    });
+  const longName = 'm'.repeat(63);
+  await add(env, 'mx1');
+  await add(env, longName);
+
+  const first = await keep('mx2');
+  const second = await keep('mx1');
+  const third = await keep('mx1');
+  const long = await keep(longName);
+
+  t.regex(first.stderr, /^added mx2\n/);
+  t.regex(second.stderr, /^added mx1-2, as there is a context mx1 already\n/);
+  t.regex(third.stderr, /^added mx1-3, as there is a context mx1 already\n/);
+  t.is(long.code, 0);
+  const store = createContextStore({env});
+  const {current, contexts} = await store.read();
+  t.deepEqual(
+    contexts.map(({name}) => name),
+    ['mx1', longName, 'mx2', 'mx1-2', 'mx1-3', `${'m'.repeat(61)}-2`],
+  );
+  t.is(contexts[0]?.url, 'https://mx1.example:8443');
+  t.is(current, `${'m'.repeat(61)}-2`);
+  t.is(await store.keyOf('mx1'), key);
+  t.is(await store.keyOf('mx1-2'), otherKey);
+});

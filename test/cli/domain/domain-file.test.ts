@@ -163,3 +163,10 @@ test('a file that is too large is not read', async t => {
 
   await t.throwsAsync(readDomainFile(file, createFakeTerminal()), {message: /larger than 16 MiB/});
 });
+
+test('a name in quotes of an editor, or of another type, is told with its line', async t => {
+  t.deepEqual(await faultsOf('domains:\n  - name: \u201cexample.org\u201d\n  - name: [a.example]\n'), [
+    '2: \u201cexample.org\u201d: name has the quotation mark \u201c (U+201C); give the name without it',
+    '3: domains.1: name must be a text',
+  ]);
+});

@@ -229,3 +229,19 @@ test('a mail filter that is removed can be added again as it was', async t => {
     stderr.endsWith(`mfctl domain filters add ${domain.id} --block --sender-domain spam.example --comment 'it'\\''s spam'\n`),
   );
 });
+
+test('domain create shows what became an A-label, and makes none of a name with quotes or hidden characters', async t => {
+  const made = {...domain, name: 'xn--bcher-kva.example'};
+  const api = await startApi(t, {'POST /domains': {status: 201, data: made}});
+
+  const typed = await api.mfctl(['domain', 'create', 'B\u00fccher.example', '--direction', 'outbound']);
+  const known = await api.mfctl(['domain', 'create', 'xn--bcher-kva.example', '--direction', 'outbound']);
+  const asked = api.requests.length;
+  const quoted = await api.mfctl(['domain', 'create', '\u201cexample.org\u201d', '--direction', 'outbound']);
+
+  t.regex(typed.stderr, /^b\u00fccher\.example is xn--bcher-kva\.example in DNS, and in every list here$/m);
+  t.is(known.stderr, '');
+  t.is(quoted.code, 2);
+  t.regex(quoted.stderr, /has the quotation mark \u201c \(U\+201C\); give the name without it/);
+  t.is(api.requests.length, asked);
+});

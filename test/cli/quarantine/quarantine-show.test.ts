@@ -1,4 +1,4 @@
-import {readFile} from 'node:fs/promises';
+import {readdir, readFile, stat, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';
 import {safeBlock} from '../../../shared/safe-text.ts';
@@ -133,4 +133,40 @@ test('body that is not there leaves no file', async t => {
 
   t.is(code, 5);
   await t.throwsAsync(readFile(file), {code: 'ENOENT'});
+});
+
+test('body is not written over a file that exists unless forced, and a mail that cannot be had never', async t => {
+  const api = await startApi(t, {'GET /mail/quarantine/mx1/aaaaaa/body': {raw: eml}});
+  const file = join(api.folder, 'mfd.yaml');
+  await writeFile(file, 'node_id: mx1\n');
+  const body = ['quarantine', 'body', 'mx1/aaaaaa', '--output-file', file];
+
+  const refused = await api.mfctl(body);
+  const absent = await api.mfctl(['quarantine', 'body', 'mx1/bbbbbb', '--output-file', file, '--force']);
+  const kept = await readFile(file, 'utf8');
+  const asked = api.requests.filter(({path}) => path.includes('/aaaaaa/')).length;
+  const forced = await api.mfctl([...body, '--force']);
+
+  t.is(refused.code, 1);
+  t.is(
+    refused.stderr,
+    `error: cannot write ${file}: it exists already (file_failed)\nhint: choose another name, or repeat with --force\n`,
+  );
+  t.is(asked, 0);
+  t.is(absent.code, 5);
+  t.is(kept, 'node_id: mx1\n');
+  t.is(forced.code, 0);
+  t.is(await readFile(file, 'utf8'), eml);
+  t.deepEqual(
+    (await readdir(api.folder)).filter(name => name.startsWith('mfd.yaml')),
+    ['mfd.yaml'],
+  );
+});
+
+test('body goes to a device without a question, as that holds nothing', async t => {
+  const api = await startApi(t, {'GET /mail/quarantine/mx1/aaaaaa/body': {raw: eml}});
+
+  t.is((await api.mfctl(['quarantine', 'body', 'mx1/aaaaaa', '--output-file', '/dev/null'])).code, 0);
+  t.is((await api.mfctl(['quarantine', 'body', 'mx1/aaaaaa', '--output-file', '/dev/null', '--force'])).code, 0);
+  t.true((await stat('/dev/null')).isCharacterDevice());
 });

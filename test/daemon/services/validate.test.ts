@@ -21,3 +21,12 @@ test('whatever a body calls its length, it is told what is wrong', t => {
       t.regex(fault?.detail ?? '', /an object where a text or a list is expected/);
     }
 });
+
+test('a new domain whose name has quotes, blanks or hidden characters is refused, and told which', t => {
+  for (const [name, detail] of [
+    ['\u201cexample.org\u201d', 'name has the quotation mark \u201c (U+201C); give the name without it'],
+    [' example.org', 'name has a blank (U+0020); give the name without it'],
+    ['example.org\u200b', 'name has an invisible character (U+200B); give the name without it'],
+  ] as const)
+    t.is(t.throws(() => validate(createDomainSchema, {name, direction: 'outbound'}), {instanceOf: Fault})?.detail, detail);
+});

@@ -93,7 +93,7 @@ export const openSave = (shell: Shell, mail: HeldMail): void => {
     onSubmit: text =>
       guarded(shell, async () => {
         const file = fileOf(text.trim(), app.terminal.env);
-        const size = await saveMail(await app.client.quarantine.body(mail), file);
+        const size = await saveMail(() => app.client.quarantine.body(mail), file);
         say(`${sizeText(size)} written to ${file}`, 'good');
       }),
   });

@@ -267,10 +267,13 @@ test('a mail is written to a new file for its owner alone, never over another on
     yield Buffer.from([0xff, 0x00]);
   }
 
-  t.is(await saveMail(body(), file), 14);
+  t.is(await saveMail(async () => body(), file), 14);
   t.deepEqual(await readFile(file), Buffer.concat([Buffer.from('Subject: x\r\n'), Buffer.from([0xff, 0x00])]));
   t.is((await stat(file)).mode & 0o777, 0o600);
-  await t.throwsAsync(saveMail(body(), file), {message: /exists already/});
+  await t.throwsAsync(
+    saveMail(async () => body(), file),
+    {message: /exists already/},
+  );
   t.is((await readFile(file)).length, 14);
 });
 
@@ -281,6 +284,9 @@ test('a download that breaks leaves no file', async t => {
     throw new CliError('unreachable', 'the connection broke');
   }
 
-  await t.throwsAsync(saveMail(body(), file), {message: /the connection broke/});
+  await t.throwsAsync(
+    saveMail(async () => body(), file),
+    {message: /the connection broke/},
+  );
   await t.throwsAsync(stat(file), {code: 'ENOENT'});
 });
