@@ -69,7 +69,7 @@ export const domainFields: Readonly<Record<SettingName, Field<Domain> & TypedFie
       wide: domain => domain.backend_servers.join(', '),
       isFlexible: true,
     },
-    screen: {width: 15, grow: 2},
+    screen: {width: 15, grow: 2, dropRank: 5},
   },
   quarantine_threshold: {
     label: 'Quarantine at',
@@ -102,7 +102,7 @@ export const domainFields: Readonly<Record<SettingName, Field<Domain> & TypedFie
     given: flags => flags.dkim,
     cell: ({dkim_active}) => dkim_active,
     column: {dropRank: 2},
-    screen: {width: 4},
+    screen: {width: 4, dropRank: 4},
   },
   dmarc_reporting: {
     label: 'DMARC reporting',

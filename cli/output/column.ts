@@ -10,6 +10,8 @@ export interface Column<T> {
   align?: 'right';
   /** May be cut when the terminal is too narrow; other columns are never cut. */
   isFlexible?: boolean;
+  /** The cell may end in a number of further values, such as `+2`, which is never cut off. */
+  endsInCount?: boolean;
   /** Replaces `cell` on a narrow terminal. */
   brief?: (row: T) => Cell;
   /** If the terminal is still too narrow, columns with a rank are left out, the lowest first. */

@@ -10,6 +10,8 @@ interface Sized {
   least?: number | undefined;
   /** Its share of the remaining width. */
   grow?: number | undefined;
+  /** The width of its texts: a column that has more than this gives it to those that have less. */
+  need?: number | undefined;
   /** If the line is too long, columns with a rank are left out, the lowest first. */
   dropRank?: number | undefined;
 }
@@ -38,7 +40,7 @@ export const layOut = <C extends Sized>(
   for (const rank of ranks) if (!fits(columns)) columns = columns.filter(({dropRank}) => dropRank !== rank);
 
   const spare = maxWidth - lineWidth(columns);
-  const widths = spare < 0 ? cutWidths(columns, -spare) : grownWidths(columns, spare);
+  const widths = spare < 0 ? cutWidths(columns, -spare) : neededWidths(columns, grownWidths(columns, spare));
   return columns.map((column, at) => ({...column, width: widths[at] ?? column.width}));
 };
 
@@ -68,15 +70,36 @@ const grownWidths = (columns: readonly Sized[], spare: number): number[] => {
   });
 };
 
+/** The widths while every text fits in them; otherwise each column has what it needs, and only the widest are cut. */
+const neededWidths = (columns: readonly Sized[], widths: readonly number[]): readonly number[] => {
+  const sized = columns.map((column, at) => ({...column, width: widths[at] ?? column.width}));
+  if (sized.every(({need = 0, width}) => need <= width)) return widths;
+  const needed = sized.map(({need, width}) => (need === undefined ? {width} : {width: need, least: 1}));
+  const excess = lineWidth(needed) - lineWidth(sized);
+  if (excess > 0) return cutWidths(needed, excess);
+  return grownWidths(
+    columns.map(({grow}, at) => ({width: needed[at]?.width ?? 0, grow})),
+    -excess,
+  );
+};
+
+/** Text that fits the width. A count at its end, such as the `+2` of further recipients, stays. */
+export const cutText = (text: string, {width, endsInCount}: {width: number; endsInCount?: boolean | undefined}): string => {
+  const count = (endsInCount && / \+\d+$/.exec(text)?.[0]) || '';
+  if (displayWidth(text) <= width || count.length + 2 > width) return truncate(text, width);
+  return truncate(text.slice(0, text.length - count.length), width - count.length) + count;
+};
+
 /** Each text is cut or padded to the width of its column, and `styled` without its padding. */
 export const lineOf = (
-  columns: readonly {width: number; align?: 'right' | undefined}[],
+  columns: readonly {width: number; align?: 'right' | undefined; endsInCount?: boolean | undefined}[],
   texts: readonly string[],
   styled = (text: string, _at: number): string => text,
 ): string =>
   columns
-    .map(({width, align}, at) => {
-      const text = truncate(texts[at] ?? '', width);
+    .map((column, at) => {
+      const {width, align} = column;
+      const text = cutText(texts[at] ?? '', column);
       const filling = ' '.repeat(Math.max(0, width - displayWidth(text)));
       return align === 'right' ? filling + styled(text, at) : styled(text, at) + filling;
     })

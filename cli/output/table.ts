@@ -1,8 +1,8 @@
 // Tables of any length, fitted to the width of the terminal, and single records as lines.
 import {cellText} from './cell-text.ts';
 import {type Cell, type Column, paint, type Tone} from './column.ts';
-import {displayWidth, truncate} from './display-width.ts';
-import {gap, layOut, lineOf, lineWidth} from './layout.ts';
+import {displayWidth} from './display-width.ts';
+import {cutText, gap, layOut, lineOf, lineWidth} from './layout.ts';
 
 export interface TableStyle {
   /** Width of the terminal in cells; undefined when the output is no terminal, and nothing is cut. */
@@ -70,7 +70,7 @@ const renderLines = <T>(rows: readonly T[], columns: readonly MeasuredColumn<T>[
   const table = {
     columns,
     rows: rows.map((row, at) =>
-      columns.map(({texts, width, tone}) => ({text: truncate(texts[at] ?? '', width), tone: isColour ? tone?.(row) : undefined})),
+      columns.map(column => ({text: cutText(column.texts[at] ?? '', column), tone: isColour ? column.tone?.(row) : undefined})),
     ),
   };
   return asLines(draw && rows.length <= maxShortRows ? draw(table) : drawTable(table));
@@ -95,9 +95,9 @@ const renderBlocks = <T>(rows: readonly T[], columns: readonly Column<T>[], {max
   const labelWidth = Math.max(...columns.map(({title}) => displayWidth(title))) + 1 + gap.length;
   const available = Math.max(1, maxWidth - labelWidth);
   const lines = (row: T): string[] =>
-    columns.flatMap(({title, cell, isFlexible, tone: toneOf}) => {
+    columns.flatMap(({title, cell, isFlexible, endsInCount, tone: toneOf}) => {
       const whole = cellText(cell(row));
-      const text = isFlexible ? truncate(whole, available) : whole;
+      const text = isFlexible ? cutText(whole, {width: available, endsInCount}) : whole;
       const value = paint(text, isColour ? toneOf?.(row) : undefined);
       return displayWidth(text) > available ? [`${title}:`, value] : [`${title}:`.padEnd(labelWidth) + value];
     });

@@ -81,7 +81,7 @@ export const heldMailFields = (screenWidth = 0): Readonly<Record<HeldMailFieldNa
       previewLabel: 'To',
       cell: mail => firstOf(mail.recipients),
       value: mail => mail.recipients,
-      column: {title: 'TO', wide: mail => mail.recipients.join(', '), isFlexible: true, dropRank: 2},
+      column: {title: 'TO', wide: mail => mail.recipients.join(', '), isFlexible: true, endsInCount: true, dropRank: 2},
       screen: {width: isEasy ? 18 : 12, grow: 2, dropRank: 6},
     },
     subject: {

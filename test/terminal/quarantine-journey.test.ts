@@ -217,3 +217,13 @@ onTerminal('[tmux] a mail that somebody else releases while it is read says so',
   await terminal.shows('1 of 1 mail ');
   t.pass();
 });
+
+onTerminal('[tmux] the smallest terminal shows the state of the connection, and how to release', async t => {
+  const node = await startMailNode(t, {domain: holdAll});
+  await send(node, 'Subject: held\r\n\r\nhello\r\n');
+
+  const terminal = await startDashboard(t, node, ['--screen', 'quarantine'], {columns: 60, rows: 15});
+
+  t.regex(await terminal.shows(/held\n/), /\n ● live/);
+  t.regex(await terminal.screen(), /R release {2}D discard/);
+});

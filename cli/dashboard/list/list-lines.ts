@@ -110,14 +110,15 @@ const tableLines = <R>(
   {rows, count, position: {cursor, top}, height}: ShownList<R>,
   {size: {columns: width}, theme, isActive}: ListLayout,
 ): string[] => {
-  const columns = layOut(list.columns(width), width);
+  const shown = Math.max(0, Math.min(height, count - top));
+  const visible = Array.from({length: shown}, (_, at) => rowAt(list, rows, top + at));
+  const columns = layOut(neededColumns(list, width, visible), width);
   const header = lineOf(
     columns,
     columns.map(({title}) => title),
   );
-  const line = (at: number): string => {
-    const row = rowAt(list, rows, at);
-    const style = at === cursor ? (isActive ? 'cursor' : 'bold') : undefined;
+  const line = (row: R | undefined, isCursor: boolean): string => {
+    const style = isCursor ? (isActive ? 'cursor' : 'bold') : undefined;
     const span = row === undefined ? unread : list.spanning?.(row);
     if (span) return theme(fitText(span.text, width), style ?? span.style);
     const texts = columns.map(({cell}) => cellText(cell(row as R)));
@@ -126,8 +127,21 @@ const tableLines = <R>(
       style === 'cursor' ? text : theme(text, columns[column]?.style?.(row as R));
     return theme(lineOf(columns, texts, styled), style ?? list.rowStyle?.(row as R));
   };
-  const shown = Math.max(0, Math.min(height, count - top));
-  return [theme(header, 'dim'), ...Array.from({length: shown}, (_, at) => line(top + at))];
+  return [theme(header, 'dim'), ...visible.map((row, at) => line(row, top + at === cursor))];
+};
+
+/** On a screen that is too narrow for all of them, columns are cut to this width: a longer line would hide the lines below it. */
+const least = 4;
+
+/** The columns, with what the texts on the screen need of those that grow. */
+const neededColumns = <R>(list: List<R>, width: number, visible: readonly (R | undefined)[]) => {
+  const rows = visible.filter(row => row !== undefined && !list.spanning?.(row)) as R[];
+  return list.columns(width).map(column => {
+    const {title, cell, grow} = column;
+    if (grow === undefined) return {...column, least};
+    const need = rows.reduce((most, row) => Math.max(most, displayWidth(cellText(cell(row)))), displayWidth(title));
+    return {...column, least, need};
+  });
 };
 
 const unread = {text: '   …', style: 'dim'} as const;

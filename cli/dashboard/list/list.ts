@@ -170,11 +170,12 @@ export const settled = <R>(list: List<R>, state: ListState, rows: readonly R[]):
 export interface TuiColumn<T> {
   title: string;
   cell(row: T): Cell;
-  /** Width in cells; the least one for a `grow` column. */
+  /** Width in cells. A `grow` column has more if there is room, and gives what its texts do not need to others. */
   width: number;
   /** Its share of the remaining width. */
   grow?: number;
   align?: 'right';
+  endsInCount?: boolean | undefined;
   style?(row: T): Style | undefined;
   /** On a narrow screen columns with a rank are left out, the lowest first. */
   dropRank?: number;
@@ -185,5 +186,5 @@ export const screenColumns = <T, Facts>(fields: readonly Field<T, Facts>[], fact
     if (!screen) return [];
     const {title = column?.title ?? label.toUpperCase(), align = column?.align, style, ...size} = screen;
     const cells = {cell: (row: T) => (screen.cell ?? cell)(row, facts), style: (row: T) => style?.(row, facts)};
-    return [{...size, ...cells, title, ...(align && {align})}];
+    return [{...size, ...cells, title, endsInCount: column?.endsInCount, ...(align && {align})}];
   });

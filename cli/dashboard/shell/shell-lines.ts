@@ -34,11 +34,18 @@ export interface Message {
   tone: Tone | undefined;
 }
 
+/** Cells: less of the name of a context tells nothing. */
+const leastName = 4;
+
 export const tabsLine = (shown: ScreenName, name: string, {width, theme}: {width: number; theme: Theme}): string => {
-  const tabs = screenNames.map((screen, at) => ` ${at + 1} ${screen.charAt(0).toUpperCase()}${screen.slice(1)} `);
+  const titles = screenNames.map((screen, at) => `${at + 1} ${screen.charAt(0).toUpperCase()}${screen.slice(1)}`);
+  // A line that is too long is drawn without the one below it.
+  const tabs =
+    [titles.map(title => ` ${title} `), titles.map(title => ` ${title}`)].find(some => some.join('').length <= width) ?? [];
   const used = displayWidth(tabs.join(''));
   const painted = tabs.map((tab, at) => (screenNames[at] === shown ? theme(tab, 'cursor', 'bold') : theme(tab, 'dim')));
-  return painted.join('') + theme(fitText(` ${name}`, width - used - 1, 'right'), 'bold');
+  const available = width - used - 1;
+  return painted.join('') + (available < leastName ? '' : theme(fitText(` ${name}`, available, 'right'), 'bold'));
 };
 
 const marks: Record<ConnectionState, readonly [mark: string, word: string, tone: Tone | undefined]> = {

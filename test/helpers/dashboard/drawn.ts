@@ -8,6 +8,7 @@ import {displayWidth} from '../../../cli/output/display-width.ts';
 import {safeLine} from '../../../shared/safe-text.ts';
 
 export const sizes: readonly Size[] = [
+  {columns: 60, rows: 10},
   {columns: 80, rows: 19},
   {columns: 200, rows: 55},
 ];

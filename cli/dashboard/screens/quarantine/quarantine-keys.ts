@@ -34,16 +34,7 @@ export const quarantineBindings = (shell: Shell, quarantine: QuarantineContext, 
     },
     {keys: ['p'], help: 'the preview beside or below the list, on and off', run: () => togglePreview(quarantine)},
     {keys: ['J', 'K'], help: 'scroll the preview', run: key => scroll(quarantine, facts, key === 'J' ? 3 : -3)},
-    {
-      keys: ['space'],
-      label: 'select',
-      help: 'select the mail, or leave it, and move on',
-      run: () => {
-        if (!mail) return;
-        screen.dispatch({type: 'toggled', mail});
-        facts.move('j');
-      },
-    },
+    // In this order: on the smallest screen the footer has no place for more.
     {
       keys: ['R'],
       label: 'release',
@@ -57,6 +48,16 @@ export const quarantineBindings = (shell: Shell, quarantine: QuarantineContext, 
       needs: 'quarantine:act',
       help: 'discard what is selected, or else the mail under the cursor',
       run: () => askToAct(shell, quarantine, {action: 'discard', under: mail}),
+    },
+    {
+      keys: ['space'],
+      label: 'select',
+      help: 'select the mail, or leave it, and move on',
+      run: () => {
+        if (!mail) return;
+        screen.dispatch({type: 'toggled', mail});
+        facts.move('j');
+      },
     },
     {
       keys: ['V'],

@@ -2,7 +2,7 @@ import test from 'ava';
 import type {DeferredState} from '../../../../cli/dashboard/shell/deferred-actions.ts';
 import {helpPage} from '../../../../cli/dashboard/shell/help-page.ts';
 import {messagesPage} from '../../../../cli/dashboard/shell/messages-page.ts';
-import {briefCue, cutCue, footerLine, messageLine, statusLine} from '../../../../cli/dashboard/shell/shell-lines.ts';
+import {briefCue, cutCue, footerLine, messageLine, statusLine, tabsLine} from '../../../../cli/dashboard/shell/shell-lines.ts';
 import {displayWidth} from '../../../../cli/output/display-width.ts';
 import {plainTheme, withoutStyle} from '../../../helpers/dashboard/drawn.ts';
 
@@ -23,6 +23,14 @@ test('the footer tells of the help however little room there is, and how to leav
     ' q quit  ? help ',
     ' ? help ',
   ]);
+});
+
+test('the tabs fit the smallest screen, where a longer line would hide the state of the connection below it', t => {
+  const line = (width: number) => withoutStyle(tabsLine('quarantine', 'context-of-mx1', {width, theme: plainTheme}));
+
+  t.is(line(60), ' 1 Cluster 2 Quarantine 3 Domains 4 Keys 5 Audit 6 Events');
+  t.regex(line(80), /^ 1 Cluster {2}2 Quarantine .* 6 Events +context-of-mx1$/);
+  for (let width = 60; width < 120; width += 1) t.true(displayWidth(line(width)) <= width);
 });
 
 test('the help cuts nothing off', t => {

@@ -110,7 +110,7 @@ test('each event says what happened to what, with a glyph and a word', async t =
   t.regex(narrow, /▲ released +mx1 +aaaaaa by key 7/);
   t.regex(narrow, /● health +mx2 +online → stale/);
   t.regex(narrow, /◆ domain +mx1 +example\.com updated/);
-  t.regex(textOf(log, {}, sizes[1]), /03-01 {2}09:30:01Z .*a@example\.com \+1 +12\.5/);
+  t.regex(textOf(log, {}, sizes.at(-1)), /03-01 {2}09:30:01Z .*a@example\.com \+1 +12\.5/);
 });
 
 test('a connection that was lost leaves a line that says from when to when', async t => {

@@ -98,6 +98,23 @@ test('there is more to see where there is room', t => {
   t.deepEqual(header(200).trim().split(/\s+/).slice(-3), ['SIZE', 'NODE', 'SYMBOLS']);
 });
 
+test('the number of further recipients is seen at every width that has a column for them', t => {
+  const recipients = ['accounting.department@example.com', 'b@example.com', 'c@example.com'];
+  const part = partOf([{...mail, recipients}, ...heldMails(3)]);
+
+  for (const columns of [80, 100, 120, 160])
+    t.regex(linesOf({columns, rows: 19}, {part}).map(plain).join('\n'), /acc\S* \+2 /, `${columns}`);
+});
+
+test('addresses are whole while the subjects have room', t => {
+  const addresses = {sender: 'news@newsletter.example.net', recipients: ['accounting.department@example.com']};
+  const part = partOf([{...mail, ...addresses, subject: 'Your invoice'}]);
+
+  const text = linesOf({columns: 120, rows: 19}, {part}).map(plain).join('\n');
+
+  t.regex(text, /news@newsletter\.example\.net {2,}accounting\.department@example\.com {2,}Your invoice/);
+});
+
 test('what is selected and what is under way has a mark of its own', t => {
   const mails = heldMails(4).reverse();
   const [, picked, releasing, discarding] = mails.map(mailId);
