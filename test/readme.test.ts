@@ -4,8 +4,9 @@ import {existsSync} from 'node:fs';
 import {readdir, readFile} from 'node:fs/promises';
 import {dirname, join, normalize} from 'node:path';
 import test from 'ava';
-import {leavesOf} from '../daemon/config/load.ts';
+import {leavesOf, readConfig} from '../daemon/config/load.ts';
 import {configSchema} from '../daemon/config/schema.ts';
+import {fixedKeys} from '../daemon/node/live-settings.ts';
 import {type Heading, type Page, parsePage} from './helpers/markdown.ts';
 
 const docs = (await readdir('docs')).filter(name => name.endsWith('.md')).map(name => join('docs', name));
@@ -32,6 +33,52 @@ test('docs/operations.md names every configuration key', t => {
   t.deepEqual(
     missing.map(({path}) => path.join('.')),
     [],
+  );
+});
+
+const keys = leavesOf(configSchema).map(({path}) => path.join('.'));
+const sections = new Set(keys.filter(key => key.includes('.')).map(key => key.split('.')[0] ?? ''));
+
+/** What looks like a key of a section, with or without a value: `smtp.listen`, `scanner.type: rspamd`. */
+const namedKeys = (text: string): string[] =>
+  [...text.matchAll(/`([a-z]+)\.([a-z_]+(?:\.[a-z_]+)*)(?::? [^`\n]*)?`/g)]
+    .filter(([, section = '']) => sections.has(section))
+    .map(([, section, rest]) => `${section}.${rest}`);
+
+/** A folder that `mfd migrate` leaves. */
+const notKeys = new Set(['spool.migrated']);
+
+test('every key of the configuration that a page names is one', t => {
+  const unknown = [...pages].flatMap(([path, {lines}]) =>
+    namedKeys(lines.join('\n'))
+      .filter(key => !keys.some(known => known === key || known.startsWith(`${key}.`)) && !notKeys.has(key))
+      .map(key => `${path}: ${key}`),
+  );
+
+  t.deepEqual(unknown, []);
+  t.deepEqual(namedKeys('`smtp.lisen`, `api.listen: 0.0.0.0:1`, `list.sort`, `dmarc`'), ['smtp.lisen', 'api.listen']);
+});
+
+test('every example of mfd.yaml on the pages is a valid configuration', async t => {
+  const examples = [...pages].flatMap(([path, {lines}]) =>
+    [...lines.join('\n').matchAll(/^```ya?ml\n([\s\S]*?)^```$/gm)].map(([, text = '']) => ({path, text})),
+  );
+  const ours = examples.filter(({text}) => sections.has(/^([a-z]+):/m.exec(text)?.[1] ?? ''));
+
+  t.true(ours.length > 2, String(ours.length));
+  for (const {path, text} of ours) {
+    // Its files need not be here.
+    const withoutFiles = text.replace(/^ *\w+_file:.*\n/gm, '');
+    await t.notThrowsAsync(readConfig(withoutFiles, path, {}), text);
+  }
+});
+
+test('docs/operations.md names the keys that wait for a restart, and no others', t => {
+  const [, list = ''] = /wait for a restart[^:]*:([^.]*(?:\.[a-z][^.]*)*)\./.exec(operations) ?? [];
+
+  t.deepEqual(
+    [...list.matchAll(/`([^`]+)`/g)].map(([, key]) => key),
+    fixedKeys,
   );
 });
 

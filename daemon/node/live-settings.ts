@@ -87,30 +87,34 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
   license: config.license,
 });
 
+/** Keys, and whole sections, that are read at the start only. */
+const fixed: readonly [key: string, value: (config: Config) => unknown][] = [
+  ['fqdn', config => config.fqdn ?? hostname()],
+  ['api.listen', config => config.api.listen],
+  ['api.advertise', config => config.api.advertise],
+  ['cluster', config => config.cluster],
+  ['metrics', config => config.metrics],
+  ['smtp.listen', config => config.smtp.listen],
+  ['smtp.max_size', config => config.smtp.max_size],
+  ['smtp.max_connections', config => config.smtp.max_connections],
+  ['smtp.max_connections_per_client', config => config.smtp.max_connections_per_client],
+  ['smtp.max_recipients', config => config.smtp.max_recipients],
+  ['smtp.reverse_lookup', config => config.smtp.reverse_lookup],
+  ['authentication.dns_servers', config => config.authentication.dns_servers],
+  ['authentication.dns_timeout', config => config.authentication.dns_timeout],
+  ['dmarc', config => config.dmarc],
+  ['postfix', config => config.postfix],
+  ['retention.sweep_interval', config => config.retention.sweep_interval],
+  ['store', config => config.store],
+  ['spool', config => config.spool],
+];
+
+/** Their names, for the documents. */
+export const fixedKeys: readonly string[] = fixed.map(([key]) => key);
+
 /** Keys whose value in `read` takes effect at the next start; until then the node uses the value in `started`. */
-export const fixedChanges = (started: Config, read: Config): string[] => {
-  const fixed: [string, (config: Config) => unknown][] = [
-    ['fqdn', config => config.fqdn ?? hostname()],
-    ['api.listen', config => config.api.listen],
-    ['api.advertise', config => config.api.advertise],
-    ['cluster', config => config.cluster],
-    ['metrics', config => config.metrics],
-    ['smtp.listen', config => config.smtp.listen],
-    ['smtp.max_size', config => config.smtp.max_size],
-    ['smtp.max_connections', config => config.smtp.max_connections],
-    ['smtp.max_connections_per_client', config => config.smtp.max_connections_per_client],
-    ['smtp.max_recipients', config => config.smtp.max_recipients],
-    ['smtp.reverse_lookup', config => config.smtp.reverse_lookup],
-    ['authentication.dns_servers', config => config.authentication.dns_servers],
-    ['authentication.dns_timeout', config => config.authentication.dns_timeout],
-    ['dmarc', config => config.dmarc],
-    ['postfix', config => config.postfix],
-    ['retention.sweep_interval', config => config.retention.sweep_interval],
-    ['store', config => config.store],
-    ['spool', config => config.spool],
-  ];
-  return fixed.filter(([, value]) => JSON.stringify(value(started)) !== JSON.stringify(value(read))).map(([key]) => key);
-};
+export const fixedChanges = (started: Config, read: Config): string[] =>
+  fixed.filter(([, value]) => JSON.stringify(value(started)) !== JSON.stringify(value(read))).map(([key]) => key);
 
 const networkSet = (key: string, entries: readonly string[]): NetworkSet => {
   try {

@@ -51,7 +51,11 @@ withDpkg('the package is installed, makes a node that runs, and is removed witho
   await system.insist('dpkg --force-unsafe-io --remove mfd');
   t.is(await newInUsr(), '');
   await system.insist('test -s /var/lib/mfd/mfd.db && getent passwd mfd');
-  await system.insist('dpkg --purge mfd');
+  const purged = await system.insist('dpkg --purge mfd 2>&1');
+  t.regex(purged, /\/var\/lib\/mfd is left as it is.*\n {2}the key of the cluster's CA/);
+  await system.insist('test -s /var/lib/mfd/tls/ca.key && test -s /var/lib/mfd/mfd.db');
+  t.is(await system.insist('find /var/lib/mfd ! -user mfd'), '');
+  await system.insist(/any more: (.*)$/m.exec(purged)?.[1] ?? 'false');
   t.is(
     await system.insist(
       'find /etc /var /run -xdev -cnewer /tmp/before -name "*mfd*" ! -path "/var/cache/man/*" ! -path "/var/log/*"',
@@ -59,6 +63,35 @@ withDpkg('the package is installed, makes a node that runs, and is removed witho
     '',
   );
   t.not((await system.sh('getent passwd mfd || getent group mfd')).code, 0);
+});
+
+withDpkg('a purge leaves the data folder and its user when it holds mail or the key of a CA, and nothing else', async t => {
+  const system = await startScratchSystem(t, join(root, 'daemon/deploy/debian'));
+  const data = '/var/lib/mfd';
+  const purgeOf = async (files: string) => {
+    await system.insist(`rm -rf ${data} && sh /mnt/postinst configure`);
+    await system.insist(`cd ${data} && install -D /dev/null mfd.db && for file in ${files}; do install -D /dev/null $file; done`);
+    // Programs that want to be run by dpkg say so.
+    const [said = ''] = /^WARNING[\s\S]*?deluser.*$/m.exec(await system.insist('sh /mnt/postrm purge 2>&1')) ?? [];
+    return {said, isLeft: (await system.sh(`test -e ${data}/mfd.db && getent passwd mfd`)).code === 0};
+  };
+
+  t.deepEqual(await purgeOf('tls/ca.crt tls/node.key'), {said: '', isLeft: false});
+  for (const [files, what] of [
+    ['spool/held/4b/AAAA', 'held mail'],
+    ['spool.migrated/held/AAAA', 'held mail'],
+    ['tls/ca.key', "the key of the cluster's CA (tls/ca.key)"],
+    ['spool/held/AAAA tls/ca.key', "held mail\n  the key of the cluster's CA (tls/ca.key)"],
+  ] as const) {
+    const {said, isLeft} = await purgeOf(files);
+    t.true(isLeft, files);
+    t.is(
+      said,
+      `WARNING: ${data} is left as it is, with the user mfd. It holds:\n  ${what}\n` +
+        `If nobody needs it any more: rm -rf ${data} && deluser --system mfd`,
+      files,
+    );
+  }
 });
 
 const postfixAbsent = packageMissing ?? (isInstalled('postsuper', systemPath) ? undefined : 'Postfix is not installed');

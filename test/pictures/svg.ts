@@ -38,7 +38,7 @@ export const screenPicture = (screen: string, {columns, title}: {columns: number
     `<rect width="${width}" height="${height}" rx="8" fill="${background}"/>`,
     ...['#f2777a', '#e8c268', '#8fce7a'].map((fill, at) => `<circle cx="${20 + at * 18}" cy="16" r="5.5" fill="${fill}"/>`),
     `<text x="${width / 2}" y="20" fill="#7a808c" font-family="sans-serif" font-size="12" text-anchor="middle">${escaped(title)}</text>`,
-    '<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,\'DejaVu Sans Mono\',monospace" font-size="14" xml:space="preserve">',
+    '<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,\'DejaVu Sans Mono\',monospace" font-size="14">',
     ...lines.flatMap((line, row) => runsOf(line).flatMap(run => drawn(run, row))),
     '</g>',
     '</svg>',
@@ -91,6 +91,8 @@ const drawn = ({text, column, width, style}: Run, row: number): string[] => {
     : [];
   if (text.trim() === '') return box;
   const attributes = [
+    // On each text: browsers differ in what a text inherits of `xml:space`, and collapsed blanks stretch the letters.
+    'style="white-space:pre"',
     `x="${x.toFixed(1)}"`,
     `y="${y + 13}"`,
     `textLength="${cells}"`,
