@@ -4,7 +4,7 @@ import {addApiCommand, addMetricsCommand, addOpenapiCommand} from './api/api.ts'
 import {addAuditCommand} from './audit/audit.ts';
 import {addClusterCommands} from './cluster/cluster.ts';
 import {reportUnknown} from './cluster/cluster-verdict.ts';
-import {durationOrNone} from './command-line/moment.ts';
+import {durationOrNone, shownMoment} from './command-line/moment.ts';
 import type {Terminal} from './command-line/terminal.ts';
 import {withTypedFields} from './command-line/typed-fields.ts';
 import {addAliases, readWords} from './command-line/typed-words.ts';
@@ -60,12 +60,22 @@ export const createCommands = (argv: readonly string[], terminal: Terminal): {pr
   addCommands(program, session);
   addAliases(program);
   groupCommands(program);
-  program.hook('preAction', (_, command) => {
+  program.hook('preAction', async (_, command) => {
     refuseContradictions(program, argv);
-    return session.prepareOutput(command);
+    await session.prepareOutput(command);
+    for (const text of shownMoments(program, argv)) session.printer().note(text);
   });
   return {program, session};
 };
+
+/** `--since 12:30` means another moment on another day, or on a machine in another zone. */
+const shownMoments = (program: Command, argv: readonly string[]): string[] =>
+  [...readWords(program, argv).given].flatMap(([{long, flags, parseArg}, values]) =>
+    values.flatMap(value => {
+      const moment = shownMoment(value, parseArg, Date.now());
+      return moment === undefined ? [] : [`${long ?? flags} ${value} is ${moment}`];
+    }),
+  );
 
 /** Every --url is added to `urls`. Commands other than `context add` use the last one. */
 const createProgram = (terminal: Terminal, urls: string[]): Command =>

@@ -19,7 +19,7 @@ interface AuditFlags extends PageFlags, SortFlag {
 export const addAuditCommand = (program: Command, session: Session): void => {
   const audit = session.prints(program.command('audit'), auditEntries).description('list who did what, newest first');
   audit
-    .option('--since <time>', 'at or after this time: 2026-03-01T00:00:00Z, or 2h and 3d before now', pastMoment)
+    .option('--since <time>', "at or after this time: 12:30, yesterday, '2026-03-01 12:30', or 2h and 3d before now", pastMoment)
     .addOption(new Option('--key <key>', 'done with this key: name or id').conflicts('keyId'))
     .option('--key-id <id>', 'the same, by id alone', wholeNumber)
     .option('--action <action>', 'only this action, such as quarantine.release');

@@ -27,13 +27,16 @@ export const answerFailure = ({status, headers, body, url, words = inMfctlWords}
       retryAfterSeconds,
     });
   return new CliError(error.code, words(error.detail), {
-    exitCode: error.code === 'invalid_parameter' ? exitCodes.usage : exitCodeOf(status),
+    exitCode: isWrongUsage(error.code) ? exitCodes.usage : exitCodeOf(status),
     hint: hintOf(error, retryAfterSeconds, url.pathname),
     fields: error.fields,
     requestId,
     retryAfterSeconds,
   });
 };
+
+/** What was typed is wrong, whichever side finds it. */
+const isWrongUsage = (code: string): boolean => ['invalid_parameter', 'validation_failed', 'malformed_json'].includes(code);
 
 /** Retry-After has seconds or a date (RFC 9110 section 10.2.3). */
 const secondsUntil = (retryAfter: string | undefined): number | undefined => {

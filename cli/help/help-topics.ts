@@ -69,7 +69,7 @@ export const helpTopics: readonly HelpTopic[] = [
     intro: 'Data goes to standard output, everything else to standard error. -o, or MFCTL_OUTPUT, says how the data is written:',
     entries: outputFormats.map(name => [name, formatMeanings[name] ?? '']),
     closing:
-      'Times are UTC. In tables, control, escape, bidirectional and zero-width characters of a mail are replaced by visible marks; in JSON they are escaped, so that it can be shown and still parses to what was sent.',
+      'Times are UTC; those that are typed without a zone, such as 12:30, yesterday or "2026-03-01 12:30", are of this machine, and are shown as they were understood. In tables, control, escape, bidirectional and zero-width characters of a mail are replaced by visible marks; in JSON they are escaped, so that it can be shown and still parses to what was sent.',
   },
   {
     name: 'exit-status',

@@ -2,7 +2,7 @@
 import type {ApiKey, CreateApiKey, CreatedApiKey, Me} from '../../shared/api-key.ts';
 import {type Scope, scopes} from '../../shared/scopes.ts';
 import {type TypedField, typedNumber} from '../command-line/field-options.ts';
-import {exactMoment, isoMoment, momentAfter, momentAt, parseDuration} from '../command-line/moment.ts';
+import {exactMoment, momentAfter, momentAt, parseDuration, readMoment} from '../command-line/moment.ts';
 import {wholeNumber} from '../command-line/option-values.ts';
 import {usageError} from '../errors.ts';
 import {countText, dateText, durationText, timeText} from '../output/cell-text.ts';
@@ -71,12 +71,12 @@ export const newKeyFields: Readonly<Record<keyof CreateApiKey, KeyField & TypedF
   },
   expires_at: {
     label: 'Expires',
-    hint: '90d, 12h, 2027-01-31, a time with its zone; empty: never',
+    hint: '90d, 12h, monday, 2027-01-31, 2027-01-31 18:30; empty: never',
     parse: (text, nowMs) => momentOf(text.trim(), nowMs),
     options: [
       {
         flags: '--expires-at <time>',
-        description: 'when the key expires, such as 2027-01-31T00:00:00Z',
+        description: 'when the key expires, such as 2027-01-31T00:00:00Z or 18:30',
         parse: exactMoment,
         conflicts: 'expiresIn',
       },
@@ -98,7 +98,7 @@ export const newKeyFields: Readonly<Record<keyof CreateApiKey, KeyField & TypedF
 const momentOf = (text: string, nowMs: number): string | null => {
   if (text === '') return null;
   const durationMs = parseDuration(text);
-  return (durationMs === undefined ? isoMoment(text) : momentAt(nowMs + durationMs)) ?? text;
+  return (durationMs === undefined ? readMoment(text, nowMs, 'next').at : momentAt(nowMs + durationMs)) ?? text;
 };
 
 const {name, scope, domain, rate_limit_per_minute, expires_at} = newKeyFields;

@@ -3,7 +3,7 @@
 import {type Command, Option} from 'commander';
 import type {HoldFilter} from '../../shared/hold-filter.ts';
 import {type Reason, reasons} from '../../shared/reason.ts';
-import {isoMomentBefore, parseDuration, pastMoment} from '../command-line/moment.ts';
+import {endMoment, isoMomentBefore, parseDuration, pastMoment} from '../command-line/moment.ts';
 import {decimal} from '../command-line/option-values.ts';
 import {quoted} from '../command-line/typed-words.ts';
 
@@ -89,8 +89,8 @@ export const addQueryOptions = (command: Command): Command =>
     .option('--sender <sender>', "from this address or domain; '<>' for bounces")
     .option('--recipient <address>', 'to this address')
     .option('--subject <text>', 'with this text in the subject')
-    .option('--since <time>', 'at or after this time: 2026-03-01T00:00:00Z, or 2h and 3d before now', pastMoment)
-    .option('--until <time>', 'before this time, in the same forms', pastMoment)
+    .option('--since <time>', "at or after this time: 12:30, yesterday, '2026-03-01 12:30', or 2h and 3d before now", pastMoment)
+    .option('--until <time>', 'before this time, in the same forms', endMoment)
     .option('--min-score <score>', 'with at least this score', decimal)
     .option('--max-score <score>', 'with at most this score', decimal)
     .addOption(new Option('--reason <reason>', 'held for this reason').choices(reasons))

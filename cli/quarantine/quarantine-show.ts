@@ -7,6 +7,7 @@ import type {Column} from '../output/column.ts';
 import {fold, truncate} from '../output/display-width.ts';
 import {type Detail, renderDetails, renderTable, type Shown, type TableStyle} from '../output/table.ts';
 import type {Session} from '../session.ts';
+import {endedMailFailure} from './ended-mail.ts';
 import {heldMailFields, mailFields, mailId, parseMailId} from './held-mail-columns.ts';
 import type {MailContents} from './mail-reader.ts';
 
@@ -46,7 +47,9 @@ export const addShowCommand = (quarantine: Command, session: Session): void => {
     .action(async (id: string) => {
       const reference = parseMailId(id);
       const client = await session.client();
-      const {data: mail} = await client.quarantine.get(reference);
+      const {data: mail} = await client.quarantine.get(reference).catch(async error => {
+        throw await endedMailFailure(client, reference, error);
+      });
       const contents = await readContents(client, reference);
 
       const printer = session.printer();

@@ -5,7 +5,7 @@ import {canonicalMailDomain} from '../../shared/domain-name.ts';
 import {ownValue} from '../../shared/has-own.ts';
 import {parseMailAddress} from '../../shared/mail-address.ts';
 import {reasons} from '../../shared/reason.ts';
-import {isoMomentBefore} from '../command-line/moment.ts';
+import {pastMomentFault} from '../command-line/moment.ts';
 import {usageError} from '../errors.ts';
 import type {HoldQuery} from './hold-query.ts';
 
@@ -143,10 +143,10 @@ const addScore = (query: HoldQuery, {name, sign, value, raw}: Filter): void => {
   query[end] = {score: Number(value) + 0, isIncluded: name !== 'score' || sign.endsWith('=')};
 };
 
-const timeFault = (value: string): string | undefined =>
-  isoMomentBefore(value, Date.now()) === undefined
-    ? `${JSON.stringify(value)} is not a time such as 2h, 3d, 2026-03-01 or 2026-03-01T09:30Z`
-    : undefined;
+const timeFault = (value: string): string | undefined => {
+  const fault = pastMomentFault(value, Date.now());
+  return fault === undefined ? undefined : `${JSON.stringify(value)}: ${fault}`;
+};
 
 const isSender = (value: string): boolean =>
   value === '<>' || parseMailAddress(value) !== undefined || canonicalMailDomain(value.replace(/^@/, '')) !== undefined;

@@ -11,7 +11,7 @@ import {type InitialSettings, initialConfig} from '../config/initial.ts';
 import {type LoadedConfig, loadConfig, readConfig, readText} from '../config/load.ts';
 import {type Config, isHostName} from '../config/schema.ts';
 import {type StoreSettings, storeSettings} from '../config/store-settings.ts';
-import {CommandError} from '../node/command-error.ts';
+import {CommandError, UsageError} from '../node/command-error.ts';
 import {type DataFolder, dataFolder} from '../node/data-folder.ts';
 import {withKeys} from '../setup/node-config.ts';
 import {checkConfig} from './check-config.ts';
@@ -46,7 +46,7 @@ export const planNode = async (options: NewNodeOptions): Promise<NewNode> => {
   const folder = dataFolder(resolve(options.data));
   const nodeId = options.nodeId ?? defaultNodeId();
   if (!nodeIdPattern.test(nodeId))
-    throw new CommandError(`--node-id ${JSON.stringify(nodeId)}: must be 1 to 63 letters, digits, dots, underscores or hyphens`);
+    throw new UsageError(`--node-id ${JSON.stringify(nodeId)}: must be 1 to 63 letters, digits, dots, underscores or hyphens`);
   const isConfigured = await requireUninitialised(folder.root);
   const {loaded, configText} = isConfigured ? await configIn(folder, options) : await newConfig(folder, options);
   const {config} = loaded;
@@ -87,11 +87,11 @@ const defaultNodeId = (): string => {
 
 const settingsFrom = async (options: NewNodeOptions): Promise<InitialSettings> => {
   if (options.fqdn !== undefined && !isHostName(options.fqdn))
-    throw new CommandError(`--fqdn ${JSON.stringify(options.fqdn)}: must be a host name`);
+    throw new UsageError(`--fqdn ${JSON.stringify(options.fqdn)}: must be a host name`);
   const advertised = {'--api-advertise': options.apiAdvertise, '--cluster-advertise': options.clusterAdvertise};
   for (const [option, text] of Object.entries(advertised))
     if (text !== undefined && !parseHostPort(text))
-      throw new CommandError(`${option} ${JSON.stringify(text)}: must be HOST:PORT, IPv6 in brackets`);
+      throw new UsageError(`${option} ${JSON.stringify(text)}: must be HOST:PORT, IPv6 in brackets`);
   return {
     // The name of a machine may be an invalid host name.
     fqdn: options.fqdn ?? (isHostName(hostname()) ? hostname() : 'localhost'),
@@ -129,7 +129,7 @@ const configIn = async (folder: DataFolder, options: NewNodeOptions): Promise<Pl
 /** Replaces port 0 by a free port, so that clients can connect to the printed and stored address later. */
 const concrete = async (option: string, text: string): Promise<string> => {
   const listen = parseHostPort(text, {allowZero: true});
-  if (!listen) throw new CommandError(`${option} ${JSON.stringify(text)}: must be HOST:PORT, IPv6 in brackets`);
+  if (!listen) throw new UsageError(`${option} ${JSON.stringify(text)}: must be HOST:PORT, IPv6 in brackets`);
   return listen.port === 0 ? formatHostPort({...listen, port: await freePort(listen.host)}) : text;
 };
 

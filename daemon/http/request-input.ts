@@ -64,6 +64,18 @@ export const jsonBodyOf = async (request: IncomingMessage, {isOptional, isBulk}:
   return parse(bytes);
 };
 
+/** For routes without a body: what a client wrote in one must not be ignored, such as the recipients of a release. */
+export const refuseBody = async (request: IncomingMessage): Promise<void> => {
+  const {'content-length': length = '0', 'transfer-encoding': encoding} = request.headers;
+  if (Number(length) === 0 && encoding === undefined) return;
+  const bytes = await read(request, maxBytes);
+  if (bytes.length > 0 && !isEmptyObject(parse(bytes)))
+    throw new Fault('invalid_parameter', 'this request takes no body; send none, or {}');
+};
+
+const isEmptyObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
+
 const requiredBodyOf = async (request: IncomingMessage, limit: number): Promise<unknown> => {
   requireMediaType(request);
   return parse(await read(request, limit));

@@ -20,7 +20,7 @@ test('wrong usage exits 2 and says what to type', async t => {
     [['add'], /hint: did you mean filter add or context add\?/],
     [['quarantine', 'list', '--rason', 'spam'], /hint: did you mean --reason\? See mfctl quarantine list --help/],
     [['quarantine', 'list', '--reason', 'dull'], /Allowed choices are spam, phishing/],
-    [['quarantine', 'list', '--since', 'yesterday'], /Must be a time such as/],
+    [['quarantine', 'list', '--since', 'lunch'], /Must be a time such as/],
     [['quarantine', 'show'], /missing required argument 'id'/],
     [['quarantine', 'show', 'abc'], /must be NODE\/QUEUE/],
     [['quarantine', 'release', '-', 'mx1/aaaaaa'], /goes with no other/],

@@ -312,3 +312,23 @@ test('an expectation nobody can meet does not keep a request from being answered
 
   t.regex(answer, /^HTTP\/1\.1 200 /);
 });
+
+test('a route without a body takes none but {}, so that nothing in one is ignored', async t => {
+  const {json} = await post({name: 'bodyless.test', direction: 'outbound'});
+  const paths: [string, string][] = [
+    ['POST', 'mail/quarantine/nowhere/aaaaaa/release'],
+    ['DELETE', `domains/${json.data.id}`],
+    ['GET', 'auth/me'],
+  ];
+  for (const [method, path] of paths) {
+    for (const body of [{recipients: ['b@bodyless.test']}, [], null, 'all']) {
+      const refused = await node().api(method, path, {body: JSON.stringify(body)});
+      t.is(refused.status, 400, `${method} ${path} ${JSON.stringify(body)}`);
+      t.is(refused.json.error.code, 'invalid_parameter');
+      t.is(refused.json.error.detail, 'this request takes no body; send none, or {}');
+    }
+    t.is((await node().api(method, path, {body: 'x=1'})).json.error.code, 'malformed_json');
+  }
+  t.is((await node().api('GET', `domains/${json.data.id}`)).status, 200);
+  t.is((await node().api('DELETE', `domains/${json.data.id}`, {body: '{}'})).status, 200);
+});

@@ -109,7 +109,7 @@ test.serial('a domain is changed, filtered, signed and deleted by name', async t
   for (const {stderr} of [keyless, unsigned])
     t.regex(stderr, /^warning: example\.com has no DKIM key, so its mail leaves unsigned/m);
   t.is(signed.stderr, '');
-  t.is(wrong.code, 1);
+  t.is(wrong.code, 2);
   t.regex(wrong.stderr, /\n {2}--quarantine-threshold: must not be above --reject-threshold \(10000\)\n/);
   t.regex(wrong.stderr, /\n {2}--backend nonsense: must be host:port.*\nhint: mfctl domain update --help\n$/s);
   t.is(silent.code, 2);

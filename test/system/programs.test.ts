@@ -173,7 +173,7 @@ test('init refuses a folder that holds anything else, and options it cannot use,
   const badListen = await run(mfdFile, ['init', '--data', other, '--api-listen', 'nowhere'], {env: {XDG_CONFIG_HOME: home}});
   const unknown = await run(mfdFile, ['init', '--data', other, '--nope'], {env: {XDG_CONFIG_HOME: home}});
 
-  t.deepEqual([full.code, badId.code, badName.code, badListen.code, unknown.code], [1, 1, 1, 1, 2]);
+  t.deepEqual([full.code, badId.code, badName.code, badListen.code, unknown.code], [1, 2, 2, 2, 2]);
   t.is(badName.stderr, 'mfd: --fqdn "bad name": must be a host name\n');
   t.is(await everythingIn(data), before);
   t.false((await readdir(root)).includes('other'));

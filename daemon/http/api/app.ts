@@ -12,7 +12,7 @@ import {answerErrors} from '../answer.ts';
 import {setMatchedRoute} from '../matched-route.ts';
 import type {Metrics} from '../metrics.ts';
 import {observe, type RequestState} from '../observe.ts';
-import {jsonBodyOf, queryOf} from '../request-input.ts';
+import {jsonBodyOf, queryOf, refuseBody} from '../request-input.ts';
 import {announceDeprecations} from './announce-deprecations.ts';
 import {type ApiServices, type Endpoint, routePath} from './endpoint.ts';
 import {endpoints} from './endpoints.ts';
@@ -66,6 +66,7 @@ const createRouter = (services: ApiServices, served: readonly Endpoint[]): Route
   for (const {method, path, permission, query = noQuerySchema, body, run} of served)
     router[method](routePath(path), needs(permission), async ctx => {
       if (body) ctx.state.body = await jsonBodyOf(ctx.req, body);
+      else await refuseBody(ctx.req);
       await run(ctx, services, queryOf(ctx, query));
     });
   return router;

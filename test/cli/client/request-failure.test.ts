@@ -24,6 +24,8 @@ test('every error of the API has the exit code scripts rely on', t => {
     insufficient_scope: 4,
     node_removed: 4,
     invalid_parameter: 2,
+    malformed_json: 2,
+    validation_failed: 2,
     not_found: 5,
     unknown_node: 5,
     rate_limited: 7,

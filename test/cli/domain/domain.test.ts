@@ -61,7 +61,7 @@ test('wrong fields are listed one to a line', async t => {
 
   const {code, stderr} = await api.mfctl(['domain', 'create', 'x']);
 
-  t.is(code, 1);
+  t.is(code, 2);
   t.regex(
     stderr,
     /^error: some fields are wrong \(validation_failed, request r-1\)\n {2}x: must have a dot\n {2}--backend: needs one\n/,

@@ -84,7 +84,7 @@ test('a key that was refused leaves no file', async t => {
 
   const {code} = await api.mfctl(['key', 'create', '--name', ' ', '--scope', 'read-only', '--key-file', file]);
 
-  t.is(code, 1);
+  t.is(code, 2);
   await t.throwsAsync(stat(file), {code: 'ENOENT'});
 });
 

@@ -1,6 +1,7 @@
 import {readdir, readFile, stat, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';
+import type {AuditEntry} from '../../../shared/audit-entry.ts';
 import {safeBlock} from '../../../shared/safe-text.ts';
 import {detail} from '../../helpers/cli/sample-records.ts';
 import {startApi} from '../../helpers/cli/scripted-api.ts';
@@ -169,4 +170,43 @@ test('body goes to a device without a question, as that holds nothing', async t 
   t.is((await api.mfctl(['quarantine', 'body', 'mx1/aaaaaa', '--output-file', '/dev/null'])).code, 0);
   t.is((await api.mfctl(['quarantine', 'body', 'mx1/aaaaaa', '--output-file', '/dev/null', '--force'])).code, 0);
   t.true((await stat('/dev/null')).isCharacterDevice());
+});
+
+const ending = {
+  ...{node_id: 'mx1', seq: 9, at: '2026-11-26T12:30:05.123Z', key_id: 3, key_name: 'helpdesk', action: 'quarantine.release'},
+  ...{target: 'mx1/aaaaaa', remote_address: '192.0.2.9', result: 'ok', detail: 'asked through mx2', hash: 'h'},
+};
+
+test('show of a mail that has ended says how, when and by whom, from the audit log', async t => {
+  const failed = {...ending, seq: 10, action: 'quarantine.discard', result: 'node_unreachable'};
+  const log: AuditEntry[] = [failed, {...ending, seq: 11, target: 'mx1/aaaaaaa'}, ending];
+  const api = await startApi(t, {
+    'GET /audit': ({query}) => ({data: log.filter(({action}) => action === query.get('action'))}),
+  });
+  const show = () => api.mfctl(['quarantine', 'show', 'mx1/aaaaaa']);
+
+  const released = await show();
+  log.splice(0, 3, {...ending, action: 'quarantine.discard', key_name: null, detail: ''});
+  const discarded = await show();
+  log.splice(0, 1, {...ending, action: 'quarantine.expire', key_id: null, key_name: null, remote_address: null, detail: ''});
+  const expired = await show();
+
+  t.is(released.code, 5);
+  t.is(
+    released.stderr,
+    'error: mx1/aaaaaa was released at 2026-11-26T12:30:05Z with the key helpdesk from 192.0.2.9 via mx2 (not_found, request r-1)\nhint: mfctl audit --action quarantine.release\n',
+  );
+  t.regex(discarded.stderr, /^error: mx1\/aaaaaa was discarded at \S+ with key 3, deleted since from 192\.0\.2\.9 \(/);
+  t.regex(expired.stderr, /^error: mx1\/aaaaaa was removed when its time was over at 2026-11-26T12:30:05Z by the node itself \(/);
+});
+
+test('a key that may not read the audit log is told only that the mail is not held', async t => {
+  const api = await startApi(t, {
+    'GET /audit': {status: 403, error: {code: 'insufficient_scope', detail: 'no'}},
+  });
+
+  const {code, stderr} = await api.mfctl(['quarantine', 'show', 'mx1/aaaaaa']);
+
+  t.is(code, 5);
+  t.is(stderr, 'error: no /mail/quarantine/mx1/aaaaaa (not_found, request r-1)\nhint: mfctl quarantine list\n');
 });

@@ -2,7 +2,7 @@
 
 import type {AuditEntry} from '../../../../shared/audit-entry.ts';
 import {ascending} from '../../../../shared/collections.ts';
-import {isoMomentBefore} from '../../../command-line/moment.ts';
+import {isoMomentBefore, pastMomentFault} from '../../../command-line/moment.ts';
 import {hasWords, isOneOf, type ListQuery} from '../../list/list-query.ts';
 import {createTailReducer, emptyTail, type Tail} from '../../list/tail.ts';
 
@@ -154,7 +154,7 @@ export const isNarrowedHere = ({terms, words}: ListQuery): boolean =>
   (terms.action !== undefined && !isWholeAction(terms.action));
 
 /** Why the filter is invalid. */
-export const auditFault = ({terms}: ListQuery): string | undefined =>
-  terms.since === undefined || isoMomentBefore(terms.since, 0) !== undefined
-    ? undefined
-    : 'since: must be a time such as 2026-03-01T00:00:00Z, 2026-03-01, 2h or 3d';
+export const auditFault = ({terms}: ListQuery): string | undefined => {
+  const fault = terms.since === undefined ? undefined : pastMomentFault(terms.since, Date.now());
+  return fault === undefined ? undefined : `since: ${fault}`;
+};

@@ -116,8 +116,9 @@ test('a form for a key is checked before the node is asked', async t => {
   t.deepEqual(wrong({domain: 'example.com'}), ['domain']);
   for (const limit of ['', '0', '1.5', '1000001', 'x'])
     t.deepEqual(wrong({rate_limit_per_minute: limit}), ['rate_limit_per_minute'], limit);
-  for (const end of ['90d', '12h', '2027-01-31', '2027-01-31T00:00:00+01:00']) t.deepEqual(wrong({expires_at: end}), [], end);
-  for (const end of ['soon', '2025-01-31', '-1d', '2027-01-31T00:00:00'])
+  for (const end of ['90d', '12h', '2027-01-31', '2027-01-31T00:00:00+01:00', '2027-01-31 18:30'])
+    t.deepEqual(wrong({expires_at: end}), [], end);
+  for (const end of ['soon', '2025-01-31', '-1d', '2027-13-31', '2027-01-31T25:00:00'])
     t.deepEqual(wrong({expires_at: end}), ['expires_at'], end);
 });
 
