@@ -7,6 +7,28 @@ export const licenseSchema = z
   .meta({id: 'License'});
 export type License = z.infer<typeof licenseSchema>;
 
+/** The parts that a node tells of; a later version may have more. */
+export const dependencyParts = ['scanner', 'backend', 'store', 'name_servers', 'postfix'] as const;
+export type DependencyPart = (typeof dependencyParts)[number];
+
+export const maxProblems = 100;
+export const maxProblemDomains = 10;
+
+export const problemSchema = z
+  .strictObject({
+    part: z
+      .string()
+      .max(40)
+      .meta({description: `One of ${dependencyParts.join(', ')}; later versions may add others`}),
+    name: z.string().max(300).meta({description: '`host:port` of a backend; empty for what a node has one of'}),
+    domains: z.array(z.string().max(300)).max(maxProblemDomains).meta({description: 'The first domains with that backend'}),
+    since: timestamp,
+    detail: z.string().max(300).meta({description: 'Why, as the system or the server says it'}),
+    refuses_mail: z.boolean().meta({description: 'Whether the node answers all mail with 451 because of it'}),
+  })
+  .meta({id: 'Problem', description: 'Something that a node depends on and that does not work'});
+export type Problem = z.infer<typeof problemSchema>;
+
 export const peerSchema = z
   .strictObject({
     node_id: nodeId,
@@ -48,6 +70,10 @@ export const peerSchema = z
     dmarc_unset: z.boolean().meta({
       description: 'Whether a domain wants DMARC reports, and that node has no address that they could come from',
     }),
+    problems: z
+      .array(problemSchema)
+      .optional()
+      .meta({description: 'What that node depends on and does not work; absent for a node of an earlier version'}),
   })
   .meta({id: 'ClusterPeer'});
 export type Peer = z.infer<typeof peerSchema>;

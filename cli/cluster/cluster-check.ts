@@ -38,9 +38,12 @@ const help = `
 It prints one line, with figures after the bar, whatever -o says, and has its own exit statuses:
   0 OK        every node is online
   1 WARNING   a node is stale, has a backlog, no valid licence, or a clock that
-              is off by 30 seconds, or no node has tls/ca.key
+              is off by 30 seconds, or no node has tls/ca.key; a backend of a
+              domain, the name servers or Postfix do not answer, or the scanner
+              does not while mail passes without it (scanner.on_failure: pass)
   2 CRITICAL  a node is offline or cut off, or its clock off by a day,
-              configurations differ, or no node answers
+              configurations differ, a node answers mail with 451 because its
+              scanner or its store does not work, or no node answers
   3 UNKNOWN   wrong usage, rate-limited, or the key does not permit it
 Times are seconds, or durations such as 10m. A node is stale after a minute without a heartbeat, and offline after five.
 

@@ -1,5 +1,6 @@
 // Findings about the cluster, from its status alone.
-import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
+import type {ClusterStatus, DependencyPart, Peer, Problem} from '../../shared/cluster-status.ts';
+import {groupBy} from '../../shared/collections.ts';
 import {checkStatuses} from '../errors.ts';
 import {countText, durationWords, plural} from '../output/cell-text.ts';
 import {type Drift, defaultDriftSeconds, driftOf} from './cluster-drift.ts';
@@ -38,6 +39,7 @@ export const findingsOf = (status: ClusterStatus, limits: CheckLimits = defaultL
     ...licenseFindings(peers),
     ...authorityFindings(peers),
     ...dmarcFindings(peers),
+    ...problemFindings(peers),
   ].sort((a, b) => b.status - a.status);
 };
 
@@ -139,6 +141,50 @@ const dmarcFindings = (peers: readonly Peer[]): Finding[] => {
     ),
     ...(kinds.size > 1 ? [{status: warning, text: `dmarc.* differs between ${namesOf(told)}`}] : []),
   ];
+};
+
+/** What the nodes depend on and does not work; nodes of an earlier version do not report it, and those that are away not any more. */
+const problemFindings = (peers: readonly Peer[]): Finding[] => {
+  const known = peers.flatMap(peer => (peer.healthy === 'online' ? (peer.problems ?? []).map(problem => ({peer, problem})) : []));
+  return [...groupBy(known, ({problem}) => `${problem.part} ${problem.name}`).values()].map(alike => {
+    const problems = alike.map(({problem}) => problem).toSorted((a, b) => (a.since < b.since ? -1 : 1));
+    const refuses = problems.some(({refuses_mail}) => refuses_mail);
+    return {
+      status: refuses ? critical : warning,
+      text: problemText(problems, namesOf(alike.map(({peer}) => peer))),
+    };
+  });
+};
+
+/** `problems`: the same one on several nodes, the longest first. */
+const problemText = (problems: readonly Problem[], nodes: string): string => {
+  const [first] = problems;
+  if (!first) return '';
+  const {part, name, since, detail} = first;
+  const refuses = problems.some(({refuses_mail}) => refuses_mail);
+  const end = `since ${since} (${detail})`;
+  switch (part as DependencyPart) {
+    case 'scanner':
+      return `the scanner of ${nodes} unreachable ${end}: ${refuses ? 'mail is answered 451' : 'mail passes without a score'}`;
+    case 'backend':
+      return `backend ${name} of ${domainsText(problems)} unreachable from ${nodes} ${end}`;
+    case 'store':
+      return `the store of ${nodes} does not work ${end}: mail is answered 451`;
+    case 'name_servers':
+      return `the name servers of ${nodes} do not answer ${end}: mail is not verified`;
+    case 'postfix':
+      return `the hold queue of Postfix on ${nodes} cannot be read ${end}`;
+    default:
+      return `${[part, name].filter(Boolean).join(' ')} of ${nodes} does not work ${end}`;
+  }
+};
+
+const namedDomains = 3;
+
+const domainsText = (problems: readonly Problem[]): string => {
+  const domains = [...new Set(problems.flatMap(problem => problem.domains))];
+  const rest = domains.length - namedDomains;
+  return `${domains.slice(0, namedDomains).join(', ')}${rest > 0 ? ` and ${countText(rest)} more` : ''}`;
 };
 
 const finding = (status: Finding['status'], peers: readonly Peer[], what: string): Finding[] =>

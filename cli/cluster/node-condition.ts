@@ -1,6 +1,6 @@
 // Condition of a node in words: its health, and faults that the health does not show yet.
 import {clockBelievedSeconds, clockWarningSeconds} from '../../shared/clock-limits.ts';
-import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
+import type {ClusterStatus, DependencyPart, Peer} from '../../shared/cluster-status.ts';
 import {type Health, isHeardDespite} from '../../shared/health.ts';
 import {durationWords} from '../output/cell-text.ts';
 import {healthTones, type Tone} from '../output/column.ts';
@@ -46,8 +46,22 @@ export const conditionText = (peer: Peer, status: Moment): string => {
     ...(clockProblem(peer) === undefined ? [] : [`clock ${clockText(peer)}`]),
     ...(peer.outbox_refused ? ['changes refused'] : []),
     ...(isCutOff(peer) ? ['cut off'] : []),
+    ...problemWords(peer),
   ].join(', ');
 };
+
+const partWords: Record<DependencyPart, string> = {
+  scanner: 'no scanner',
+  backend: 'backend unreachable',
+  store: 'no store',
+  name_servers: 'no name servers',
+  postfix: 'no Postfix',
+};
+
+/** What the node depends on and does not work, each once. Nodes of an older version do not report it. */
+const problemWords = ({problems = []}: Peer): string[] => [
+  ...new Set(problems.map(({part}) => partWords[part as DependencyPart] ?? `no ${part}`)),
+];
 
 /** Undefined when unknown: nodes of an older version do not report it. */
 export const clockSkew = ({clock_skew_s}: Pick<Peer, 'clock_skew_s'>): number | undefined =>
@@ -78,6 +92,9 @@ export const clockComparison = (peer: Peer, nodeId: string): string => {
 export const conditionTone = (peer: Peer, status: Moment): Tone => {
   const clock = clockProblem(peer);
   if (peer.outbox_refused || isCutOff(peer) || clock === 'critical') return 'bad';
-  const isOdd = unansweredSeconds(peer, status) !== undefined || unreachableFrom(peer).length > 0 || clock !== undefined;
+  const {problems = []} = peer;
+  if (peer.healthy === 'online' && problems.some(({refuses_mail}) => refuses_mail)) return 'bad';
+  const isSilent = unansweredSeconds(peer, status) !== undefined || unreachableFrom(peer).length > 0;
+  const isOdd = isSilent || clock !== undefined || problems.length > 0;
   return peer.healthy === 'online' && isOdd ? 'warn' : healthTones[peer.healthy];
 };

@@ -1,6 +1,6 @@
 import {X509Certificate} from 'node:crypto';
 import {Counter, collectDefaultMetrics, Gauge, Histogram, Registry} from 'prom-client';
-import type {ClusterStatus} from '../../shared/cluster-status.ts';
+import {type ClusterStatus, dependencyParts, type Problem} from '../../shared/cluster-status.ts';
 import {healthStates} from '../../shared/health.ts';
 import {type Reason, reasons} from '../../shared/reason.ts';
 import {unfailing} from '../services/unfailing.ts';
@@ -112,6 +112,7 @@ const createSourceGauges = (registers: Registry[]) => {
   const skew = gauge('mfd_cluster_clock_skew_seconds', 'Seconds by which the clock of another node is ahead', ['node']);
   const nodes = gauge('mfd_cluster_nodes', 'Nodes by health', ['health']);
   const drift = gauge('mfd_cluster_config_drift', '1 while configuration hashes differ between this node and one that it hears');
+  const updateDependencies = createDependencyGauges(registers);
   const heldMails = gauge('mfd_held_mails', 'Mails in the hold queue of this node', ['reason']);
   const heldBytes = gauge('mfd_held_bytes', 'Bytes in the hold queue of this node', ['reason']);
   const outbox = gauge('mfd_outbox_events', 'Replication events this node keeps for its peers');
@@ -120,7 +121,7 @@ const createSourceGauges = (registers: Registry[]) => {
     'listener',
   ]);
 
-  const updateCluster = ({peers, generated_at}: ClusterStatus) => {
+  const updateCluster = ({peers, local_node_id, generated_at}: ClusterStatus) => {
     for (const each of [health, lastSeen, hashAge, backlog, refused, unanswered, licensed, licenseEnd]) each.reset();
     for (const peer of peers) {
       const node = peer.node_id;
@@ -136,6 +137,7 @@ const createSourceGauges = (registers: Registry[]) => {
     }
     for (const state of healthStates) nodes.set({health: state}, peers.filter(({healthy}) => healthy === state).length);
     drift.set(Number(peers.some(({config_differs_since}) => config_differs_since !== null)));
+    updateDependencies(peers.find(({node_id}) => node_id === local_node_id)?.problems ?? []);
   };
 
   return {
@@ -161,5 +163,23 @@ const createSourceGauges = (registers: Registry[]) => {
       for (const [listener, pem] of Object.entries(source.certificates()))
         certificateEnd.set({listener}, Date.parse(new X509Certificate(pem).validTo) / 1000);
     },
+  };
+};
+
+const createDependencyGauges = (registers: Registry[]): ((own: readonly Problem[]) => void) => {
+  const problems = new Gauge({
+    name: 'mfd_dependency_problems',
+    help: 'How many things of a kind that this node depends on do not work',
+    labelNames: ['part'],
+    registers,
+  });
+  const refuses = new Gauge({
+    name: 'mfd_dependency_refuses_mail',
+    help: '1 while mail is answered 451 because the store or the scanner does not work',
+    registers,
+  });
+  return own => {
+    for (const part of dependencyParts) problems.set({part}, own.filter(one => one.part === part).length);
+    refuses.set(Number(own.some(({refuses_mail}) => refuses_mail)));
   };
 };

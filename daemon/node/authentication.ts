@@ -5,6 +5,7 @@ import type {Lookup} from '../mail/lookup.ts';
 import type {Readers} from '../mail/readers/readers.ts';
 import type {MailVerifier} from '../services/intake/mail.ts';
 import type {Base} from './base.ts';
+import {muteText, watchNameServers} from './dependencies.ts';
 
 interface Verifier extends MailVerifier {
   newLookup(): Lookup;
@@ -13,9 +14,16 @@ interface Verifier extends MailVerifier {
 }
 
 export const openVerifier = (
-  {config: {authentication}, fqdn, metrics, log}: Pick<Base, 'config' | 'fqdn' | 'metrics' | 'log'>,
+  base: Pick<Base, 'config' | 'settings' | 'fqdn' | 'metrics' | 'dependencies' | 'log'>,
   readers: Readers,
 ): Verifier => {
+  const {
+    config: {authentication},
+    fqdn,
+    metrics,
+    dependencies,
+    log,
+  } = base;
   const common = {
     servers: authentication.dns_servers,
     timeoutMs: authentication.dns_timeout * 1000,
@@ -25,13 +33,16 @@ export const openVerifier = (
     ...common,
     onMute() {
       metrics.dnsMute(true);
+      dependencies.failed('name_servers', {detail: muteText, isCertain: true});
       log.warn('the name servers do not answer: mail is not verified until they do; see authentication.dns_servers');
     },
     onBack() {
       metrics.dnsMute(false);
+      dependencies.worked('name_servers');
       log.info('the name servers answer again');
     },
   });
+  watchNameServers(base, answers.check);
   return {
     newLookup: answers.forMail,
     freshLookup: () => createDnsAnswers({...common, onMute: () => {}, onBack: () => {}}).forMail(),

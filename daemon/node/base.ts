@@ -2,6 +2,7 @@
 import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
 import type {Metrics} from '../http/metrics.ts';
+import type {Dependencies} from '../services/dependencies/dependencies.ts';
 import type {LiveSettings} from './live-settings.ts';
 import type {Records} from './records.ts';
 import type {Storage} from './storage.ts';
@@ -17,6 +18,8 @@ export interface Base {
   records: Records;
   trust: Trust;
   metrics: Metrics;
+  /** The health of what this node depends on. */
+  dependencies: Dependencies;
   log: Logger;
   now: () => number;
 }

@@ -36,7 +36,10 @@ export interface ClusterLinks {
   stop(): Promise<void>;
 }
 
-export type ClusterBase = Pick<Base, 'config' | 'settings' | 'fqdn' | 'storage' | 'records' | 'trust' | 'log' | 'now'>;
+export type ClusterBase = Pick<
+  Base,
+  'config' | 'settings' | 'fqdn' | 'storage' | 'records' | 'trust' | 'dependencies' | 'log' | 'now'
+>;
 export type OpenCluster = (base: ClusterBase, version: string, closers: Closers) => Cluster;
 
 /** How long a starting node waits for the others before it opens its listeners. */
@@ -66,10 +69,13 @@ export const openPeers = ({config, storage: {nodeNo}, records, trust, now}: Clus
 };
 
 /** A text that changes with everything that other nodes should receive within a second. */
-export const createNews = ({records: {configuration}}: Pick<Base, 'records'>, limiter: RateLimiter): (() => string) => {
+export const createNews = (
+  {records: {configuration}, dependencies}: Pick<Base, 'records' | 'dependencies'>,
+  limiter: RateLimiter,
+): (() => string) => {
   let changes = 0;
   configuration.onChange(async () => {
     changes += 1;
   });
-  return () => `${changes} ${limiter.taken}`;
+  return () => `${changes} ${limiter.taken} ${dependencies.version()}`;
 };

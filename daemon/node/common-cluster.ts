@@ -96,7 +96,7 @@ const warnOfRemoved = ({records: {nodeDirectory}, log}: Pick<ClusterBase, 'recor
 };
 
 const openExchange = (
-  {config, settings, fqdn, storage: {nodeId, nodeNo}, records, trust, now}: ClusterBase,
+  {config, settings, fqdn, storage: {nodeId, nodeNo}, records, trust, dependencies, now}: ClusterBase,
   {follower, limiter, version}: {follower: ChangeFollower; limiter: Cluster['limiter']; version: string},
 ) => {
   const {peerStates, keyDirectory} = records;
@@ -111,6 +111,7 @@ const openExchange = (
     license: () => settings().license,
     hasAuthority: trust.hasAuthority,
     dmarc: createDmarcState({config, fqdn, records}),
+    problems: dependencies.problems,
     async report() {
       const {config_hash, changed_at_ms} = follower.position();
       return {config_hash, changed_at_ms, last_seq: 0, applied: {}};

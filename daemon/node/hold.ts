@@ -17,6 +17,7 @@ import {createTrainer} from '../services/quarantine/trainer.ts';
 import {openVerifier} from './authentication.ts';
 import type {Base} from './base.ts';
 import {openCommonHold} from './common-hold.ts';
+import {watchBackends, watchedScorer} from './dependencies.ts';
 import type {Hold, HoldNeeds} from './hold-make.ts';
 import type {LiveSettings} from './live-settings.ts';
 import {openOwnHold} from './own-hold.ts';
@@ -63,17 +64,18 @@ export const openHold = (base: Base, bus: EventBus, {inbox, readers}: {inbox: Re
 
 const openDelivery = (
   {
-    records: {domainDirectory},
+    records,
     fqdn,
     trust,
     metrics,
+    dependencies,
     log,
     now,
-  }: Pick<Base, 'records' | 'fqdn' | 'trust' | 'metrics' | 'log' | 'now'>,
+  }: Pick<Base, 'records' | 'fqdn' | 'trust' | 'metrics' | 'dependencies' | 'log' | 'now'>,
   {signMail}: Readers,
 ) => {
   const sign: NonNullable<Parameters<typeof createDeliver>[0]['sign']> = async ({id, name}, content) => {
-    const keys = domainDirectory.dkimKeysOf(id).map(key => ({...key, domain: name}));
+    const keys = records.domainDirectory.dkimKeysOf(id).map(key => ({...key, domain: name}));
     if (keys.length === 0) log.warn({domain: name}, 'mail leaves unsigned: dkim_active is set, but there is no DKIM key');
     return signMail(content, keys);
   };
@@ -81,7 +83,12 @@ const openDelivery = (
     hostname: fqdn,
     ownKeyword: clusterKeyword(trust.ca),
     onFailure: createBackendFailures({log, now}),
+    onUse(name, detail) {
+      if (detail === undefined) dependencies.worked('backend', name);
+      else dependencies.failed('backend', {name, detail});
+    },
   });
+  watchBackends({records, dependencies}, pool);
   return {pool, sign, deliver: counted(createDeliver({pool, sign}), metrics)};
 };
 
@@ -104,7 +111,14 @@ const releaseRoute = (
 };
 
 const openIntake = (
-  {storage, settings, records, metrics, log}: Pick<Base, 'storage' | 'settings' | 'records' | 'metrics' | 'log'>,
+  {
+    storage,
+    settings,
+    records,
+    metrics,
+    dependencies,
+    log,
+  }: Pick<Base, 'storage' | 'settings' | 'records' | 'metrics' | 'dependencies' | 'log'>,
   {
     hold: {isStoreReachable},
     verifier,
@@ -115,7 +129,7 @@ const openIntake = (
   createIntake({
     domains: records.domainDirectory,
     isForReports,
-    scorer: {score: async mail => settings().scorer.score(mail)},
+    scorer: watchedScorer({settings, dependencies}),
     verifier: () => (settings().isMailVerified ? verifier : undefined),
     weigh: verified => settings().weigh(verified),
     isUndecided: verified => settings().isUndecided(verified),

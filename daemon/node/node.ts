@@ -10,6 +10,7 @@ import type {Base} from './base.ts';
 import {type Closers, createClosers} from './closers.ts';
 import {openCommonRecords} from './common-records.ts';
 import {dataFolder} from './data-folder.ts';
+import {openDependencies} from './dependencies.ts';
 import {requireFreeAddresses} from './free-addresses.ts';
 import {type Job, startJobs} from './jobs.ts';
 import {createRenewal, openListeners} from './listeners.ts';
@@ -76,7 +77,8 @@ const open = async ({data, loaded, log, version, openCommon}: Needs, closers: Cl
       : await openCommonRecords(engine, recordsNeeds);
   const trust = await openTrust({folder, identity: {nodeId, nodeNo}, running, records, log, now});
   const fqdn = config.fqdn ?? hostname();
-  const base: Base = {config, settings, fqdn, storage, records, trust, metrics, log, now};
+  const dependencies = openDependencies({settings, storage, log, now});
+  const base: Base = {config, settings, fqdn, storage, records, trust, metrics, dependencies, log, now};
   const cluster = openCluster(base, version, closers);
   const services = createServices(base, cluster, version);
   closers.add(async () => void (await engine.settled(services.close())));
@@ -126,16 +128,17 @@ const open = async ({data, loaded, log, version, openCommon}: Needs, closers: Cl
 
 /** The jobs of every node. */
 const nodeJobs = (
-  base: Pick<Base, 'config' | 'storage' | 'records' | 'metrics' | 'log'>,
+  base: Pick<Base, 'config' | 'storage' | 'records' | 'metrics' | 'dependencies' | 'log'>,
   {services, renew}: {services: Services; renew(): Promise<void>},
 ): Job[] => {
-  const {config, storage, records, metrics, log} = base;
+  const {config, storage, records, metrics, dependencies, log} = base;
   const {postfixPoll} = services;
   return [
     {everyMs: 2_000, what: 'checking disk space', run: storage.reserveFile.refresh},
     {everyMs: 5_000, what: 'counting requests without a valid key', run: async () => services.keyFailures.report()},
     {everyMs: 20_000, what: 'storing key uses', run: services.flushKeyUses},
     {everyMs: 1_000, what: 'checking peer health', run: async () => records.peerStates.checkHealth()},
+    {everyMs: 1_000, what: 'checking what nothing has used', run: async () => dependencies.check()},
     {everyMs: 10_000, what: 'storing peer reports', run: records.peerStates.flush},
     {
       everyMs: config.retention.sweep_interval * 1000,

@@ -77,11 +77,11 @@ export const openPeerListener = async (
 export type Phase = 'starting' | 'open' | 'stopping';
 
 export const openMetricsListener = async (
-  base: Pick<Base, 'config' | 'storage' | 'records' | 'trust' | 'metrics' | 'log'>,
+  base: Pick<Base, 'config' | 'storage' | 'records' | 'trust' | 'metrics' | 'dependencies' | 'log'>,
   services: Services,
   phase: () => Phase,
 ): Promise<Listener> => {
-  const {config, records, trust, metrics, log} = base;
+  const {config, records, trust, metrics, dependencies, log} = base;
   const {store, engine, reserveFile} = base.storage;
   const app = createMetricsApp({
     metrics,
@@ -100,7 +100,12 @@ export const openMetricsListener = async (
     unready: async () => [
       ...(phase() === 'open' ? [] : [`the node is ${phase()}`]),
       ...[records.membership.advice()].filter(advice => advice !== undefined),
+      // The store is asked itself: it may have been lost since the last check.
       ...storeFaults(engine),
+      ...dependencies
+        .problems()
+        .filter(({part, refuses_mail}) => refuses_mail && part !== 'store')
+        .map(({detail, since}) => `the scanner does not work since ${since}, and mail is answered 451: ${detail}`),
       ...(reserveFile.hasSpace() ? [] : ['the disk is nearly full: new mail is answered 452']),
     ],
     // Mail does not depend on the other nodes, so their state is only a remark.

@@ -9,17 +9,27 @@ import {createPostfixPrograms, PostfixRefusal} from '../hold/postfix/postfix-pro
 import {createPostfixAdopt, createPostfixReconcile} from '../hold/postfix/postfix-reconcile.ts';
 import {createLifetime, hasLongQueueIds} from '../hold/postfix/postfix-settings.ts';
 import type {Base} from './base.ts';
+import {reasonOf, watchPostfix} from './dependencies.ts';
 
 /** Called for every mail that is added to the list. */
 type OnHeld = (mail: HeldMail, domainId: number) => void;
 
 export const openPostfix = (
-  {storage, records, metrics, log, now, ...base}: Pick<Base, 'config' | 'storage' | 'records' | 'metrics' | 'log' | 'now'>,
+  {
+    storage,
+    records,
+    metrics,
+    dependencies,
+    log,
+    now,
+    ...base
+  }: Pick<Base, 'config' | 'storage' | 'records' | 'metrics' | 'dependencies' | 'log' | 'now'>,
   onHeld: OnHeld,
 ) => {
   const config = base.config.postfix;
   const {store, nodeId} = storage;
   if (config.config_dir === undefined) return undefined;
+  watchPostfix({dependencies});
 
   const programs = createPostfixPrograms({configDir: config.config_dir, helperSocket: config.helper_socket});
   const holder = createPostfixHolder({nodeId, store, onHeld, now});
@@ -59,10 +69,12 @@ export const openPostfix = (
         const {pollMs, ...found} = await reconcile(signal);
         polls.worked('Postfix’s queue can be read again');
         metrics.postfixReconciled(now());
+        dependencies.worked('postfix');
         if (found.appeared + found.gone.length + found.reopened.length > 0) log.info(found, 'hold queue of Postfix reconciled');
         return pollMs;
       } catch (error) {
         metrics.postfixFailed();
+        dependencies.failed('postfix', {detail: reasonOf(error), isCertain: true});
         polls.failed(error, 'Postfix’s queue could not be read; the list shows its last known state');
         return undefined;
       }

@@ -148,7 +148,7 @@ const startLinks = (
 };
 
 const openReplication = (
-  {config, settings, fqdn, storage, records, trust, log, now}: ClusterBase,
+  {config, settings, fqdn, storage, records, trust, dependencies, log, now}: ClusterBase,
   {store, configuration, begunAt}: ReplicatedRecords,
   {limiter, version}: {limiter: RateLimiter; version: string},
 ) => {
@@ -203,6 +203,7 @@ const openReplication = (
     license: () => settings().license,
     hasAuthority: trust.hasAuthority,
     dmarc: createDmarcState({config, fqdn, records}),
+    problems: dependencies.problems,
     now,
   });
   return {replication, inbox, drift, lateChanges, exchange, refusals};

@@ -1,6 +1,6 @@
 // Heartbeat exchange: the report that this node sends to its peers, and the handling of their reports.
 
-import type {License} from '../../shared/cluster-status.ts';
+import type {License, Problem} from '../../shared/cluster-status.ts';
 import {Fault} from '../../shared/fault.ts';
 import {ownValue} from '../../shared/has-own.ts';
 import type {KeyDirectory} from '../services/access/key-directory.ts';
@@ -27,6 +27,7 @@ interface EveryNodeNeeds {
   license(): License;
   hasAuthority: boolean;
   dmarc(): DmarcState;
+  problems(): Problem[];
   now: () => number;
 }
 
@@ -58,6 +59,7 @@ export const createHeartbeats = (needs: HeartbeatNeeds): HeartbeatExchange => {
         license: licenseAt(needs.license(), now()),
         has_authority: needs.hasAuthority,
         dmarc: needs.dmarc(),
+        problems: needs.problems(),
         key_counts: limiter.counts(),
         key_uses: uses,
         unreached: peerStates.unreached().slice(0, 1000),

@@ -177,6 +177,33 @@ export const alertCases: Record<string, AlertCase> = {
     labels: ofInstance,
     summary: 'the scanner of mx1:9090 gives no scores',
   },
+  MfdMailRefused: {
+    at: '5m',
+    fires: {[`mfd_dependency_refuses_mail{${mx1}}`]: '1x10'},
+    silent: {[`mfd_dependency_refuses_mail{${mx1}}`]: '0x4 1x0 0x6'},
+    labels: {...ofInstance, job: 'mfd'},
+    summary: 'mx1:9090 answers mail with 451: its scanner or its store does not work',
+  },
+  MfdDependencyDown: {
+    at: '10m',
+    fires: {[`mfd_dependency_problems{${mx1},part="name_servers"}`]: '1x20'},
+    silent: {
+      [`mfd_dependency_problems{${mx1},part="name_servers"}`]: '0x6 1x20',
+      [`mfd_dependency_problems{${mx1},part="backend"}`]: '1x20',
+    },
+    labels: {...ofInstance, job: 'mfd', part: 'name_servers'},
+    summary: 'something that mx1:9090 depends on does not work: name_servers',
+  },
+  MfdBackendUnreachable: {
+    at: '10m',
+    fires: {[`mfd_dependency_problems{${mx1},part="backend"}`]: '2x20'},
+    silent: {
+      [`mfd_dependency_problems{${mx1},part="backend"}`]: '0x6 1x20',
+      [`mfd_dependency_problems{${mx1},part="scanner"}`]: '1x20',
+    },
+    labels: {...ofInstance, job: 'mfd', part: 'backend'},
+    summary: 'backends of domains that cannot be reached from mx1:9090: 2',
+  },
   MfdDmarcReportsGivenUp: {
     at: '5h',
     fires: {

@@ -10,6 +10,8 @@ export interface DnsAnswers {
   forMail(): Lookup;
   /** Whether the name servers do not answer at all. */
   isMute(): boolean;
+  /** Asks the name servers for the root zone. Resolves with whether they answer. */
+  check(): Promise<boolean>;
 }
 
 interface Needs {
@@ -85,6 +87,11 @@ export const createDnsAnswers = ({servers, timeoutMs, monotonic, onMute, onBack}
 
   return {
     isMute: mute.isMute,
+    async check() {
+      const isAnswered = await mute.check();
+      if (isAnswered) mute.end();
+      return isAnswered;
+    },
     forMail() {
       let endsAt: number | undefined;
       // Answers that came in time stay available to the mail.
@@ -116,26 +123,28 @@ const createMuteness = ({
 }: Pick<Needs, 'monotonic' | 'onMute' | 'onBack'> & {resolver: Resolver}) => {
   let isKnown = false;
   let until = 0;
-  let probing: Promise<void> | undefined;
+  let probing: Promise<boolean> | undefined;
 
-  const probe = async (): Promise<void> => {
+  const probe = async (): Promise<boolean> => {
     const isAnswered = await resolver.resolveNs('.').then(
       () => true,
       error => codeOf(error) !== 'ETIMEOUT',
     );
-    if (isAnswered) return;
+    if (isAnswered) return true;
     until = monotonic() + failedMs;
     if (!isKnown) onMute();
     isKnown = true;
+    return false;
   };
 
   return {
     isMute: () => monotonic() < until,
-    async check(): Promise<void> {
+    /** Resolves with whether they answer. */
+    async check(): Promise<boolean> {
       probing ??= probe().finally(() => {
         probing = undefined;
       });
-      await probing;
+      return probing;
     },
     end(): void {
       until = 0;

@@ -31,11 +31,15 @@ export interface BackendPoolNeeds {
   retryPause?: {firstMs: number; mostMs: number};
   /** Called for each server that could not be used. */
   onFailure?: (server: HostPort, detail: string) => void;
+  /** Called after each transaction with a server, with why the server could not be used if that is so. */
+  onUse?: (server: string, failure?: string) => void;
 }
 
 export interface BackendPool {
   /** Sends nothing before the first recipient. */
   openTransaction(route: Route, start: EnvelopeStart): BackendTransaction;
+  /** Connects, and leaves. Resolves with why the server cannot be used; with undefined when it can. */
+  check(server: HostPort): Promise<string | undefined>;
   /** Ends idle connections with QUIT, and each busy one after its mail. */
   close(): Promise<void>;
 }
@@ -45,12 +49,13 @@ const usualCheckAfterMs = 20;
 
 interface Use {
   key: string;
+  server: string;
   /** Mails and liveness checks: servers also limit commands between mails (Postfix: `smtpd_junk_command_limit`). */
   mails: number;
 }
 
 export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
-  const {hostname, ownKeyword, onFailure = () => {}, retryPause: pause} = needs;
+  const {hostname, ownKeyword, onFailure = () => {}, onUse = () => {}, retryPause: pause} = needs;
   const {maxIdlePerServer = 20, idleMs = 30_000, maxMailsPerConnection = 100, checkAfterMs = usualCheckAfterMs} = needs;
   const timeouts = {...defaultBackendTimeouts, ...needs.timeouts};
   const dead = createDeadServers({now: () => performance.now(), ...(pause && {pause})});
@@ -63,13 +68,9 @@ export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
 
   /** Uses the long timeouts, as no mail waits, and does not log in, as an outdated password could lock an account. */
   const tryAgain = async (server: HostPort): Promise<boolean> => {
-    const connection = await connect({}, server, false);
-    if (isConnection(connection)) {
-      void connection.quit();
-      return true;
-    }
-    onFailure(server, connection.lost);
-    return !connection.isSilent;
+    const failure = leave(await connect({}, server, false));
+    if (failure) onFailure(server, failure.lost);
+    return !failure?.isSilent;
   };
 
   const remember = (server: HostPort): void => {
@@ -104,12 +105,13 @@ export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
       if (!isConnection(connection)) return connection;
       dead.worked(name);
       const key = keyOf(route, server);
-      uses.set(connection, {key, mails: 0});
+      uses.set(connection, {key, server: name, mails: 0});
       connection.onClose(() => idle.remove(connection, key));
       return connection;
     },
     giveBack: (connection, isClean) => {
       const use = uses.get(connection);
+      if (use) onUse(use.server);
       if (!use || !connection.isOpen) return;
       use.mails += 1;
       if (use.mails < maxMailsPerConnection) idle.put(connection, use.key, isClean);
@@ -117,6 +119,7 @@ export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
     },
     failed: (server, {lost, isSilent = false}) => {
       onFailure(server, lost);
+      onUse(formatHostPort(server), lost);
       // A reply, such as "too busy" or "login refused", costs no time and may differ for the next mail.
       if (isSilent) remember(server);
     },
@@ -124,12 +127,20 @@ export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
 
   return {
     openTransaction: (route, start) => createBackendTransaction(lender, route, start),
+    check: async server => leave(await connect({}, server, true))?.lost,
     close: async () => {
       isClosed = true;
       dead.close();
       await idle.stop();
     },
   };
+};
+
+/** Why the server cannot be used, if that is so. */
+const leave = (connection: BackendConnection | Lost): Lost | undefined => {
+  if (!isConnection(connection)) return connection;
+  void connection.quit();
+  return undefined;
 };
 
 /** A connection is shared only between mails with the same login. */

@@ -14,6 +14,17 @@ export const commandUrl = (url: string, command: string): URL => {
   return target;
 };
 
+/** Asks a worker whether it is there. Rejects like `post`, and for an answer that only a server in front of it gives. */
+export const ping = async (url: string, signal: AbortSignal): Promise<void> => {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const outgoing = request(commandUrl(url, 'ping'), {method: 'GET', agent: false, signal});
+    outgoing.on('response', resolve).on('error', reject).end();
+  });
+  response.resume();
+  const {statusCode = 0} = response;
+  if (statusCode >= 500) throw new Error(`HTTP status ${statusCode}`);
+};
+
 export interface Question {
   target: URL;
   agent: Agent;

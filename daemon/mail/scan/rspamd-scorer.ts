@@ -5,7 +5,7 @@ import {Fault} from '../../../shared/fault.ts';
 import type {SymbolScore} from '../../../shared/held-mail.ts';
 import type {ReceivedMail, Score, Scorer} from '../../services/intake/mail.ts';
 import {boundScore, maxSymbols, reasonOf} from './reason.ts';
-import {commandUrl, envelopeHeaders, headerSafe, isConnectionFailure, passwordHeader, post} from './rspamd-http.ts';
+import {commandUrl, envelopeHeaders, headerSafe, isConnectionFailure, passwordHeader, ping, post} from './rspamd-http.ts';
 
 export interface RspamdOptions {
   /** The URL of a normal worker, such as http://127.0.0.1:11333. */
@@ -16,7 +16,7 @@ export interface RspamdOptions {
   maxConnections?: number;
 }
 
-export interface RspamdScorer extends Scorer {
+export interface RspamdScorer extends Required<Scorer> {
   /** Closes all connections, including those with requests under way. */
   close(): void;
 }
@@ -50,12 +50,20 @@ export const createRspamdScorer = ({url, password, timeoutMs = 15_000, maxConnec
         throw unavailable(error, signal, timeoutMs);
       }
     },
+    async check() {
+      const signal = AbortSignal.timeout(Math.min(checkMs, timeoutMs));
+      await ping(url, signal).catch(error => {
+        throw unavailable(error, signal, Math.min(checkMs, timeoutMs));
+      });
+    },
     close() {
       isClosed = true;
       agent.destroy();
     },
   };
 };
+
+const checkMs = 5000;
 
 const unavailable = (cause: unknown, signal: AbortSignal, timeoutMs: number): Fault => {
   if (signal.aborted) return new Fault('unavailable', `Rspamd gave no answer within ${timeoutMs} ms`, {cause});

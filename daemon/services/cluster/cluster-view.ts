@@ -1,5 +1,5 @@
 // Status of the cluster, as this node sees it.
-import type {ClusterStatus, License, Peer} from '../../../shared/cluster-status.ts';
+import type {ClusterStatus, License, Peer, Problem} from '../../../shared/cluster-status.ts';
 import {healthOf} from '../../../shared/health.ts';
 import type {ConfigReads} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
@@ -28,6 +28,7 @@ interface Needs {
   license(): License;
   hasAuthority: boolean;
   dmarc(): DmarcState;
+  problems(): Problem[];
   /** Since when this node is cut off from all other nodes, ISO 8601; undefined while it is not. */
   cutOffSince(): string | undefined;
   now: () => number;
@@ -59,6 +60,7 @@ export const createClusterView = (needs: Needs): ClusterView => {
       cut_off_since: needs.cutOffSince() ?? null,
       has_authority: needs.hasAuthority,
       ...shownDmarc(needs.dmarc()),
+      problems: needs.problems(),
     };
   };
 

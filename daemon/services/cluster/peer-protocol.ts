@@ -2,7 +2,7 @@
 // members are ignored, because a newer version may send more.
 
 import {z} from 'zod';
-import {licenseSchema} from '../../../shared/cluster-status.ts';
+import {licenseSchema, maxProblems, problemSchema} from '../../../shared/cluster-status.ts';
 import {id, nodeId} from '../../../shared/fields.ts';
 import type {Json} from '../../../shared/merge-patch.ts';
 import {isKind, type Kind, type RecordKey} from '../records.ts';
@@ -131,6 +131,8 @@ export const heartbeatSchema = z.object({
   unreached: z.array(nodeNo).max(1000).optional(),
   // Since 0.8:
   dmarc: dmarcStateSchema.optional(),
+  // Since 0.9:
+  problems: z.array(z.object(problemSchema.shape)).max(maxProblems).optional(),
 });
 export type Heartbeat = z.infer<typeof heartbeatSchema>;
 

@@ -126,6 +126,8 @@ export interface HeldMailFacts {
 /** Scores mail. Rejects with a Fault `unavailable` when it cannot. */
 export interface Scorer {
   score(mail: ReceivedMail): Promise<Score>;
+  /** Whether the scanner is there, without a mail. Rejects with a Fault `unavailable` when it is not; absent where nothing can fail. */
+  check?(): Promise<void>;
 }
 
 export interface Verified {

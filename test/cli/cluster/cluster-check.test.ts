@@ -2,7 +2,7 @@ import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {createAuthority, issueLeaf} from '../../../daemon/cluster/certificates.ts';
-import type {Peer} from '../../../shared/cluster-status.ts';
+import type {Peer, Problem} from '../../../shared/cluster-status.ts';
 import {safeLine} from '../../../shared/safe-text.ts';
 import {runCli} from '../../helpers/cli/fake-terminal.ts';
 import {clusterStatus, hostile, peer} from '../../helpers/cli/sample-records.ts';
@@ -293,4 +293,62 @@ test('the format that is asked for does not change the line, and the help is the
   t.regex(stdout, /^MFD CLUSTER OK: 1 node, online \|/);
   t.is(help.code, 0);
   t.regex(help.stdout, /3 UNKNOWN/);
+});
+
+const problem = (part: string, fields: Partial<Problem> = {}): Problem => ({
+  ...{part, name: '', domains: [], since: '2026-03-01T09:00:00.000Z', detail: 'connection refused', refuses_mail: false},
+  ...fields,
+});
+
+test('a dead scanner is critical where mail is refused, and a warning where it passes', async t => {
+  const refusing = await check(t, [mx1, {...mx2, problems: [problem('scanner', {refuses_mail: true})]}]);
+  const passing = await check(t, [mx1, {...mx2, problems: [problem('scanner')]}]);
+
+  t.deepEqual([refusing.code, passing.code], [2, 1]);
+  const why = /the scanner of mx2 unreachable since 2026-03-01T09:00:00\.000Z \(connection refused\): mail/;
+  t.regex(refusing.stdout, new RegExp(`CRITICAL: ${why.source} is answered 451 \\|`));
+  t.regex(passing.stdout, new RegExp(`WARNING: ${why.source} passes without a score \\|`));
+});
+
+test('a backend that several nodes cannot reach is one warning, with its domains and since when', async t => {
+  const backend = problem('backend', {name: 'mail.example.com:25', domains: ['a.test', 'b.test', 'c.test', 'd.test']});
+  const later = {...backend, since: '2026-03-01T09:10:00.000Z'};
+  const {code, stdout} = await check(t, [
+    {...mx1, problems: [later]},
+    {...mx2, problems: [backend]},
+  ]);
+
+  t.is(code, 1);
+  t.regex(
+    stdout,
+    /WARNING: backend mail\.example\.com:25 of a\.test, b\.test, c\.test and 1 more unreachable from mx1, mx2 since 2026-03-01T09:00:00\.000Z \(connection refused\) \|/,
+  );
+});
+
+test('name servers, Postfix and a part that only a later version knows are warnings, the store is critical', async t => {
+  const parts = ['name_servers', 'postfix', 'moon'].map(part => problem(part));
+  const warned = await check(t, [{...mx1, problems: parts}]);
+  const store = await check(t, [{...mx1, problems: [problem('store', {refuses_mail: true})]}]);
+
+  t.deepEqual([warned.code, store.code], [1, 2]);
+  t.regex(
+    warned.stdout,
+    /name servers of mx1 do not answer .*, the hold queue of Postfix on mx1 cannot .*, moon of mx1 does not work /,
+  );
+  t.regex(store.stdout, /CRITICAL: the store of mx1 does not work since /);
+});
+
+test('what a node said before it went away is no finding, and a node of an earlier version says nothing', async t => {
+  const away = await check(t, [mx1, {...mx2, healthy: 'stale', problems: [problem('scanner', {refuses_mail: true})]}]);
+
+  t.is(away.code, 1);
+  t.notRegex(away.stdout, /scanner/);
+  t.is((await check(t, [mx1, mx2])).code, 0);
+});
+
+test('the text of a server in a finding cannot forge a line of the check', async t => {
+  const {stdout} = await check(t, [{...mx1, problems: [problem('backend', {name: 'a:25', detail: hostile})]}]);
+
+  t.false(stdout.trimEnd().includes('\n'));
+  t.notRegex(stdout, /\x1b|\u202e/);
 });

@@ -84,6 +84,15 @@ test('what is wrong is an alarm for as long as it is, by the clock of the node',
   t.deepEqual(alarmsOf(drifted('2026-03-01T11:59:55.000Z')), []);
 });
 
+test('a dead scanner without which mail is refused is an alarm', t => {
+  const since = '2026-03-01T11:00:00.000Z';
+  const problems = [{part: 'scanner', name: '', domains: [], since, detail: 'connection refused', refuses_mail: true}];
+
+  t.deepEqual(alarmsOf(clusterOf(peer('mx1', {problems}), peer('mx2'))), [
+    {text: `✗ the scanner of mx1 unreachable since ${since} (connection refused): mail is answered 451`, tone: 'bad'},
+  ]);
+});
+
 test('a sparkline tells one from none, and what is not known from both', t => {
   t.is(sparkline([0, 1, 1000, undefined, 500], 7), '  ·▁█ ▄');
   t.is(sparkline([1, 2, 3, 4], 2), '▆█');

@@ -1,0 +1,123 @@
+// What this node depends on, with the way to check each.
+import type {Domain} from '../../shared/domain.ts';
+import {Fault} from '../../shared/fault.ts';
+import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
+import type {BackendPool} from '../mail/backend/backend-pool.ts';
+import {createDependencies, type Dependencies, type Dependency} from '../services/dependencies/dependencies.ts';
+import type {Scorer} from '../services/intake/mail.ts';
+import type {Base} from './base.ts';
+import {storeFaults} from './storage.ts';
+
+/** How long nothing has to have used them before they are checked. */
+const quiet = {scannerMs: 10_000, backendMs: 60_000, dnsMs: 60_000};
+/** How often they are checked while they do not work. */
+const retry = {scannerMs: 2000, backendMs: 10_000, dnsMs: 10_000};
+const storeMs = 1000;
+
+/** With the store and the scanner; the other parts are watched where they are opened. */
+export const openDependencies = ({
+  settings,
+  storage: {engine},
+  log,
+  now,
+}: Pick<Base, 'settings' | 'storage' | 'log' | 'now'>): Dependencies => {
+  const dependencies = createDependencies({
+    now,
+    monotonic: () => performance.now(),
+    onProblem: problem => log.warn(problem, 'a part that this node depends on does not work'),
+    onEnd: ({part, name, since}) => log.info({part, name, since}, 'a part that this node depends on works again'),
+  });
+  const store: Dependency = {
+    ...{part: 'store', name: '', refusesMail: true, quietMs: storeMs, retryMs: storeMs},
+    check: async () => storeFaults(engine)[0],
+  };
+  dependencies.watch(() => {
+    const {scorer, onScorerFailure} = settings();
+    if (!scorer.check) return [store];
+    const scanner: Dependency = {
+      ...{part: 'scanner', name: '', refusesMail: onScorerFailure === 'tempfail'},
+      ...{quietMs: quiet.scannerMs, retryMs: retry.scannerMs},
+      check: async () => scorer.check?.().then(() => undefined, reasonOf),
+    };
+    return [store, scanner];
+  });
+  return dependencies;
+};
+
+/** The scorer of the settings, whose answers are noted. */
+export const watchedScorer = ({settings, dependencies}: Pick<Base, 'settings' | 'dependencies'>): Scorer => ({
+  async score(mail) {
+    try {
+      const score = await settings().scorer.score(mail);
+      dependencies.worked('scanner');
+      return score;
+    } catch (error) {
+      dependencies.failed('scanner', {detail: reasonOf(error)});
+      throw error;
+    }
+  },
+});
+
+export const watchBackends = (
+  {records: {domainDirectory}, dependencies}: Pick<Base, 'records' | 'dependencies'>,
+  pool: Pick<BackendPool, 'check'>,
+): void => {
+  let known: {domains: readonly Domain[]; backends: Dependency[]} = {domains: [], backends: []};
+  dependencies.watch(() => {
+    const domains = domainDirectory.list();
+    // The directory gives another list after each change.
+    if (domains !== known.domains) known = {domains, backends: backendsOf(domains, pool)};
+    return known.backends;
+  });
+};
+
+/** The servers that inbound mail is relayed to at present. */
+const backendsOf = (domains: readonly Domain[], pool: Pick<BackendPool, 'check'>): Dependency[] => {
+  const namesOf = new Map<string, string[]>();
+  for (const {name, active, direction, backend_servers} of domains) {
+    if (!active || direction === 'outbound') continue;
+    for (const text of backend_servers) {
+      const server = parseHostPort(text);
+      if (!server) continue;
+      const key = formatHostPort(server);
+      const names = namesOf.get(key) ?? [];
+      if (!names.includes(name)) names.push(name);
+      namesOf.set(key, names);
+    }
+  }
+  return [...namesOf].map(([name, names]) => ({
+    ...{part: 'backend', name, domains: names, quietMs: quiet.backendMs, retryMs: retry.backendMs},
+    async check() {
+      const server = parseHostPort(name);
+      return server && pool.check(server);
+    },
+  }));
+};
+
+export const watchNameServers = (
+  {settings, dependencies}: Pick<Base, 'settings' | 'dependencies'>,
+  check: () => Promise<boolean>,
+): void => {
+  const nameServers: Dependency = {
+    ...{part: 'name_servers', name: '', quietMs: quiet.dnsMs, retryMs: retry.dnsMs},
+    check: async () => ((await check()) ? undefined : muteText),
+  };
+  dependencies.watch(() => (settings().isMailVerified ? [nameServers] : []));
+};
+
+export const muteText = 'no answer in time';
+
+/** Postfix is polled all the time. */
+export const watchPostfix = ({dependencies}: Pick<Base, 'dependencies'>): void => {
+  const never = Number.POSITIVE_INFINITY;
+  const postfix: Dependency = {part: 'postfix', name: '', quietMs: never, retryMs: never, check: async () => undefined};
+  dependencies.watch(() => [postfix]);
+};
+
+/** With the cause: a Fault alone is for callers, who do not learn the addresses here. */
+export const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  const {cause} = error;
+  const text = error instanceof Fault ? error.detail : error.message;
+  return cause instanceof Error && cause.message !== '' ? `${text}: ${cause.message}` : text;
+};

@@ -1,0 +1,205 @@
+// Health of what a node depends on: scanner, backends, store, name servers and Postfix. Real use says whether they work; what nothing
+// has used for a while is checked.
+//
+// works → a failed check, or two failed uses in a row → problem; a use or a check that works → works.
+// A server may greet, and answer nothing else: where uses fail although checks work, only a use ends the problem, or a minute without one.
+
+import {type DependencyPart, maxProblemDomains, maxProblems, type Problem} from '../../../shared/cluster-status.ts';
+import {ascending} from '../../../shared/collections.ts';
+
+export interface Dependency {
+  part: DependencyPart;
+  /** The address of a backend; empty for what a node has one of. */
+  name: string;
+  /** The domains with that backend. */
+  domains?: readonly string[];
+  /** Whether the node takes no mail without it. */
+  refusesMail?: boolean;
+  /** A dependency that nothing has used for this long is checked. One with a problem is checked after `retryMs`. */
+  quietMs: number;
+  retryMs: number;
+  /** Resolves with why it does not work; with undefined when it works. */
+  check(): Promise<string | undefined>;
+}
+
+export interface Dependencies {
+  /** The dependencies that `list` names from now on. It is called often. */
+  watch(list: () => readonly Dependency[]): void;
+  /** A real use worked. */
+  worked(part: DependencyPart, name?: string): void;
+  /** A real use failed. One alone may be the fault of the mail, so it is checked; `isCertain`: it counts as it is. */
+  failed(part: DependencyPart, failure: {detail: string; name?: string; isCertain?: boolean}): void;
+  /** Begins the checks that are due. */
+  check(): void;
+  /** What does not work at present, the longest first. */
+  problems(): Problem[];
+  /** Changes with every problem that begins or ends. */
+  version(): number;
+}
+
+interface Needs {
+  now: () => number;
+  /** Milliseconds, by a clock that never jumps. */
+  monotonic: () => number;
+  /** Called when a problem begins, and when it ends. */
+  onProblem?(problem: Problem): void;
+  onEnd?(problem: Problem): void;
+}
+
+interface State {
+  /** When it was last used or checked; at first, when it was first named. */
+  lastAtMs: number;
+  failedUses: number;
+  lastFailedUseMs: number;
+  /** A check worked between failed uses. */
+  isCheckDoubted: boolean;
+  isChecking: boolean;
+  /** Since the first failure. */
+  sinceMs: number;
+  detail: string | undefined;
+}
+
+/** How long failed uses count more than checks that work. */
+const usesCountMs = 60_000;
+/** Checks under way at once; each takes a connection for some seconds at most. */
+const maxChecks = 16;
+const maxDetailChars = 300;
+
+export const createDependencies = ({now, monotonic, onProblem = () => {}, onEnd = () => {}}: Needs): Dependencies => {
+  const lists: (() => readonly Dependency[])[] = [];
+  let version = 0;
+  const all = (): Dependency[] => lists.flatMap(list => list());
+  const find = (key: string): Dependency | undefined => all().find(one => keyOf(one) === key);
+  const changed = (key: string, tell: (problem: Problem) => void, state: State): void => {
+    version += 1;
+    const dependency = find(key);
+    if (dependency) tell(problemOf(dependency, state));
+  };
+  const states = createStates({
+    now,
+    monotonic,
+    onBegin: (key, state) => changed(key, onProblem, state),
+    onEnd: (key, state) => changed(key, onEnd, state),
+  });
+  let checksUnderWay = 0;
+
+  const check = async (dependency: Dependency): Promise<void> => {
+    const key = keyOf(dependency);
+    const state = states.of(key);
+    if (state.isChecking || checksUnderWay >= maxChecks) return;
+    state.isChecking = true;
+    checksUnderWay += 1;
+    const detail = await dependency.check().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
+    checksUnderWay -= 1;
+    state.isChecking = false;
+    states.checked(key, detail);
+  };
+  const isDue = (dependency: Dependency): boolean => {
+    const {lastAtMs, detail} = states.of(keyOf(dependency));
+    return monotonic() - lastAtMs >= (detail === undefined ? dependency.quietMs : dependency.retryMs);
+  };
+
+  return {
+    watch: list => void lists.push(list),
+    worked: (part, name = '') => states.worked(keyOf({part, name})),
+    failed(part, {detail, name = '', isCertain = false}) {
+      const key = keyOf({part, name});
+      if (states.failed(key, {detail, isCertain})) return;
+      const dependency = find(key);
+      if (dependency) void check(dependency);
+    },
+    check() {
+      const dependencies = all();
+      states.retain(new Set(dependencies.map(keyOf)));
+      for (const dependency of dependencies) if (isDue(dependency)) void check(dependency);
+    },
+    problems: () =>
+      all()
+        .flatMap(dependency => {
+          const state = states.of(keyOf(dependency));
+          return state.detail === undefined ? [] : [problemOf(dependency, state)];
+        })
+        .toSorted((a, b) => ascending(a.since, b.since))
+        .slice(0, maxProblems),
+    version: () => version,
+  };
+};
+
+interface StatesNeeds extends Pick<Needs, 'now' | 'monotonic'> {
+  /** `state` still has the problem in both. */
+  onBegin(key: string, state: State): void;
+  onEnd(key: string, state: State): void;
+}
+
+const createStates = ({now, monotonic, onBegin, onEnd}: StatesNeeds) => {
+  const states = new Map<string, State>();
+  const stateOf = (key: string): State => {
+    const known = states.get(key);
+    if (known) return known;
+    const state: State = {
+      ...{lastAtMs: monotonic(), failedUses: 0, lastFailedUseMs: Number.NEGATIVE_INFINITY},
+      ...{isCheckDoubted: false, isChecking: false, sinceMs: 0, detail: undefined},
+    };
+    states.set(key, state);
+    return state;
+  };
+  const begin = (key: string, state: State, detail: string): void => {
+    const isNew = state.detail === undefined;
+    state.detail = oneLine(detail);
+    if (isNew) onBegin(key, state);
+  };
+  const end = (key: string, state: State): void => {
+    if (state.detail !== undefined) onEnd(key, state);
+    Object.assign(state, {failedUses: 0, isCheckDoubted: false, detail: undefined});
+  };
+
+  return {
+    of: stateOf,
+    worked(key: string): void {
+      const state = stateOf(key);
+      state.lastAtMs = monotonic();
+      if (state.failedUses > 0 || state.detail !== undefined) end(key, state);
+    },
+    /** Whether that makes it a problem; otherwise a check has to tell. */
+    failed(key: string, {detail, isCertain}: {detail: string; isCertain: boolean}): boolean {
+      const state = stateOf(key);
+      if (state.failedUses === 0 && state.detail === undefined) state.sinceMs = now();
+      Object.assign(state, {lastAtMs: monotonic(), lastFailedUseMs: monotonic(), failedUses: state.failedUses + 1});
+      if (!isCertain && state.failedUses < 2) return false;
+      begin(key, state, detail);
+      return true;
+    },
+    checked(key: string, detail: string | undefined): void {
+      const state = stateOf(key);
+      state.lastAtMs = monotonic();
+      if (detail !== undefined) {
+        if (state.detail === undefined && state.failedUses === 0) state.sinceMs = now();
+        state.isCheckDoubted = false;
+        begin(key, state, detail);
+      } else if (monotonic() - state.lastFailedUseMs > usesCountMs) end(key, state);
+      else if (state.failedUses > 0 && state.detail === undefined) state.isCheckDoubted = true;
+      else if (!state.isCheckDoubted) end(key, state);
+    },
+    retain(keys: ReadonlySet<string>): void {
+      for (const key of states.keys()) if (!keys.has(key)) states.delete(key);
+    },
+  };
+};
+
+const keyOf = ({part, name}: Pick<Dependency, 'part' | 'name'>): string => `${part} ${name}`;
+
+const problemOf = ({part, name, domains = [], refusesMail = false}: Dependency, {sinceMs, detail = ''}: State): Problem => ({
+  part,
+  name,
+  domains: domains.slice(0, maxProblemDomains),
+  since: new Date(sinceMs).toISOString(),
+  detail,
+  refuses_mail: refusesMail,
+});
+
+/** Servers write a part of it. */
+const oneLine = (text: string): string =>
+  text
+    .replace(/[\p{C}\s]+/gu, ' ')
+    .trim()
+    .slice(0, maxDetailChars);
