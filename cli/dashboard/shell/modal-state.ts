@@ -7,7 +7,7 @@ import type {Choice, Form, FormField, FormPlace, FormValues, Modal, Page, Prompt
 import {type Paste, pastedInto} from './pasted-text.ts';
 
 export interface ModalState {
-  /** The text of a prompt, or of the form's field under the cursor. */
+  /** The text of a prompt, of the form's field under the cursor, or the number typed so far for a question. */
   line: Line;
   /** The position in a choice, a page or a question, or the field of a form. */
   position: ListPosition;
@@ -91,8 +91,13 @@ export const afterPaste = (
 
 const closing: readonly KeyName[] = ['escape', 'q', 'ctrl+c'];
 
-const inQuestion = ({onYes, onNo}: Question, state: ModalState, key: KeyName, extent: Extent): Outcome => {
-  if (key === 'y' || key === 'Y') return {kind: 'done', run: onYes};
+const inQuestion = (question: Question, state: ModalState, key: KeyName, extent: Extent): Outcome => {
+  const {onYes, onNo, number} = question;
+  if (number !== undefined) {
+    if (key === 'enter' && state.line.text === String(number)) return {kind: 'done', run: onYes};
+    if (/^\d$/.test(key) || ['backspace', 'ctrl+u', 'ctrl+w'].includes(key))
+      return {kind: 'stay', state: {...state, line: edited(state.line, key) ?? state.line}};
+  } else if (key === 'y' || key === 'Y') return {kind: 'done', run: onYes};
   if (key === 'n' || key === 'N' || closing.includes(key)) return {kind: 'closed', run: onNo};
   return {kind: 'stay', state: scrolled(state, key, extent)};
 };

@@ -8,6 +8,8 @@ export interface Question {
   /** The word for a yes: `release`. */
   yes: string;
   onYes(): void;
+  /** The number that must be typed for a yes, where much would be done: a key may be pressed by accident. */
+  number?: number;
   /** The words for a no, when it does something. */
   no?: string;
   onNo?(): void;

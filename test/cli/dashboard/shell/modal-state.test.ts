@@ -42,6 +42,16 @@ test('only y is a yes', t => {
   t.is(press(question, 'y').outcome.kind, 'done');
 });
 
+test('a question that names a number takes that number alone for a yes', t => {
+  const many: Modal = {kind: 'question', lines: ['Sure?'], yes: 'discard', number: 120, onYes: () => undefined};
+
+  for (const keys of [['y'], ['Y'], ['enter'], ['1', '2', 'enter'], ['1', '2', '0', '0', 'enter'], ['1', '2', '0', 'y']])
+    t.is(press(many, ...keys).outcome.kind, 'stay', keys.join(' '));
+  t.is(press(many, '1', '2', '0', 'enter').outcome.kind, 'done');
+  t.is(press(many, '1', '3', 'backspace', '2', '0', 'enter').outcome.kind, 'done');
+  for (const key of ['n', 'q', 'escape']) t.is(press(many, '1', key).outcome.kind, 'closed', key);
+});
+
 test('a page that must be confirmed is left by enter alone', t => {
   const secret = page({mustConfirm: 'I have it'});
 
