@@ -20,6 +20,8 @@ export interface Finding {
   status: typeof warning | typeof critical;
   /** With the name of every affected node. */
   text: string;
+  /** Those that caused it; none where it is the cluster as a whole. */
+  nodes?: readonly string[];
   /** Where to look. */
   hint?: string;
 }
@@ -56,7 +58,7 @@ const healthFindings = (peers: readonly Peer[]): Finding[] => {
 
 /** First, as it makes all other nodes seem offline. */
 const cutOffFindings = (peers: readonly Peer[]): Finding[] =>
-  peers.filter(isCutOff).map(peer => ({status: critical, text: cutOffText(peer)}));
+  peers.filter(isCutOff).map(peer => ({status: critical, text: cutOffText(peer), nodes: [peer.node_id]}));
 
 /** Changes of that node have not reached all others, a revoked key for example. */
 const refusalFindings = (peers: readonly Peer[]): Finding[] =>
@@ -71,7 +73,7 @@ const silenceFindings = (status: ClusterStatus): Finding[] =>
   status.peers.flatMap(peer => {
     const seconds = unansweredSeconds(peer, status);
     if (seconds === undefined || peer.healthy !== 'online' || unreachableFrom(peer).length > 0) return [];
-    return [{status: warning, text: `no answer from ${peer.node_id} for ${durationWords(seconds)}`}];
+    return [{status: warning, text: `no answer from ${peer.node_id} for ${durationWords(seconds)}`, nodes: [peer.node_id]}];
   });
 
 /** Critical when a node will soon refuse the changes of the one that is ahead. */
@@ -79,7 +81,8 @@ const clockFindings = ({peers, local_node_id}: ClusterStatus): Finding[] =>
   peers.flatMap(peer => {
     const problem = clockProblem(peer);
     if (problem === undefined) return [];
-    return [{status: checkStatuses[problem], text: `the clock of ${peer.node_id} is ${clockComparison(peer, local_node_id)}`}];
+    const text = `the clock of ${peer.node_id} is ${clockComparison(peer, local_node_id)}`;
+    return [{status: checkStatuses[problem], text, nodes: [peer.node_id]}];
   });
 
 /** Heartbeats of that node arrive, but it does not answer: changes reach it late, and its held mail cannot be listed. */
@@ -91,9 +94,13 @@ const reachFindings = (status: ClusterStatus): Finding[] =>
     const others = status.peers.filter(one => one.node_id !== node_id && one.healthy === 'online');
     if (others.every(other => from.includes(other.node_id)))
       return [
-        {status: critical, text: `no node can reach ${node_id} (open its port for nodes, or correct its cluster.advertise)`},
+        {
+          status: critical,
+          text: `no node can reach ${node_id} (open its port for nodes, or correct its cluster.advertise)`,
+          nodes: [node_id],
+        },
       ];
-    return [{status: warning, text: `${node_id} cannot be reached from ${from.join(', ')}`}];
+    return [{status: warning, text: `${node_id} cannot be reached from ${from.join(', ')}`, nodes: [node_id]}];
   });
 
 const driftFindings = (peers: readonly Peer[], drift: Drift | undefined): Finding[] => {
@@ -108,7 +115,11 @@ const driftFindings = (peers: readonly Peer[], drift: Drift | undefined): Findin
 const backlogFindings = (peers: readonly Peer[], {backlog}: CheckLimits): Finding[] =>
   peers
     .filter(peer => peer.outbox_backlog_to_us > backlog)
-    .map(peer => ({status: warning, text: `${plural(peer.outbox_backlog_to_us, 'change')} of ${peer.node_id} not applied yet`}));
+    .map(({node_id, outbox_backlog_to_us: count}) => ({
+      status: warning,
+      text: `${plural(count, 'change')} of ${node_id} not applied yet`,
+      nodes: [node_id],
+    }));
 
 const licenseFindings = (peers: readonly Peer[]): Finding[] =>
   finding(
@@ -188,7 +199,7 @@ const domainsText = (problems: readonly Problem[]): string => {
 };
 
 const finding = (status: Finding['status'], peers: readonly Peer[], what: string): Finding[] =>
-  peers.length === 0 ? [] : [{status, text: `${namesOf(peers)} ${what}`}];
+  peers.length === 0 ? [] : [{status, text: `${namesOf(peers)} ${what}`, nodes: peers.map(({node_id}) => node_id)}];
 
 const namedNodes = 5;
 

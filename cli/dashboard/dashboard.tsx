@@ -141,8 +141,8 @@ const useDashboardKeys = (input: TerminalKeys, modal: Modal | undefined, globals
   const modalKeys = useRef<ModalKeys>(undefined);
   useKeys(input, {
     onKey: (key, isFirst) => {
-      // Only a person who has seen the question can answer it.
-      if (modal?.kind === 'question' && !isFirst)
+      // Only a person who has seen the question can answer it, or type a number that it names.
+      if (modal?.kind === 'question' && modal.number === undefined && !isFirst)
         globals.say('Typed before the question was shown: not taken as an answer', 'warn');
       else if (modal) modalKeys.current?.onKey(key);
       else handleKey(key, globals);

@@ -1,40 +1,14 @@
 // Command `dmarc sources`: who sends mail as a domain here, by the reports of others.
 import type {Command} from 'commander';
-import {otherSources, sourceText} from '../../shared/dmarc-lists.ts';
 import type {ReportedSource} from '../../shared/reported-source.ts';
 import {pastMoment} from '../command-line/moment.ts';
-import {countText, percentText} from '../output/cell-text.ts';
-import type {Column} from '../output/column.ts';
+import {countText} from '../output/cell-text.ts';
+import {columnsOf} from '../output/field.ts';
 import {warnOfPartialList} from '../output/print-all.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Listed} from '../output/table.ts';
 import type {Session} from '../session.ts';
-
-type Count = Exclude<keyof ReportedSource, 'source_ip' | 'name' | 'network' | 'reporters' | 'count'>;
-
-const part = (title: string, name: Count, more: Partial<Column<ReportedSource>> = {}): Column<ReportedSource> => ({
-  title,
-  cell: source => percentText(source[name], source.count),
-  align: 'right',
-  ...more,
-});
-
-const columns: Column<ReportedSource>[] = [
-  {title: 'SOURCE', cell: source => sourceText(source.source_ip)},
-  {title: 'NAME', cell: source => source.name ?? '-', isFlexible: true},
-  {title: 'NETWORK', cell: source => (source.source_ip === otherSources ? null : source.network), dropRank: 1},
-  {title: 'MAILS', cell: source => source.count, align: 'right'},
-  part('PASS', 'passed', {tone: source => (source.passed < source.count ? 'warn' : undefined)}),
-  part('SPF', 'spf_passed', {dropRank: 2}),
-  part('SPF ALIGNED', 'spf_aligned', {dropRank: 3}),
-  part('DKIM', 'dkim_passed', {dropRank: 2}),
-  part('DKIM ALIGNED', 'dkim_aligned', {dropRank: 3}),
-  {title: 'REPORTED BY', cell: source => reportersText(source), isFlexible: true, dropRank: 4},
-];
-
-/** `google.com, mail.example (not verified)` */
-const reportersText = ({reporters}: ReportedSource): string =>
-  reporters.map(({reporter, verified}) => (verified ? reporter : `${reporter} (not verified)`)).join(', ');
+import {sourceFields} from './source-fields.ts';
 
 const sources: Listed<ReportedSource> = {
   fields: [
@@ -50,7 +24,7 @@ const sources: Listed<ReportedSource> = {
     'reporters',
   ],
   nameOf: ({source_ip}) => source_ip,
-  columns,
+  columns: columnsOf(sourceFields),
   none: 'nothing was reported',
 };
 

@@ -102,7 +102,10 @@ onTerminal('[tmux] in 1,200 mails one gets to the end at once and discards a ran
   await terminal.shows('✓ 1,196 selected');
   await terminal.keys('D');
   await terminal.shows('Discard 1,196 mails');
-  await terminal.keys('y');
+  await terminal.keys('y', 'Enter');
+  await terminal.shows(/type 1196 and enter to discard: +n do nothing/);
+  await terminal.type('1196');
+  await terminal.keys('Enter');
 
   await terminal.shows('1,196 mails discarded', 60_000);
   await terminal.shows('of 4 mails');

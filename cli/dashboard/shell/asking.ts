@@ -17,26 +17,54 @@ interface FormFlow<T> extends Pick<Form, 'title' | 'check'> {
   onDone(made: T): void;
 }
 
+/** What a form begins with when it is opened again. */
+interface FormStart extends Pick<Form, 'errors' | 'place'> {
+  values?: FormValues;
+}
+
 /** form ⇄ question → sent, or back to the form with the typed values. */
-export const askByForm = <T>(shell: AskingShell, flow: FormFlow<T>, values: FormValues = {}, errors?: Form['errors']): void => {
+export const askByForm = <T>(shell: AskingShell, flow: FormFlow<T>, {values = {}, ...start}: FormStart = {}): void => {
   const {title, fields, check} = flow;
-  shell.openLater({
+  const form: Form = {
     kind: 'form',
     title,
     fields: filledFields(fields, values),
     ...(check && {check}),
-    ...(errors && {errors}),
-    onSubmit: typed =>
+    ...start,
+    onSubmit: (typed, place) =>
       shell.openLater({
         kind: 'question',
         lines: flow.question(typed),
         yes: flow.yes,
-        onYes: () => void send(shell, flow, typed),
+        onYes: () => void send(shell, flow, {values: typed, place}),
         no: 'back to the form',
-        onNo: () => askByForm(shell, flow, typed),
+        onNo: () => askByForm(shell, flow, {values: typed, place}),
       }),
-  });
+  };
+  openForm(shell, form, Object.fromEntries(fields.map(({name, value}) => [name, value])));
 };
+
+/** A form that asks before it forgets what was typed; `before` are its values without that. */
+export const openForm = (shell: Pick<AskingShell, 'openLater'>, form: Form, before: FormValues): void =>
+  shell.openLater({
+    ...form,
+    onGiveUp: (values, place) => {
+      const typed = form.fields.filter(({name}) => values[name] !== before[name]);
+      if (typed.length === 0) return;
+      const {errors: _old, ...again} = form;
+      shell.openLater({
+        kind: 'question',
+        lines: [
+          `${form.title}: forget what was typed?`,
+          ...typed.map(({name, label}) => `  ${label}: ${values[name] || 'nothing'}`),
+        ],
+        yes: 'forget it',
+        onYes: () => undefined,
+        no: 'back to the form',
+        onNo: () => openForm(shell, {...again, fields: filledFields(form.fields, values), place}, before),
+      });
+    },
+  });
 
 type TypedFields = Readonly<Record<string, TypedField<never>>>;
 
@@ -55,14 +83,14 @@ export const typedValues = (fields: TypedFields, values: FormValues, nowMs = Dat
 const filledFields = (fields: readonly FormField[], values: FormValues): FormField[] =>
   fields.map(field => ({...field, value: values[field.name] ?? field.value}));
 
-const send = async <T>(shell: AskingShell, flow: FormFlow<T>, values: FormValues): Promise<void> => {
+const send = async <T>(shell: AskingShell, flow: FormFlow<T>, start: FormStart & {values: FormValues}): Promise<void> => {
   let made: T;
   try {
-    made = await flow.send(values);
+    made = await flow.send(start.values);
   } catch (error) {
     const failure = asCliError(error);
     shell.fail(withFields(failure));
-    if (!isFinal(failure)) askByForm(shell, flow, values, errorsOf(failure));
+    if (!isFinal(failure)) askByForm(shell, flow, {...start, errors: errorsOf(failure)});
     return;
   }
   flow.onDone(made);

@@ -4,7 +4,7 @@ import {displayWidth} from '../../output/display-width.ts';
 import {within} from '../list/list-window.ts';
 import {fitText, wrapText} from './fit-text.ts';
 import type {Line} from './line-editor.ts';
-import type {Form, Modal} from './modal.ts';
+import type {Form, Modal, Question} from './modal.ts';
 import type {ModalState} from './modal-state.ts';
 import type {Theme} from './theme.ts';
 
@@ -17,6 +17,9 @@ export interface ModalArea {
 
 /** Width of the words for a no, and of both keys, in cells. */
 const longestNo = 24;
+
+/** Width of the request to type a number, and of the number. */
+const longestNumber = 32;
 
 /** Rows around the list, the text or the fields. */
 export const modalBorder = 3;
@@ -32,13 +35,7 @@ export const modalLines = (modal: Modal, state: ModalState, area: ModalArea): st
       return [
         rule,
         ...text.slice(top, top + height).map(line => ` ${line}`),
-        keysLine(theme, width, [
-          // A long name must not displace the keys.
-          ['y', fitText(modal.yes, Math.min(displayWidth(safeLine(modal.yes)), width - longestNo))],
-          ['n', modal.no ?? 'do nothing'],
-          // A question that is cut off must not be confirmed.
-          ...(text.length > height ? ([['j k', 'scroll']] as const) : []),
-        ]),
+        questionKeys(modal, state, {width, theme, isCut: text.length > height}),
       ];
     }
     case 'prompt': {
@@ -76,6 +73,22 @@ export const modalLines = (modal: Modal, state: ModalState, area: ModalArea): st
     default:
       return modal satisfies never;
   }
+};
+
+const questionKeys = (
+  {yes, no = 'do nothing', number}: Question,
+  {line}: ModalState,
+  {width, theme, isCut}: Pick<ModalArea, 'width' | 'theme'> & {isCut: boolean},
+): string => {
+  // A question that is cut off must not be confirmed.
+  const scrolling = isCut ? ([['j k', 'scroll']] as const) : [];
+  // A long name must not displace the keys.
+  const cut = fitText(yes, Math.min(displayWidth(safeLine(yes)), width - longestNo - (number === undefined ? 0 : longestNumber)));
+  if (number === undefined) return keysLine(theme, width, [['y', cut], ['n', no], ...scrolling]);
+  const label = ` type ${number} and enter to ${cut}: `;
+  const typed = fitText(line.text, String(number).length + 1);
+  const used = displayWidth(label) + displayWidth(typed);
+  return theme(label, 'warn', 'bold') + theme(typed, 'cursor') + keysLine(theme, width - used, [['n', no], ...scrolling]);
 };
 
 export const questionText = (lines: readonly string[], width: number): string[] =>

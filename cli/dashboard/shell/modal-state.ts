@@ -3,15 +3,17 @@
 import {initialPosition, type ListPosition, moved, movedTo} from '../list/list-window.ts';
 import type {KeyName} from './keys.ts';
 import {edited, type Line, lineOf} from './line-editor.ts';
-import type {Choice, Form, FormField, FormValues, Modal, Page, Prompt, Question} from './modal.ts';
+import type {Choice, Form, FormField, FormPlace, FormValues, Modal, Page, Prompt, Question} from './modal.ts';
 import {type Paste, pastedInto} from './pasted-text.ts';
 
 export interface ModalState {
-  /** The text of a prompt, or of the form's field under the cursor. */
+  /** The text of a prompt, of the form's field under the cursor, or the number typed so far for a question. */
   line: Line;
   /** The position in a choice, a page or a question, or the field of a form. */
   position: ListPosition;
   values: FormValues;
+  /** See `FormPlace`. */
+  cursors: FormPlace['cursors'];
   errors: Readonly<Record<string, string>>;
   /** The current completions, and the index of the one in the line. */
   completions: readonly string[];
@@ -27,19 +29,19 @@ export type Outcome =
 
 export const startOf = (modal: Modal): ModalState => {
   const state = plainStartOf(modal);
-  if (modal.kind !== 'form' || !modal.errors) return state;
-  const {errors} = modal;
+  if (modal.kind !== 'form') return state;
+  const {errors = {}, place = {field: 0, cursors: {}}} = modal;
   const wrong = modal.fields.findIndex(({name}) => errors[name] !== undefined);
-  return atField(modal, {...state, errors}, Math.max(0, wrong));
+  return placedAt(modal, {...state, errors, cursors: place.cursors}, wrong === -1 ? place.field : wrong);
 };
 
 const plainStartOf = (modal: Modal): ModalState => {
   const values = modal.kind === 'form' ? Object.fromEntries(modal.fields.map(({name, value}) => [name, value])) : {};
-  const text = modal.kind === 'prompt' ? modal.text : modal.kind === 'form' ? (modal.fields[0]?.value ?? '') : '';
   return {
-    line: lineOf(text),
+    line: lineOf(modal.kind === 'prompt' ? modal.text : ''),
     position: modal.kind === 'choice' ? {cursor: modal.chosen ?? 0, top: 0} : initialPosition,
     values,
+    cursors: {},
     errors: {},
     completions: [],
     completion: 0,
@@ -89,8 +91,13 @@ export const afterPaste = (
 
 const closing: readonly KeyName[] = ['escape', 'q', 'ctrl+c'];
 
-const inQuestion = ({onYes, onNo}: Question, state: ModalState, key: KeyName, extent: Extent): Outcome => {
-  if (key === 'y' || key === 'Y') return {kind: 'done', run: onYes};
+const inQuestion = (question: Question, state: ModalState, key: KeyName, extent: Extent): Outcome => {
+  const {onYes, onNo, number} = question;
+  if (number !== undefined) {
+    if (key === 'enter' && state.line.text === String(number)) return {kind: 'done', run: onYes};
+    if (/^\d$/.test(key) || ['backspace', 'ctrl+u', 'ctrl+w'].includes(key))
+      return {kind: 'stay', state: {...state, line: edited(state.line, key) ?? state.line}};
+  } else if (key === 'y' || key === 'Y') return {kind: 'done', run: onYes};
   if (key === 'n' || key === 'N' || closing.includes(key)) return {kind: 'closed', run: onNo};
   return {kind: 'stay', state: scrolled(state, key, extent)};
 };
@@ -153,13 +160,15 @@ const recalled = ({history = []}: Prompt, state: ModalState, step: number): Moda
 };
 
 const inForm = (form: Form, state: ModalState, key: KeyName): Outcome => {
-  if (key === 'escape' || key === 'ctrl+c') return {kind: 'closed'};
+  const {onGiveUp} = form;
+  if (key === 'escape' || key === 'ctrl+c')
+    return {kind: 'closed', run: onGiveUp && (() => onGiveUp(state.values, placeIn(form, state)))};
   const field = form.fields[state.position.cursor];
   if (!field) return {kind: 'closed'};
   if (key === 'enter' || key === 'ctrl+s') {
     const errors = form.check?.(state.values) ?? {};
     const wrong = form.fields.findIndex(({name}) => errors[name] !== undefined);
-    if (wrong === -1) return {kind: 'done', run: () => form.onSubmit(state.values)};
+    if (wrong === -1) return {kind: 'done', run: () => form.onSubmit(state.values, placeIn(form, state))};
     return {kind: 'stay', state: atField(form, {...state, errors}, wrong)};
   }
   if (key === 'tab' || key === 'down') return {kind: 'stay', state: leftField(form, state, state.position.cursor + 1)};
@@ -188,10 +197,26 @@ const leftField = (form: Form, state: ModalState, at: number): ModalState => {
 };
 
 const atField = (form: Form, state: ModalState, at: number): ModalState => {
-  const index = (at + form.fields.length) % form.fields.length;
-  const name = form.fields[index]?.name ?? '';
-  const extent = {count: form.fields.length, height: form.fields.length};
-  return {...state, position: movedTo(state.position, index, extent), line: lineOf(state.values[name] ?? '')};
+  const {cursors} = placeIn(form, state);
+  return placedAt(form, {...state, cursors}, at);
+};
+
+const placeIn = ({fields}: Form, {position, line, cursors}: ModalState): FormPlace => {
+  const name = fields[position.cursor]?.name;
+  return {field: position.cursor, cursors: name === undefined ? cursors : {...cursors, [name]: line.cursor}};
+};
+
+/** In a field that the cursor was in before it is where it was, else at the end. */
+const placedAt = (form: Form, state: ModalState, at: number): ModalState => {
+  const {fields} = form;
+  const index = (at + fields.length) % fields.length;
+  const name = fields[index]?.name ?? '';
+  const line = lineOf(state.values[name] ?? '');
+  return {
+    ...state,
+    position: movedTo(state.position, index, {count: fields.length, height: fields.length}),
+    line: {...line, cursor: Math.min(line.cursor, state.cursors[name] ?? line.cursor)},
+  };
 };
 
 const chosen = (choices: readonly string[], text: string, key: KeyName): Line | undefined => {

@@ -8,6 +8,8 @@ export interface Question {
   /** The word for a yes: `release`. */
   yes: string;
   onYes(): void;
+  /** The number that must be typed for a yes, where much would be done: a key may be pressed by accident. */
+  number?: number;
   /** The words for a no, when it does something. */
   no?: string;
   onNo?(): void;
@@ -58,12 +60,23 @@ export interface Form {
   fields: readonly FormField[];
   /** Initial errors by field: those of the node on the last attempt. */
   errors?: Readonly<Record<string, string>>;
+  /** Where the cursor was when the form was left before. */
+  place?: FormPlace | undefined;
   /** The errors of invalid fields, by name. */
   check?(values: FormValues): Readonly<Record<string, string>>;
-  onSubmit(values: FormValues): void;
+  onSubmit(values: FormValues, place?: FormPlace): void;
+  /** Called after escape. */
+  onGiveUp?(values: FormValues, place: FormPlace): void;
 }
 
 export type FormValues = Readonly<Record<string, string>>;
+
+export interface FormPlace {
+  /** Index of the field under the cursor. */
+  field: number;
+  /** In the text of each field that the cursor was in, by name. */
+  cursors: Readonly<Record<string, number>>;
+}
 
 export interface FormField {
   name: string;

@@ -44,13 +44,13 @@ export interface DrawnOptions {
   undoMs?: number;
   columns?: number;
   now?(): number;
+  /** Held mails. */
+  mailCount?: number;
   /** Called for each request that changes something; the request fails with what it throws. */
   onChange?(request: Request): unknown;
 }
 
-const mailCount = 3;
-
-const answers: Record<string, unknown> = {
+const answersWith = (mailCount: number): Record<string, unknown> => ({
   domains: [domain],
   [`domains/${domain.id}`]: domain,
   [`domains/${domain.id}/dns`]: checkedDns,
@@ -60,10 +60,11 @@ const answers: Record<string, unknown> = {
   'mail/quarantine': heldMails(mailCount).toReversed(),
   'cluster/status': clusterOf(peer('mx1'), peer('mx2')),
   'mail/quarantine/summary': {count: 0, size_bytes: 0, oldest_arrived_at: null, groups: []},
-};
+});
 
-const clientOf = (changes: Request[], onChange: DrawnOptions['onChange']): Client =>
-  fakeClient({
+const clientOf = (changes: Request[], {onChange, mailCount = 3}: DrawnOptions): Client => {
+  const answers = answersWith(mailCount);
+  return fakeClient({
     send: async <T>(request: Request): Promise<Answer<T>> => {
       const {method = 'GET', path} = request;
       if (method !== 'GET') changes.push(request);
@@ -78,11 +79,12 @@ const clientOf = (changes: Request[], onChange: DrawnOptions['onChange']): Clien
       })();
     },
   });
+};
 
 export const drawDashboard = async (t: ExecutionContext, options: DrawnOptions = {}): Promise<DrawnDashboard> => {
-  const {screen = 'quarantine', isReadOnly = false, undoMs = 60_000, columns = 80, now = Date.now, onChange} = options;
+  const {screen = 'quarantine', isReadOnly = false, undoMs = 60_000, columns = 80, now = Date.now} = options;
   const changes: Request[] = [];
-  const client = clientOf(changes, onChange);
+  const client = clientOf(changes, options);
   const live = startLive(client, now);
   const {stdin: none, stdout, stderr} = process;
   const output: Terminal = {env: {}, stdin: none, stdout, stderr, onInterrupt: () => () => undefined};

@@ -1,7 +1,7 @@
 // Changes and alarms of nodes in words: a change is reported once, an alarm stays as long as its cause.
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import type {Drift} from '../../../cluster/cluster-drift.ts';
-import {findingsOf} from '../../../cluster/cluster-findings.ts';
+import {type Finding, findingsOf} from '../../../cluster/cluster-findings.ts';
 import {healthMark} from '../../../cluster/node-condition.ts';
 import {checkStatuses} from '../../../errors.ts';
 import {durationText} from '../../../output/cell-text.ts';
@@ -23,10 +23,26 @@ export const changeText = ({node, from, to}: HealthChange): {text: string; tone:
   return {text: `${healthMark[to]} ${node} is ${to}${to === 'online' ? ' again' : ''}; it was ${from}`, tone: healthTones[to]};
 };
 
+interface AlarmMark {
+  mark: '✗' | '!';
+  tone: Tone;
+}
+
+const markOf = ({status}: Finding): AlarmMark =>
+  status === checkStatuses.critical ? {mark: '✗', tone: 'bad'} : {mark: '!', tone: 'warn'};
+
 export const alarmsOf = (status: ClusterStatus): Notice[] =>
-  findingsOf(status).map(({status: severity, text}) =>
-    severity === checkStatuses.critical ? {text: `✗ ${text}`, tone: 'bad'} : {text: `! ${text}`, tone: 'warn'},
-  );
+  findingsOf(status).map(finding => {
+    const {mark, tone} = markOf(finding);
+    return {text: `${mark} ${finding.text}`, tone};
+  });
+
+/** The mark of the worst alarm that each node has caused. */
+export const alarmMarks = (status: ClusterStatus): ReadonlyMap<string, AlarmMark> => {
+  const marks = new Map<string, AlarmMark>();
+  for (const finding of findingsOf(status).toReversed()) for (const node of finding.nodes ?? []) marks.set(node, markOf(finding));
+  return marks;
+};
 
 export const driftText = ({oddNodes, ageSeconds}: Drift): string =>
   `${oddNodes.join(', ')} ${oddNodes.length === 1 ? 'differs' : 'differ'} from the rest for ${durationText(ageSeconds)}`;

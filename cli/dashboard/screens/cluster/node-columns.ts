@@ -1,6 +1,7 @@
 import type {Peer} from '../../../../shared/cluster-status.ts';
 import {daysText, daysTone, type NodeFacts, nodeFields} from '../../../cluster/node-fields.ts';
 import {screenColumns, type TuiColumn} from '../../list/list.ts';
+import {alarmMarks} from './alarms.ts';
 import type {CertificateEnd} from './cluster-sources.ts';
 
 export interface ShownNodes extends Required<NodeFacts> {
@@ -13,7 +14,14 @@ const certificateDays = {warn: 21, bad: 7};
 export const nodeColumns = (facts: ShownNodes): TuiColumn<Peer>[] => {
   const {certificates, nowMs} = facts;
   const {license, api, license_expires, ...others} = nodeFields(facts);
+  const alarms = alarmMarks(facts.status);
   return [
+    {
+      title: ' ',
+      width: 1,
+      cell: ({node_id}) => alarms.get(node_id)?.mark ?? ' ',
+      style: ({node_id}) => alarms.get(node_id)?.tone,
+    },
     ...screenColumns<Peer, unknown>(Object.values(others), undefined),
     {
       title: 'CERT',

@@ -1,6 +1,7 @@
 // Creation and deletion of domains. The question lists everything that is deleted with a domain.
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
+import {canonicalDomain} from '../../../../shared/domain-name.ts';
 import type {Client} from '../../../client/client.ts';
 import {loadRules} from '../../../command-line/rules.ts';
 import {unsentReports} from '../../../domain/unsent-reports.ts';
@@ -32,12 +33,15 @@ export const openNewDomain = ({app, shell, onChange, onCreated}: NewDomainNeeds)
       fields: [{name: 'name', label: 'Name', value: '', hint: 'such as example.com'}, ...settingFields(valuesOf(newSettings))],
       check: typed => byField(newDomain({name: (typed.name ?? '').trim(), ...typedSettings(typed)}).faults),
       question: typed => {
-        const {name = ''} = typed;
+        const name = (typed.name ?? '').trim();
+        const stored = canonicalDomain(name) ?? name;
         const settings = {...newSettings, ...changesOf(newSettings, typed)};
         return [
-          `Create the domain ${name.trim()}?`,
+          `Create the domain ${stored}?`,
+          // In the form of DNS one sees a letter of another script, or a character that was not meant.
+          ...(stored === name.toLowerCase() ? [] : [`! ${name} is written ${stored} in DNS: that is the domain that is made.`]),
           ...settingLines(settings).map(line => `  ${line}`),
-          ...(settings.active ? [] : [`Mail for ${name.trim()} is answered 450: senders keep it and try again.`]),
+          ...(settings.active ? [] : [`Mail for ${stored} is answered 450: senders keep it and try again.`]),
         ];
       },
       yes: 'create',

@@ -98,6 +98,13 @@ const domainBindings = ({shell, id, name, whole, dns, part, refresh, dispatch}: 
       help: 'its DNS records: as they should be, and as they are',
       run: () => (dns ? shell.open(dnsPage(dns, app.theme)) : shell.say('DNS is still being asked', 'warn')),
     },
+    {
+      keys: ['S'],
+      command: 'sources',
+      label: 'DMARC sources',
+      help: 'who sends mail as this domain, by the reports of others',
+      run: () => dispatch({kind: 'sources-opened'}),
+    },
     {...writing, keys: ['e'], label: 'edit', help: 'change its settings', run: () => void editDomain(edits, id)},
     {
       ...writing,

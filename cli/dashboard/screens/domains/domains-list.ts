@@ -107,12 +107,15 @@ export type DomainsView =
   /** Those for all domains. */
   | {kind: 'filters'}
   | {kind: 'domain'; id: number; name: string}
-  | {kind: 'record'; id: number; name: string; selector: string};
+  | {kind: 'record'; id: number; name: string; selector: string}
+  /** Of its mail, as others report them. */
+  | {kind: 'sources'; id: number; name: string};
 
 export type DomainsEvent =
   | {kind: 'opened'; id: number; name: string}
   | {kind: 'filters-opened'}
   | {kind: 'record-opened'; selector: string}
+  | {kind: 'sources-opened'}
   | {kind: 'back'}
   /** The domain was deleted. */
   | {kind: 'gone'; id: number};
@@ -127,8 +130,10 @@ export const domainsReducer = (view: DomainsView, event: DomainsEvent): DomainsV
       return {kind: 'filters'};
     case 'record-opened':
       return isOfDomain(view) ? {...view, kind: 'record', selector: event.selector} : view;
+    case 'sources-opened':
+      return isOfDomain(view) ? {kind: 'sources', id: view.id, name: view.name} : view;
     case 'back':
-      return view.kind === 'record' ? {kind: 'domain', id: view.id, name: view.name} : initialView;
+      return view.kind === 'record' || view.kind === 'sources' ? {kind: 'domain', id: view.id, name: view.name} : initialView;
     case 'gone':
       return isOfDomain(view) && view.id === event.id ? initialView : view;
     default:
@@ -137,4 +142,4 @@ export const domainsReducer = (view: DomainsView, event: DomainsEvent): DomainsV
 };
 
 const isOfDomain = (view: DomainsView): view is Extract<DomainsView, {id: number}> =>
-  view.kind === 'domain' || view.kind === 'record';
+  view.kind === 'domain' || view.kind === 'record' || view.kind === 'sources';

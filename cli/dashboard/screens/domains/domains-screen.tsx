@@ -13,6 +13,7 @@ import {DomainView, domainsSource, RecordView} from './domain-view.tsx';
 import {domainRows, domainsList, domainsReducer, initialView} from './domains-list.ts';
 import {editDomain, setActive} from './edit-domain.ts';
 import {changingFilters, FiltersView} from './filters-view.tsx';
+import {SourcesView} from './sources-view.tsx';
 
 export const DomainsScreen = (): ReactElement => <Permitted permission="domains:read" what="domains" screen={Domains} />;
 
@@ -32,6 +33,7 @@ const Domains = (): ReactElement => {
   if (view.kind === 'filters') return <FiltersView dispatch={dispatch} />;
   const {id, name} = view;
   if (view.kind === 'record') return <RecordView {...{id, name, selector: view.selector, dispatch}} />;
+  if (view.kind === 'sources') return <SourcesView {...{name, dispatch}} />;
   return <DomainView key={id} {...{id, name, dispatch}} />;
 };
 

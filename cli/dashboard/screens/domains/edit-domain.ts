@@ -5,8 +5,9 @@ import type {Client} from '../../../client/client.ts';
 import {loadRules, type Rules} from '../../../command-line/rules.ts';
 import {differences, type Settings, settingNames} from '../../../domain/domain-fields.ts';
 import {unsentReports} from '../../../domain/unsent-reports.ts';
-import {asCliError, type CliError} from '../../../errors.ts';
-import {byField, errorsOf, isFinal, withFields} from '../../shell/asking.ts';
+import {asCliError} from '../../../errors.ts';
+import {byField, errorsOf, isFinal, openForm, withFields} from '../../shell/asking.ts';
+import type {Form, FormPlace} from '../../shell/modal.ts';
 import {guarded, type Shell} from '../../shell/shell.ts';
 import {changesOf, diffLines, settingFields, typedSettings, valuesOf} from './domain-settings.ts';
 
@@ -30,29 +31,37 @@ interface Version {
 type Changes = Partial<Settings>;
 
 export const editDomain = async (needs: EditNeeds, id: number): Promise<void> =>
-  guarded(needs.shell, async () => openForm(await withRules(needs), await read(needs, id), {}));
+  guarded(needs.shell, async () => openEditor(await withRules(needs), await read(needs, id), {}));
 
 export const setActive = async (needs: EditNeeds, id: number, active: boolean): Promise<void> =>
   guarded(needs.shell, async () => {
     const version = await read(needs, id);
     if (version.domain.active === active) needs.shell.say(`${version.domain.name} is ${active ? '' : 'in'}active already`);
-    else await propose(await withRules(needs), version, {active});
+    else await propose(await withRules(needs), version, {changes: {active}});
   });
 
 /** Shows the version with the user's changes on top. */
-const openForm = (needs: Editing, version: Version, changes: Changes, failure?: CliError): void => {
+const openEditor = (needs: Editing, version: Version, changes: Changes, start: Pick<Form, 'errors' | 'place'> = {}): void => {
   const {domain} = version;
-  needs.shell.openLater({
+  const form: Form = {
     kind: 'form',
     title: `Settings of ${domain.name}`,
     fields: settingFields({...valuesOf(domain), ...valuesOf(changes)}),
     check: values => byField(needs.rules.newDomain({name: domain.name, ...typedSettings(values)}).faults),
-    ...(failure && {errors: errorsOf(failure)}),
-    onSubmit: values => void guarded(needs.shell, () => propose(needs, version, changesOf(domain, values))),
-  });
+    ...start,
+    onSubmit: (values, place) =>
+      void guarded(needs.shell, () => propose(needs, version, {changes: changesOf(domain, values), place})),
+  };
+  openForm(needs.shell, form, valuesOf(domain));
 };
 
-const propose = async (needs: Editing, version: Version, changes: Changes): Promise<void> => {
+interface Proposal {
+  changes: Changes;
+  place?: FormPlace | undefined;
+}
+
+const propose = async (needs: Editing, version: Version, proposal: Proposal): Promise<void> => {
+  const {changes, place} = proposal;
   const {domain} = version;
   if (Object.keys(changes).length === 0) {
     needs.shell.say(`${domain.name} is unchanged: nothing was changed in the form`);
@@ -63,9 +72,9 @@ const propose = async (needs: Editing, version: Version, changes: Changes): Prom
     kind: 'question',
     lines: [`Change ${domain.name}?`, ...diffLines(domain, changes).map(line => `  ${line}`), ...warnings],
     yes: 'save',
-    onYes: () => void guarded(needs.shell, () => save(needs, version, changes)),
+    onYes: () => void guarded(needs.shell, () => save(needs, version, proposal)),
     no: 'back to the form',
-    onNo: () => openForm(needs, version, changes),
+    onNo: () => openEditor(needs, version, changes, {place}),
   });
 };
 
@@ -79,7 +88,7 @@ const warningsOf = async ({client}: EditNeeds, {id, name}: Domain, changes: Chan
   return warnings;
 };
 
-const save = async (needs: Editing, version: Version, changes: Changes): Promise<void> => {
+const save = async (needs: Editing, version: Version, {changes, place}: Proposal): Promise<void> => {
   const {client, shell} = needs;
   const {domain, etag} = version;
   try {
@@ -88,7 +97,7 @@ const save = async (needs: Editing, version: Version, changes: Changes): Promise
     const failure = asCliError(error);
     if (failure.code === 'precondition_failed') return resolveConflict(needs, version, changes);
     shell.fail(withFields(failure));
-    if (!isFinal(failure)) openForm(needs, version, changes, failure);
+    if (!isFinal(failure)) openEditor(needs, version, changes, {place, errors: errorsOf(failure)});
     return;
   }
   const saved = `Saved ${domain.name}: ${diffLines(domain, changes).join('; ').replace(/ {2,}/g, ' ')}`;
@@ -123,7 +132,7 @@ const resolveConflict = async (needs: Editing, version: Version, changes: Change
       'Open the form again, with what is there now and yours on top?',
     ],
     yes: 'open the form',
-    onYes: () => openForm(needs, present, left),
+    onYes: () => openEditor(needs, present, left),
     no: 'discard mine',
   });
 };

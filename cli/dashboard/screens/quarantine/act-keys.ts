@@ -15,6 +15,9 @@ import {actOnMails, questionLines, resultText} from './held-mail-actions.ts';
 import type {QuarantineContext} from './quarantine-context.ts';
 import {type PickedMail, pickedMail} from './screen-state.ts';
 
+/** An action on more mails is confirmed by typing their number. */
+const maxByKey = 100;
+
 /** Acts on the selection, or else on the mail under the cursor. */
 export const askToAct = (
   shell: Shell,
@@ -48,6 +51,7 @@ export const askToAct = (
       width: size.columns,
     }),
     yes: action,
+    ...(mails.length > maxByKey && {number: mails.length}),
     onYes: () => deferAction(shell, quarantine, {action, mails, isSelection}),
   });
 };

@@ -10,6 +10,7 @@ const nothing = () => undefined;
 /** A modal of each kind, with the given text wherever external text may appear. */
 const modalsWith = (text: string): Modal[] => [
   {kind: 'question', lines: [text, `Delete ${text}?`], yes: `delete ${text}`, onYes: nothing, no: text},
+  {kind: 'question', lines: [text], yes: `delete ${text}`, number: 100_000, onYes: nothing, no: text},
   {kind: 'prompt', label: 'Type it:', text, hint: () => text, onSubmit: nothing},
   {kind: 'choice', title: text, items: [{label: text, detail: text}], onChoose: nothing},
   {kind: 'form', title: text, fields: [{name: 'a', label: 'A', value: text, hint: text}], onSubmit: nothing},

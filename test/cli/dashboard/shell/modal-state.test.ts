@@ -42,6 +42,16 @@ test('only y is a yes', t => {
   t.is(press(question, 'y').outcome.kind, 'done');
 });
 
+test('a question that names a number takes that number alone for a yes', t => {
+  const many: Modal = {kind: 'question', lines: ['Sure?'], yes: 'discard', number: 120, onYes: () => undefined};
+
+  for (const keys of [['y'], ['Y'], ['enter'], ['1', '2', 'enter'], ['1', '2', '0', '0', 'enter'], ['1', '2', '0', 'y']])
+    t.is(press(many, ...keys).outcome.kind, 'stay', keys.join(' '));
+  t.is(press(many, '1', '2', '0', 'enter').outcome.kind, 'done');
+  t.is(press(many, '1', '3', 'backspace', '2', '0', 'enter').outcome.kind, 'done');
+  for (const key of ['n', 'q', 'escape']) t.is(press(many, '1', key).outcome.kind, 'closed', key);
+});
+
 test('a page that must be confirmed is left by enter alone', t => {
   const secret = page({mustConfirm: 'I have it'});
 
@@ -120,6 +130,28 @@ test('a form that is opened with what the node found wrong begins there', t => {
 
   t.is(state.position.cursor, 1);
   t.deepEqual(state.errors, {kind: 'taken'});
+});
+
+test('a field that the cursor comes back to has it where it was', t => {
+  const {state} = press(form(), 'a', 'b', 'c', 'left', 'left', 'tab', 'tab', 'home', 'shift+tab', 'shift+tab', 'X');
+
+  t.deepEqual(state.values, {name: 'aXbc', kind: 'a', note: 'x'});
+  t.is(press(form(), 'tab', 'tab', 'home', 'tab', 'up', 'Y').state.values.note, 'Yx');
+});
+
+test('a form that is opened again begins where the cursor was', t => {
+  const places: unknown[] = [];
+  const left = form({onGiveUp: (values, place) => places.push(values, place)});
+  const {outcome} = press(left, 'a', 'b', 'left', 'tab', 'tab', 'left', 'escape');
+  t.true(outcome.kind === 'closed' && places.length === 0);
+  if (outcome.kind === 'closed') outcome.run?.();
+
+  const place = {field: 2, cursors: {name: 1, kind: 1, note: 0}};
+  t.deepEqual(places, [{name: 'ab', kind: 'a', note: 'x'}, place]);
+  const again = startOf(form({place}));
+  t.is(again.position.cursor, 2);
+  t.deepEqual(again.line, {text: 'x', cursor: 0});
+  t.is(startOf(form({place, errors: {kind: 'taken'}})).position.cursor, 1);
 });
 
 test('an empty choice closes, and never chooses', t => {

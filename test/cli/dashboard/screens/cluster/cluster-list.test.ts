@@ -76,9 +76,25 @@ test('a row says the state of a node with a glyph and a word', t => {
   const text = shown(view(status));
 
   t.regex(text, /3 nodes · 1 online · 1 stale · 1 offline · backlog 12 · config equal +3s ago $/m);
-  t.regex(text, /^\* +mx1 +● online +2s ago/m);
-  t.regex(text, /^ +mx2 +◐ stale +70s ago .* 12 /m);
-  t.regex(text, /^ +mx3 +✗ offline .* expired$/m);
+  t.regex(text, /^ {3}\* +mx1 +● online +2s ago/m);
+  t.regex(text, /^! +mx2 +◐ stale +70s ago .* 12 /m);
+  t.regex(text, /^✗ +mx3 +✗ offline .* expired$/m);
+});
+
+test('an alarm marks the node that caused it, and no node that is only named in it', t => {
+  const status = clusterOf(
+    peer('mx1', {outbox_backlog_to_us: 101}),
+    peer('mx2'),
+    peer('mx3', {unreachable_from: ['mx2']}),
+    peer('mx4', {license: {valid: false, type: 'x', status: 'y', expires_at: '2026-02-01T00:00:00Z'}, healthy: 'offline'}),
+  );
+
+  const text = shown(view(status));
+
+  t.regex(text, /^! {2}\* +mx1 /m);
+  t.regex(text, /^ +mx2 /m);
+  t.regex(text, /^! +mx3 /m);
+  t.regex(text, /^✗ +mx4 /m);
 });
 
 test('the end of a certificate is shown in days, with ? when it is not certain', t => {

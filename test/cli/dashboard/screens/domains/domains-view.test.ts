@@ -25,6 +25,7 @@ import {
   initialView,
 } from '../../../../../cli/dashboard/screens/domains/domains-list.ts';
 import {typedFilter} from '../../../../../cli/dashboard/screens/domains/part-actions.ts';
+import {sourcesList} from '../../../../../cli/dashboard/screens/domains/sources-view.tsx';
 import {byField} from '../../../../../cli/dashboard/shell/asking.ts';
 import {copyToClipboard} from '../../../../../cli/dashboard/shell/clipboard.ts';
 import type {FormValues} from '../../../../../cli/dashboard/shell/modal.ts';
@@ -35,6 +36,7 @@ import type {DkimKey} from '../../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../../shared/domain.ts';
 import type {GlobalFilter, MailFilter} from '../../../../../shared/mail-filter.ts';
 import {permissionsOf, type Scope} from '../../../../../shared/scopes.ts';
+import {reportedSources} from '../../../../helpers/cli/sample-answers.ts';
 import {domain, hostile, key} from '../../../../helpers/cli/sample-records.ts';
 import {drawnList, fits, plainTheme, sizes} from '../../../../helpers/dashboard/drawn.ts';
 
@@ -237,6 +239,48 @@ test('the view of filters for all domains is opened from the list and left by ba
   t.is(domainsReducer(opened, {kind: 'record-opened', selector: 's'}), opened);
   t.is(domainsReducer(opened, {kind: 'gone', id: 1}), opened);
   t.is(domainsReducer(opened, {kind: 'back'}).kind, 'list');
+});
+
+test('the sources of mail from a domain are those of reports, with what passes and who says so', t => {
+  const drawn = (value: typeof reportedSources, order = 0) =>
+    drawnList(
+      sourcesList('example.com', {value: {reported: value, unreachableNodes: ['mx2']}, failure: undefined, loadedAtMs: 0}, true),
+      {...initialList, order},
+      {columns: 120, rows: 24},
+    );
+  const text = drawn(reportedSources);
+
+  t.regex(text, /^example\.com · 1,000 mails in 28 verified reports, 97 % pass DMARC/);
+  t.regex(text, /^! mx2 did not answer: reports received there are missing/m);
+  t.regex(text, /^SOURCE +NAME +NETWORK +MAILS +PASS +SPF +DKIM +REPORTED BY/m);
+  t.regex(
+    text,
+    /^192\.0\.2\.5 +mx1\.example\.com +192\.0\.2\.0\/24 +970 +100 % +100 % +92 % +google\.example, mail\.example \(not v/m,
+  );
+  t.regex(text, /^2001:db8::7 +- +2001:db8:0:0::\/64 +30 +0 % +0 % +0 % +google\.example/m);
+  t.regex(drawn(reportedSources, 1), /2001:db8::7[\s\S]*192\.0\.2\.5/);
+  t.regex(drawn({...reportedSources, count: 0, sources: [], source_count: 0}), /Nothing in 30 days from verified reports/);
+  t.regex(drawn({...reportedSources, source_count: 1002}), /and 1,000 more with fewer mails/);
+});
+
+test('hostile names in reports stay within the screen of sources', t => {
+  const sources = reportedSources.sources.map(source => ({...source, source_ip: hostile, name: hostile, network: hostile}));
+  const value = {reported: {...reportedSources, sources}, unreachableNodes: []};
+  for (const size of sizes)
+    fits(
+      t,
+      drawnList(sourcesList(hostile, {value, failure: undefined, loadedAtMs: 0}, true), initialList, size).split('\n'),
+      size,
+    );
+});
+
+test('the sources are opened from their domain, and left by back to it', t => {
+  const opened = domainsReducer({kind: 'domain', id: 1, name: 'a.example'}, {kind: 'sources-opened'});
+
+  t.deepEqual(opened, {kind: 'sources', id: 1, name: 'a.example'});
+  t.is(domainsReducer(initialView, {kind: 'sources-opened'}), initialView);
+  t.is(domainsReducer(opened, {kind: 'back'}).kind, 'domain');
+  t.is(domainsReducer(opened, {kind: 'gone', id: 1}).kind, 'list');
 });
 
 test('what is known of the authentication stands below the settings, above or beside the parts', t => {

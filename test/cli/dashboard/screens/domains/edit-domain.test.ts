@@ -66,6 +66,58 @@ test('only what was changed is sent, after it was shown as a difference', async 
   t.deepEqual(shell.said, ['Saved example.com: quarantine_threshold 6 → 4']);
 });
 
+test('escape asks before it forgets what was typed, and a no brings it back with the cursor where it was', async t => {
+  const {shell, edits, needs} = await startDomain(t);
+  const place = {field: 4, cursors: {quarantine_threshold: 1}};
+  for (const open of [() => editDomain(edits, domain.id), () => openNewDomain(needs)]) {
+    await open();
+    const form = await shell.form();
+    const unchanged = Object.fromEntries(form.fields.map(({name, value}) => [name, value]));
+    form.onGiveUp?.(unchanged, place);
+    t.false(shell.isAnythingOpen());
+
+    form.onGiveUp?.({...unchanged, quarantine_threshold: '42'}, place);
+    const question = await shell.question();
+    t.true(question.lines.some(line => line.endsWith(': 42')));
+    question.onNo?.();
+    const again = await shell.form();
+    t.deepEqual([again.place, again.fields.find(({name}) => name === 'quarantine_threshold')?.value], [place, '42']);
+    again.onGiveUp?.({...unchanged, quarantine_threshold: '42'}, place);
+    (await shell.question()).onYes();
+    t.false(shell.isAnythingOpen());
+  }
+});
+
+test('back to the form is back to the field where one was', async t => {
+  const {shell, edits, needs} = await startDomain(t);
+  const place = {field: 3, cursors: {}};
+  for (const open of [() => editDomain(edits, domain.id), () => openNewDomain(needs)]) {
+    await open();
+    const form = await shell.form();
+    const values = Object.fromEntries(form.fields.map(({name, value}) => [name, value]));
+    form.onSubmit({...values, quarantine_threshold: '4'}, place);
+    (await shell.question()).onNo?.();
+    t.deepEqual((await shell.form()).place, place);
+  }
+});
+
+test('a name that DNS writes in another way is shown so before the domain is made', async t => {
+  const {shell, needs} = await startDomain(t);
+  const asked = async (name: string): Promise<readonly string[]> => {
+    await openNewDomain(needs);
+    shell.fill(await shell.form(), {name, backend_servers: 'mx.example.com:25'});
+    return (await shell.question()).lines.slice(0, 2);
+  };
+
+  t.deepEqual(await asked(' b\u00fccher.example '), [
+    'Create the domain xn--bcher-kva.example?',
+    '! b\u00fccher.example is written xn--bcher-kva.example in DNS: that is the domain that is made.',
+  ]);
+  const [first, second] = await asked('Example.ORG');
+  t.is(first, 'Create the domain example.org?');
+  t.false(second?.startsWith('!'));
+});
+
 test('a form in which nothing was changed saves nothing', async t => {
   const {shell, edits, puts} = await startDomain(t);
   await editDomain(edits, domain.id);

@@ -56,3 +56,21 @@ test('over the whole screen n reads the next mail, which is under the cursor aft
   await shows('2 of 3 mails');
   t.notRegex(await shows('ARRIVED'), /n next/);
 });
+
+test('more than a hundred mails are discarded only when their number was typed', async t => {
+  const {send, shows} = await drawDashboard(t, {mailCount: 101});
+  await shows('1 of 101 mails');
+
+  send('a');
+  await shows('101 selected');
+  send('D');
+  await shows('type 101 and enter to discard:');
+  send('y', '\r', '10', '\r');
+  await shows('enter to discard: 10 ');
+  send('1');
+  await shows('enter to discard: 101');
+  send('\r');
+
+  await shows('discard 101 mails. u takes it back');
+  t.pass();
+});
