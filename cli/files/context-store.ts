@@ -1,8 +1,9 @@
 // Store of contexts: config.yaml, which may be shared, and keys.yaml beside it, which holds their keys and may not.
-import {mkdir, rm} from 'node:fs/promises';
+import {rm} from 'node:fs/promises';
 import {homedir} from 'node:os';
 import {isAbsolute, join} from 'node:path';
 import type {Document} from 'yaml';
+import {makeFolder} from '../../shared/make-folder.ts';
 import type {Terminal} from '../command-line/terminal.ts';
 import {CliError} from '../errors.ts';
 import {withLock} from './file-lock.ts';
@@ -116,7 +117,7 @@ const createChange =
   ({folder, configFile, keysFile}: {folder: string; configFile: string; keysFile: string}) =>
   async (edit: Edit): Promise<void> => {
     try {
-      await mkdir(folder, {recursive: true, mode: 0o700});
+      await makeFolder(folder);
       await withLock(join(folder, 'lock'), async () => {
         const [config, keys] = await Promise.all([load(configFile), load(keysFile)]);
         contextsOf(config.toJS(), configFile);
