@@ -39,6 +39,8 @@ export interface ContextStore {
   keyOf(name: string): Promise<string | undefined>;
   /** Replaces the context of that name; without a `key` the old key stays, unless the address changes. */
   put(context: Context, options: PutOptions): Promise<void>;
+  /** Replaces the other addresses of this context, unless its address or its CA file has changed since it was read. */
+  putOthers(context: Context, others: readonly string[]): Promise<void>;
   /** Replaces the key, in one change, in those of the named contexts whose key is still old; resolves with their names. */
   replaceKey(names: readonly string[], {isOld, key}: {isOld(key: string): boolean; key: string}): Promise<string[]>;
   use(name: string): Promise<void>;
@@ -82,6 +84,12 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
       });
       if (cacert !== caFile(name)) await removeCa(name);
     },
+
+    putOthers: async ({name, url, cacert}, others) =>
+      change(config => {
+        const known = contextsOf(config.toJS(), configFile).contexts.find(context => context.name === name);
+        if (known?.url === url && known.cacert === cacert) config.setIn(['contexts', name, 'urls'], [url, ...others]);
+      }),
 
     replaceKey: async (names, {isOld, key}) => {
       let replaced: string[] = [];
