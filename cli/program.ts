@@ -35,9 +35,13 @@ export const run = async (argv: readonly string[], terminal: Terminal): Promise<
   }
   try {
     await program.parseAsync(argv, {from: 'user'});
+    await session.keepAddresses();
     return exitCodes.ok;
   } catch (thrown) {
-    if (thrown instanceof ExitStatus) return thrown.status;
+    if (thrown instanceof ExitStatus) {
+      if (thrown.status === exitCodes.ok) await session.keepAddresses();
+      return thrown.status;
+    }
     // Help and version arrive as exceptions too.
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return exitCodes.ok;
     if (thrown instanceof CommanderError && thrown.code === 'commander.help') return exitCodes.usage;

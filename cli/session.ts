@@ -1,5 +1,6 @@
 // Session of one run: flags, environment, and the services that commands use.
 import type {Command} from 'commander';
+import type {ClusterStatus} from '../shared/cluster-status.ts';
 import {safeBlock, safeLine} from '../shared/safe-text.ts';
 import type {Move} from './client/addresses.ts';
 import type {Client} from './client/client.ts';
@@ -56,6 +57,8 @@ export interface Session {
   agree(question: string): Promise<boolean>;
   /** Prints a line with `--verbose`. */
   log(line: string): void;
+  /** Keeps the addresses of other nodes that a command has read in its context. Called when it has succeeded; never rejects. */
+  keepAddresses(): Promise<void>;
   /** Prints one line, at the end of a command, about the deprecated features that it used, unless `--quiet`. */
   warnOfDeprecations(): void;
 }
@@ -94,9 +97,13 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     log(detail);
     printer().note(`${from} ${why}, asking ${to}`);
   };
+  let read: {connection: Connection; status: ClusterStatus} | undefined;
   const clientFor = async (to: Connection, options: ClientOptions = {}): Promise<Client> => {
     const {createClient} = await import('./client/client.ts');
-    return createClient({connection: to, version, log, onDeprecated: deprecations.add, onMove: reportMove, ...options});
+    const onStatus = (status: ClusterStatus): void => {
+      read = {connection: to, status};
+    };
+    return createClient({connection: to, version, log, onDeprecated: deprecations.add, onMove: reportMove, onStatus, ...options});
   };
   const patience = () => createPatience(terminal, flags());
 
@@ -124,6 +131,20 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     clientFor,
     patience,
     client: async () => clientFor(await connection(), {retry: patience()}),
+    async keepAddresses() {
+      const context = read?.connection.context;
+      if (!read || !context) return;
+      try {
+        const {learnedAddresses} = await import('./cluster/other-addresses.ts');
+        const others = learnedAddresses(read.connection, read.status);
+        if (others === undefined) return;
+        await contexts.putOthers(context, others);
+        log(`the context ${context.name} has the addresses of other nodes: ${others.join(', ')}`);
+      } catch (error) {
+        // The command has done what it was asked for, and its user may have no right to change the file.
+        log(`the addresses of other nodes were not kept: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    },
     warnOfDeprecations: () => {
       if (!flags().quiet) deprecations.warn(terminal.stderr);
     },

@@ -51,15 +51,21 @@ export interface CreatedToken {
 }
 
 /** Loaded when a command first needs it, so that help does not wait for it. */
-export const createClient = async (needs: TransportOptions): Promise<Client> => clientOver(await createTransport(needs));
+export const createClient = async (needs: TransportOptions & ClientObservers): Promise<Client> =>
+  clientOver(await createTransport(needs), needs);
 
-export const clientOver = (transport: Transport) => ({
+interface ClientObservers {
+  /** Called with every status of the cluster that was read. */
+  onStatus?: ((status: ClusterStatus) => void) | undefined;
+}
+
+export const clientOver = (transport: Transport, {onStatus = () => {}}: ClientObservers = {}) => ({
   me: () => transport.send<Me>({path: 'auth/me'}),
   keys: keysOver(transport),
   domains: domainsOver(transport),
   filters: filtersOver(transport),
   quarantine: quarantineOver(transport),
-  cluster: clusterOver(transport),
+  cluster: clusterOver(transport, onStatus),
   dmarc: dmarcOver(transport),
   audit: {list: (query: Query) => transport.send<AuditEntry[]>({path: 'audit', query})},
   events: transport.events,
@@ -132,8 +138,12 @@ const dmarcOver = ({send}: Transport) => ({
     send<ReportPreview>({path: `dmarc/reports/${day}/${segment('domain', policyDomain)}`}),
 });
 
-const clusterOver = ({send}: Transport) => ({
-  status: (options?: RequestOptions) => send<ClusterStatus>({path: 'cluster/status', ...options}),
+const clusterOver = ({send}: Transport, onStatus: (status: ClusterStatus) => void) => ({
+  async status(options?: RequestOptions) {
+    const answer = await send<ClusterStatus>({path: 'cluster/status', ...options});
+    onStatus(answer.data);
+    return answer;
+  },
   drift: (options?: RequestOptions) => send<ClusterDrift>({path: 'cluster/drift', ...options}),
   createToken: ({expiresInSeconds}: {expiresInSeconds?: number | undefined} = {}) =>
     send<CreatedToken>({method: 'POST', path: 'cluster/tokens', json: {expires_in_s: expiresInSeconds}}),

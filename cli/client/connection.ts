@@ -24,6 +24,8 @@ export interface Connection {
   ca: string | undefined;
   /** Of `ca`, when a person has checked and trusted it, of whatever kind it is: `sha256:` and hexadecimal digits. */
   fingerprint?: string | undefined;
+  /** The context that the address and the CA file are of. */
+  context?: Context | undefined;
 }
 
 export const resolveConnection = async (terminal: Terminal, flags: ConnectionFlags, store: ContextStore): Promise<Connection> => {
@@ -39,6 +41,7 @@ export const resolveConnection = async (terminal: Terminal, flags: ConnectionFla
   const connection: Connection = {
     baseUrl: apiUrl(url.value, url.source),
     others: context && givenUrl === undefined ? otherUrls(context, givenCa) : [],
+    context: context && givenUrl === undefined && isCaOf(context, givenCa) ? context : undefined,
     apiKey: (await givenKey(terminal, flags)) ?? (context && (await store.keyOf(context.name))),
     ca: caFile === undefined ? undefined : await readCa(caFile),
   };
@@ -50,10 +53,13 @@ export const resolveConnection = async (terminal: Terminal, flags: ConnectionFla
  * The other addresses of a context with its own CA file may be claims of a node. They are used only with that file: another CA may sign for
  * any server.
  */
-const otherUrls = ({name, others = [], cacert}: Context, givenCa: Given | undefined): URL[] => {
-  const isOwnCa = givenCa === undefined || cacert === undefined || resolve(givenCa.value) === cacert;
-  return isOwnCa ? others.map(url => apiUrl(url, `urls of the context ${name}`)) : [];
+const otherUrls = (context: Context, givenCa: Given | undefined): URL[] => {
+  const {name, others = [], cacert} = context;
+  return cacert === undefined || isCaOf(context, givenCa) ? others.map(url => apiUrl(url, `urls of the context ${name}`)) : [];
 };
+
+const isCaOf = ({cacert}: Context, givenCa: Given | undefined): boolean =>
+  givenCa === undefined || (cacert !== undefined && resolve(givenCa.value) === cacert);
 
 /** A setting, and its name for errors. */
 export interface Given {

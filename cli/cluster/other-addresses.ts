@@ -3,7 +3,7 @@
 import {X509Certificate} from 'node:crypto';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import {isLoopback, parseHostPort} from '../../shared/host-port.ts';
-import {checkedUrl} from '../client/connection.ts';
+import {type Connection, checkedUrl} from '../client/connection.ts';
 import {isPublicRoot} from '../client/trust.ts';
 
 /**
@@ -36,6 +36,20 @@ export const otherAddresses = ({peers, local_node_id}: Pick<ClusterStatus, 'peer
     // A loopback address means another machine here than on that node.
     .filter(address => isLocal || !isLoopback(hostOf(new URL(address))));
   return [...new Set(found)].filter(address => address !== url).slice(0, maxOthers);
+};
+
+/**
+ * The other addresses of the context of a connection, with those that a status adds; undefined when it adds none. Under a CA that is not
+ * the cluster's own, or without a CA file, the addresses of a context are those that a person has given.
+ */
+export const learnedAddresses = (
+  {ca, context}: Pick<Connection, 'ca' | 'context'>,
+  status: Pick<ClusterStatus, 'peers' | 'local_node_id'>,
+): string[] | undefined => {
+  if (context?.cacert === undefined || ca === undefined || !isOwnAuthority(ca)) return undefined;
+  const {url, others = []} = context;
+  const all = [...new Set([...others, ...otherAddresses(status, url)])].slice(0, Math.max(maxOthers, others.length));
+  return all.length > others.length ? all : undefined;
 };
 
 const plainAddress = (claimed: string): string | undefined => {

@@ -92,7 +92,8 @@ The key is read from a file, or from standard input with --api-key-file -, and k
 beside config.yaml in $XDG_CONFIG_HOME/mfctl. The first context becomes the current one.
 
 Repeat --url for other nodes of the same cluster: when one does not answer, the next one is asked. mfctl login finds them
-itself.
+itself, and a command that reads the status of the cluster, such as mfctl cluster status, adds those that are missing, if the
+certificate of the context is that of the cluster's own CA.
 
 Examples:
   mfctl context add mx1 --url https://mx1.example.com:8443 --cacert ca.pem --api-key-file admin.key --use

@@ -34,8 +34,8 @@ without a question. From then on mfctl trusts the CA that the server shows, so i
 shows another CA later, mfctl sends no key. --cacert FILE names a CA that is trusted already.
 
 The addresses of the other nodes are kept too, if the key may read the cluster's status and the authority is the cluster's own.
-When a node does not answer, the next one is asked, which must show a certificate of the same authority. Log in again to
-update the addresses, for example after a node was removed.
+When a node does not answer, the next one is asked, which must show a certificate of the same authority. A command
+that reads the status of the cluster adds new ones. Log in again to forget those of nodes that were removed.
 
 On a node of the cluster, this shows the fingerprint to compare with, or to give as --fingerprint:
   openssl x509 -noout -fingerprint -sha256 -in DATA/tls/ca.crt`;

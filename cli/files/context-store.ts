@@ -1,8 +1,9 @@
 // Store of contexts: config.yaml, which may be shared, and keys.yaml beside it, which holds their keys and may not.
-import {mkdir, rm} from 'node:fs/promises';
+import {rm} from 'node:fs/promises';
 import {homedir} from 'node:os';
 import {isAbsolute, join} from 'node:path';
 import type {Document} from 'yaml';
+import {makeFolder} from '../../shared/make-folder.ts';
 import type {Terminal} from '../command-line/terminal.ts';
 import {CliError} from '../errors.ts';
 import {withLock} from './file-lock.ts';
@@ -43,6 +44,8 @@ export interface ContextStore {
    * Resolves with the name.
    */
   put(context: Context, options: PutOptions): Promise<string>;
+  /** Replaces the other addresses of this context, unless its address or its CA file has changed since it was read. */
+  putOthers(context: Context, others: readonly string[]): Promise<void>;
   /** Replaces the key, in one change, in those of the named contexts whose key is still old; resolves with their names. */
   replaceKey(names: readonly string[], {isOld, key}: {isOld(key: string): boolean; key: string}): Promise<string[]>;
   use(name: string): Promise<void>;
@@ -89,6 +92,12 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
       return name;
     },
 
+    putOthers: async ({name, url, cacert}, others) =>
+      change(config => {
+        const known = contextsOf(config.toJS(), configFile).contexts.find(context => context.name === name);
+        if (known?.url === url && known.cacert === cacert) config.setIn(['contexts', name, 'urls'], [url, ...others]);
+      }),
+
     replaceKey: async (names, {isOld, key}) => {
       let replaced: string[] = [];
       await change((_config, keys) => {
@@ -133,7 +142,7 @@ const createChange =
   ({folder, configFile, keysFile}: {folder: string; configFile: string; keysFile: string}) =>
   async (edit: Edit): Promise<void> => {
     try {
-      await mkdir(folder, {recursive: true, mode: 0o700});
+      await makeFolder(folder);
       await withLock(join(folder, 'lock'), async () => {
         const [config, keys] = await Promise.all([load(configFile), load(keysFile)]);
         contextsOf(config.toJS(), configFile);

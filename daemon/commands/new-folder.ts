@@ -1,11 +1,12 @@
 // Folder of a new node: a command that fails leaves it as it was.
 import {access, chmod, constants, mkdir, readdir, rename, rm, stat, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
+import {makeFolder} from '../../shared/make-folder.ts';
 import type {NewNode} from './new-node.ts';
 
 /** Creates the folder, checks that it can be written to, and notes its entries, so that `restore` can remove all new ones. */
 export const prepareFolder = async ({folder: {root}}: Pick<NewNode, 'folder'>): Promise<{restore(): Promise<void>}> => {
-  const isNew = (await mkdir(root, {recursive: true, mode: 0o700})) !== undefined;
+  const isNew = await makeFolder(root);
   await access(root, constants.W_OK);
   const before = await readdir(root);
   return {

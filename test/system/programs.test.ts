@@ -98,6 +98,19 @@ test('what init makes is for its owner only, and the key is stored nowhere', asy
   }
 });
 
+(process.platform === 'linux' ? test : test.skip)(
+  'init in a folder that nobody can make ends at once, with the reason',
+  async t => {
+    const {home} = await arrangeFolder(t);
+
+    const {code, stdout, stderr} = await init('/proc/x', home);
+
+    t.is(code, 1);
+    t.is(stdout, '');
+    t.is(stderr, "mfd: ENOENT: no such file or directory, mkdir '/proc/x'\n");
+  },
+);
+
 test('init refuses a folder that holds a node, and changes nothing', async t => {
   const {data, home} = await arrangeNode(t);
   const before = await everythingIn(data);

@@ -1,7 +1,7 @@
 // Store of saved views of held mail, in views.yaml beside the contexts.
-import {mkdir} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Document} from 'yaml';
+import {makeFolder} from '../../../../shared/make-folder.ts';
 import type {Terminal} from '../../../command-line/terminal.ts';
 import {CliError, usageError} from '../../../errors.ts';
 import {configHome} from '../../../files/context-store.ts';
@@ -29,7 +29,7 @@ export const createViewStore = ({env}: Pick<Terminal, 'env'>) => {
 
   const change = async (edit: (views: Document) => void): Promise<void> => {
     try {
-      await mkdir(folder, {recursive: true, mode: 0o700});
+      await makeFolder(folder);
       await withLock(join(folder, 'views.lock'), async () => {
         const views = await load(file);
         viewsOf(views, file);
