@@ -1,4 +1,5 @@
 import {type Command, Option} from 'commander';
+import {nearestWord} from '../../shared/nearest-word.ts';
 import type {Client} from '../client/client.ts';
 import {pastMoment} from '../command-line/moment.ts';
 import {addPageOptions, type PageFlags, wholeNumber} from '../command-line/option-values.ts';
@@ -47,8 +48,24 @@ const listAudit = async (session: Session, {key, keyId, all, sort, ...flags}: Au
   }
   const answer = await client.audit.list(query);
   session.printer().list(sorter(answer.data), auditEntries);
+  if (answer.data.length === 0 && query.action !== undefined) await warnOfUnknownAction(session, client, query.action);
   notePage(session, answer, {offset: flags.offset, sort, noun: 'audit entries'});
   warnOfPartialList(session, answer);
+};
+
+/** The log itself knows the actions: nodes of other versions have others. */
+const warnOfUnknownAction = async (session: Session, client: Client, action: string): Promise<void> => {
+  const {data} = await client.audit.list({limit: 1000});
+  const known = [...new Set(data.map(entry => entry.action))].sort();
+  if (known.length === 0 || known.includes(action)) return;
+  const meant = nearestWord(action, known);
+  session
+    .printer()
+    .warn(
+      meant === undefined
+        ? `the log has no action ${action}; it has ${known.join(', ')}`
+        : `the log has no action ${action}; did you mean ${meant}?`,
+    );
 };
 
 /** A deleted key has no record and no name, but its entries remain. */

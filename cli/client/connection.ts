@@ -22,6 +22,8 @@ export interface Connection {
   apiKey: string | undefined;
   /** PEM; undefined trusts what Node trusts. */
   ca: string | undefined;
+  /** What named the file of `ca`. */
+  caSource?: string | undefined;
   /** Of `ca`, when a person has checked and trusted it, of whatever kind it is: `sha256:` and hexadecimal digits. */
   fingerprint?: string | undefined;
   /** The context that the address and the CA file are of. */
@@ -34,7 +36,7 @@ export const resolveConnection = async (terminal: Terminal, flags: ConnectionFla
 
   const givenUrl = firstGiven(['--url', flags.url], ['MFCTL_URL', env.MFCTL_URL]);
   const url = givenUrl ?? firstGiven([`url of the context ${context?.name}`, context?.url]);
-  if (url === undefined) throw usageError('no node to talk to', 'mfctl login https://HOST:8443');
+  if (url === undefined) throw await noNode(store);
   const givenCa = givenCaFile(terminal, flags);
   const caFile = givenCa ?? firstGiven([`cacert of the context ${context?.name}`, context?.cacert]);
 
@@ -44,9 +46,18 @@ export const resolveConnection = async (terminal: Terminal, flags: ConnectionFla
     context: context && givenUrl === undefined && isCaOf(context, givenCa) ? context : undefined,
     apiKey: (await givenKey(terminal, flags)) ?? (context && (await store.keyOf(context.name))),
     ca: caFile === undefined ? undefined : await readCa(caFile),
+    caSource: caFile && `${caFile.value} (${caFile.source})`,
   };
   if (givenCa !== undefined || context?.fingerprint === undefined) return connection;
   return {...connection, ca: pinnedCa(connection.ca, context), fingerprint: context.fingerprint};
+};
+
+/** The current context may have been removed while there are others. */
+const noNode = async (store: ContextStore): Promise<CliError> => {
+  const {contexts} = await store.read();
+  if (contexts.length === 0) return usageError('no node to talk to', 'mfctl login https://HOST:8443');
+  const names = contexts.map(({name}) => name).join(', ');
+  return usageError('no node to talk to: no context is the current one', `mfctl context use NAME, of ${names}`);
 };
 
 /**

@@ -45,7 +45,8 @@ const secondsUntil = (retryAfter: string | undefined): number | undefined => {
   return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - Date.now()) / 1000));
 };
 
-export const connectionFailure = (error: unknown, url: URL): CliError => {
+/** `caSource` is the file of the authority that alone is trusted, and what named it. */
+export const connectionFailure = (error: unknown, url: URL, caSource?: string): CliError => {
   const {code = 'unknown', message, trusted} = error as NodeJS.ErrnoException & {trusted?: string};
   const failure = (name: string, detail: string, hint: string) =>
     new CliError(name, detail, {exitCode: exitCodes.unreachable, hint, cause: error});
@@ -55,6 +56,12 @@ export const connectionFailure = (error: unknown, url: URL): CliError => {
       'tls_changed',
       `${url.host} shows a certificate that is not of the authority trusted at login (${trusted}); the key was not sent`,
       `find out why: a cluster that was created again has a new one (mfctl login ${url.origin}), or somebody intercepts the connection`,
+    );
+  if (untrusted.has(code) && caSource !== undefined)
+    return failure(
+      'tls_untrusted',
+      `the CA in ${caSource} did not sign the certificate of ${url.host}`,
+      `name the CA of this cluster; or look at the certificate and trust it: mfctl login ${url.origin}`,
     );
   if (untrusted.has(code))
     return failure(
@@ -91,7 +98,9 @@ export const connectionFailure = (error: unknown, url: URL): CliError => {
   return failure(
     'unreachable',
     `cannot reach ${url.host}: ${ownValue(reasons, code) ?? message}`,
-    'is mfd running there? mfd start --data DIR',
+    ['ECONNRESET', 'EPIPE'].includes(code)
+      ? 'check the port: the API listens on 8443 by default; 8444 is the port between nodes'
+      : 'is mfd running there? mfd start --data DIR',
   );
 };
 
@@ -156,7 +165,7 @@ const hintOf = (error: ErrorValue, wait: number | undefined, path: string): stri
     case 'key_expired':
       return 'use another key: mfctl context list, mfctl context add NAME --api-key-file FILE …';
     case 'insufficient_scope':
-      return `mfctl whoami shows what this key may do${error.required_scopes ? `; this needs ${error.required_scopes.join(' or ')}` : ''}`;
+      return `mfctl whoami shows what this key may do${scopesHint(error)}`;
     case 'not_found':
       return listCommand(path);
     case 'unknown_node':
@@ -191,6 +200,12 @@ const hintOf = (error: ErrorValue, wait: number | undefined, path: string): stri
       error.code satisfies never;
       return undefined;
   }
+};
+
+/** Nodes name the scopes in the detail, too. */
+const scopesHint = ({detail, required_scopes: scopes = []}: ErrorValue): string => {
+  const text = scopes.join(' or ');
+  return text === '' || detail.includes(text) ? '' : `; this needs ${text}`;
 };
 
 const otherNode = 'waiting does not help; ask another node: mfctl context list, or --url URL';

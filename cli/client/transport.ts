@@ -176,7 +176,7 @@ const createNote =
 
 /** One attempt at one address. */
 const createBegin = async (needs: TransportOptions) => {
-  const {ca, fingerprint} = needs.connection;
+  const {ca, caSource, fingerprint} = needs.connection;
   const exchange = await createExchange({...trusting(ca), allowPartialTrustChain: fingerprint !== undefined});
   const common = headersOf(needs);
 
@@ -188,7 +188,8 @@ const createBegin = async (needs: TransportOptions) => {
     const failureOf = (error: unknown): CliError => {
       if (error instanceof TooLongAnswer) return unexpectedAnswer(url.origin);
       // Named in the error when the certificate is not trusted.
-      return connectionFailure(fingerprint === undefined ? error : Object.assign(error as Error, {trusted: fingerprint}), url);
+      if (fingerprint === undefined) return connectionFailure(error, url, caSource);
+      return connectionFailure(Object.assign(error as Error, {trusted: fingerprint}), url);
     };
     if (signal?.aborted) throw signal.reason;
     const startedAt = performance.now();

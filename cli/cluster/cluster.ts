@@ -135,6 +135,7 @@ const createToken = async (session: Session, expiresInSeconds: number | undefine
 const durationSeconds = (text: string): number => {
   const durationMs = parseDuration(text);
   if (durationMs === undefined) throw new InvalidArgumentError('Must be a duration such as 30m or 12h.');
+  if (durationMs < 60_000 || durationMs > 86_400_000) throw new InvalidArgumentError('Must be at least 1m and at most 24h.');
   return Math.floor(durationMs / 1000);
 };
 

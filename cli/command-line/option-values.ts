@@ -14,7 +14,7 @@ export const countOfAtLeastOne = (text: string): number => {
 
 /** Of one page of a list. */
 export const pageLimit = (text: string): number => {
-  const limit = wholeNumber(text);
+  const limit = /^\d{1,15}$/.test(text) ? Number(text) : 0;
   if (limit < 1 || limit > 1000)
     throw new InvalidArgumentError('Must be 1 to 1000; --offset has the rest, and --all everything.');
   return limit;

@@ -3,11 +3,22 @@ import type {Command, CommanderError} from 'commander';
 import {type CliError, usageError} from '../errors.ts';
 import {collected} from './option-values.ts';
 import {meantCommands, meantOption} from './suggestion.ts';
-import {readWords, subcommandOf, type TypedWords} from './typed-words.ts';
+import {isOptionWord, quoted, readWords, subcommandOf, type TypedWords} from './typed-words.ts';
 
 /** Commander says `error: unknown option '--foo'`, and names any option that looks similar, which may do the opposite. */
 export const usageFailure = ({message, code}: CommanderError, program: Command, argv: readonly string[]): CliError => {
   const [what = ''] = message.replace(/^error: /, '').split('\n');
+  // Without the value behind an equals sign, which may be a key.
+  const [keyOption] = /^unknown option '--(api-?key|key|token|password)\b/i.exec(what) ?? [];
+  if (keyOption !== undefined)
+    return usageError(
+      `${keyOption}': keys are never arguments, which every user of a machine can see`,
+      'use --api-key-file FILE, or MFCTL_API_KEY',
+    );
+  if (code === 'commander.excessArguments') {
+    const unquoted = unquotedValue(program, argv);
+    if (unquoted !== undefined) return usageError(what.replace(/\.$/, ''), `put a value with blanks in quotes: ${unquoted}`);
+  }
   const help = `${commandPath(program, argv)} --help`;
   const meant = meantBy(code, readWords(program, argv), what);
   return usageError(
@@ -16,6 +27,19 @@ export const usageFailure = ({message, code}: CommanderError, program: Command, 
       .replace(/^command-argument value '(.*)' is invalid for argument '([^']+)'/s, "'$1' is not valid as '$2'"),
     meant === undefined ? help : `did you mean ${meant}? See ${help}`,
   );
+};
+
+/** `--subject 'two words'`, when the words that are too many stand behind the value of an option. */
+const unquotedValue = (program: Command, argv: readonly string[]): string | undefined => {
+  const {given} = readWords(program, argv);
+  for (const [{long, short}, values] of given) {
+    const at = argv.findIndex((word, index) => word === values.at(-1) && [long, short].includes(argv[index - 1]));
+    if (at > 0 && !isOptionWord(argv[at + 1] ?? '-')) {
+      const end = argv.findIndex((word, index) => index > at && isOptionWord(word));
+      return `${argv[at - 1]} ${quoted(argv.slice(at, end < 0 ? undefined : end).join(' '))}`;
+    }
+  }
+  return undefined;
 };
 
 const meantBy = (code: string, {command, operands: [word = '']}: TypedWords, what: string): string | undefined => {

@@ -20,7 +20,7 @@ export const addLoginCommand = (program: Command, session: Session): void => {
   session
     .prints(program.command('login'), loginShown)
     .description('check and trust a server, store a key for it in a context, and switch to that context')
-    .argument('<url>', 'address of a node, such as https://mx1.example.com:8443')
+    .argument('<url>', 'address of a node, such as mx1.example.com, which means https://mx1.example.com:8443')
     .option('--name <name>', 'name of the context (default: the id of the node)')
     .option('--fingerprint <sha256>', 'trust the server only if its certificate, or that of its CA, has this fingerprint')
     .option('--yes', 'do not ask: trust the server without comparing its fingerprint')
@@ -42,7 +42,7 @@ On a node of the cluster, this shows the fingerprint to compare with, or to give
 
 const login = async (session: Session, address: string, flags: LoginFlags): Promise<void> => {
   const {terminal} = session;
-  const url = checkedUrl(address);
+  const url = checkedUrl(completeAddress(address));
   const expected = expectedFingerprint(flags.fingerprint);
   if (flags.name !== undefined && !isContextName(flags.name)) throw badName(flags.name);
   // Files are checked before the first question.
@@ -68,6 +68,12 @@ const login = async (session: Session, address: string, flags: LoginFlags): Prom
 
   session.printer().record(loginRecord(context, me), loginShown);
   session.printer().note(`now using ${name}`);
+};
+
+/** A name alone, or with a port: `https://` and the usual port are what else it can mean. */
+const completeAddress = (text: string): string => {
+  if (!/^[\w.-]+(:\d+)?$/.test(text)) return text;
+  return `https://${text}${text.includes(':') ? '' : ':8443'}`;
 };
 
 /** The addresses of the other nodes; none when a server outside the cluster could have a trusted certificate. */

@@ -24,7 +24,12 @@ export const addDashboardCommand = (program: Command, session: Session): void =>
 
 const open = async (session: Session, {readOnly, screen, undoDelay}: DashboardFlags): Promise<void> => {
   const {terminal} = session;
-  if (!terminal.stdin.isTTY || !terminal.stdout.isTTY || terminal.env.TERM === 'dumb')
+  if (terminal.env.TERM === 'dumb' && terminal.stdout.isTTY)
+    throw usageError(
+      'the dashboard needs a terminal with a cursor, and TERM says dumb',
+      'mfctl quarantine list works without one',
+    );
+  if (!terminal.stdin.isTTY || !terminal.stdout.isTTY)
     throw usageError('the dashboard needs a terminal', 'mfctl quarantine list, or mfctl quarantine watch, work without one');
   const {startDashboard} = await import('./start-dashboard.tsx');
   const isInterrupted = await startDashboard({

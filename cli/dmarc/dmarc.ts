@@ -3,8 +3,11 @@ import {type Command, InvalidArgumentError} from 'commander';
 import {maxReports} from '../../shared/dmarc-lists.ts';
 import type {DmarcReport, DmarcSource} from '../../shared/dmarc-report.ts';
 import {safeBlock} from '../../shared/safe-text.ts';
+import type {Client} from '../client/client.ts';
 import {pastMoment} from '../command-line/moment.ts';
 import {addPageOptions, type PageFlags} from '../command-line/option-values.ts';
+import {findDomain} from '../domain/find-domain.ts';
+import {CliError} from '../errors.ts';
 import {countText, percentText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
 import {notePage, pagesOfNewest, printAll, warnOfPartialList} from '../output/print-all.ts';
@@ -71,6 +74,7 @@ export const addDmarcCommands = (program: Command, session: Session): void => {
       const {count, passed, source_count, sources: rows} = answer.data;
       session.printer().list(createSorter(sources, {sort})(rows), sources);
       if (rows.length < source_count) session.printer().note(`${countText(rows.length)} of ${countText(source_count)} sources`);
+      if (count === 0) await noteUnreported(session, client, domain);
       if (count > 0)
         session.printer().note(`${countText(count)} mails since ${answer.data.since}, ${countText(passed)} pass DMARC`);
       warnOfPartialList(session, answer);
@@ -109,6 +113,18 @@ export const addDmarcCommands = (program: Command, session: Session): void => {
       session.printer().text(safeBlock(answer.data.xml));
       warnOfPartialList(session, answer);
     });
+};
+
+/** Mail is counted for domains with reporting only. A key that may not read domains is told nothing. */
+const noteUnreported = async (session: Session, client: Client, name: string): Promise<void> => {
+  const found = await findDomain(client, name).catch(error => {
+    if (error instanceof CliError) return undefined;
+    throw error;
+  });
+  if (found?.data.dmarc_reporting === false)
+    session
+      .printer()
+      .note(`DMARC reporting is off for ${found.data.name}: mfctl domain update ${found.data.name} --dmarc-reporting`);
 };
 
 const summaryHelp = `

@@ -1,11 +1,12 @@
 // Query for held mail, from flags or from a line (query-line.ts), as parameters of the API and in words.
 
-import {type Command, Option} from 'commander';
+import {type Command, InvalidArgumentError, Option} from 'commander';
 import type {HoldFilter} from '../../shared/hold-filter.ts';
 import {type Reason, reasons} from '../../shared/reason.ts';
 import {endMoment, isoMomentBefore, parseDuration, pastMoment} from '../command-line/moment.ts';
 import {decimal} from '../command-line/option-values.ts';
 import {quoted} from '../command-line/typed-words.ts';
+import {usageError} from '../errors.ts';
 
 interface ScoreBound {
   score: number;
@@ -85,9 +86,9 @@ export interface QueryFlags extends Omit<HoldQuery, 'least' | 'most'> {
 
 export const addQueryOptions = (command: Command): Command =>
   command
-    .option('--domain <domain>', 'of this domain')
-    .option('--sender <sender>', "from this address or domain; '<>' for bounces")
-    .option('--recipient <address>', 'to this address')
+    .option('--domain <domain>', 'of this domain', withoutWildcard)
+    .option('--sender <sender>', "from this address or domain; '<>' for bounces", withoutWildcard)
+    .option('--recipient <address>', 'to this address', recipientOf)
     .option('--subject <text>', 'with this text in the subject')
     .option('--since <time>', "at or after this time: 12:30, yesterday, '2026-03-01 12:30', or 2h and 3d before now", pastMoment)
     .option('--until <time>', 'before this time, in the same forms', endMoment)
@@ -96,11 +97,32 @@ export const addQueryOptions = (command: Command): Command =>
     .addOption(new Option('--reason <reason>', 'held for this reason').choices(reasons))
     .option('--node <node>', 'held by this node');
 
-export const queryOf = ({minScore, maxScore, ...query}: QueryFlags): HoldQuery => ({
-  ...query,
-  ...(minScore !== undefined && {least: {score: minScore, isIncluded: true}}),
-  ...(maxScore !== undefined && {most: {score: maxScore, isIncluded: true}}),
-});
+export const queryOf = ({minScore, maxScore, ...query}: QueryFlags): HoldQuery => {
+  if (minScore !== undefined && maxScore !== undefined && minScore > maxScore)
+    throw usageError(`--min-score ${minScore} is above --max-score ${maxScore}: no mail has such a score`);
+  const {since, until} = query;
+  if (since !== undefined && until !== undefined && since >= until)
+    throw usageError(`--since ${since} is not before --until ${until}: no mail arrived then`);
+  return {
+    ...query,
+    ...(minScore !== undefined && {least: {score: minScore, isIncluded: true}}),
+    ...(maxScore !== undefined && {most: {score: maxScore, isIncluded: true}}),
+  };
+};
+
+/** An asterisk is a character of addresses, though nobody has one that begins so. */
+const withoutWildcard = (text: string): string => {
+  if (!/^\*|@\*/.test(text)) return text;
+  const domain = text.replace(/^.*@/s, '').replace(/^(\*\.?)+/, '');
+  throw new InvalidArgumentError(
+    `There are no wildcards here${domain === '' ? '; leave the option out for all' : `; for all of a domain give ${domain}`}.`,
+  );
+};
+
+const recipientOf = (text: string): string => {
+  if (!text.includes('@')) throw new InvalidArgumentError('Must be a mail address such as ceo@example.com.');
+  return withoutWildcard(text);
+};
 
 /** The flags as typed: `--domain example.com --min-score 10`. */
 export const flagsText = (flags: QueryFlags): string => {

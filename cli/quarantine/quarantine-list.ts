@@ -54,8 +54,8 @@ export const addListCommands = (quarantine: Command, session: Session): void => 
       const client = await session.client();
       const query = {...parametersOf(queryOf(filter), Date.now()), strict};
       const answer = await askStrictly(client.quarantine.summary(query), {strict});
-      printSummary(session, {...answer.data, groups: [...sorter(answer.data.groups)]});
       if (answer.data.count === 0) await reportUnknownFilter(client, filter, session.printer());
+      printSummary(session, {...answer.data, groups: [...sorter(answer.data.groups)]});
       reportPartial(session, answer, {strict});
     });
 };
@@ -65,11 +65,15 @@ const listPage = async (session: Session, {limit, offset, strict, sort, ...filte
   const client = await session.client();
   const query = {...parametersOf(queryOf(filter), Date.now()), strict, limit, offset};
   const answer = await askStrictly(client.quarantine.list(query), {strict});
-  session.printer().list(sorter(answer.data), heldMails);
   if ((answer.totalCount ?? answer.data.length) === 0) await reportUnknownFilter(client, filter, session.printer());
+  session.printer().list(sorter(answer.data), ofHeardNodes(answer, filter));
   notePage(session, answer, {offset, sort, noun: 'held mails'});
   reportPartial(session, answer, {strict});
 };
+
+/** A node that is silent may hold mail. */
+const ofHeardNodes = ({unreachableNodes}: Pick<Answer<unknown>, 'unreachableNodes'>, {node}: Pick<HoldQuery, 'node'>) =>
+  node !== undefined && unreachableNodes.includes(node) ? {...heldMails, none: `what ${node} holds is not known`} : heldMails;
 
 const listAll = async (session: Session, {strict, sort, ...filter}: SummaryFlags): Promise<void> => {
   const sorter = createSorter(heldMails, {sort});

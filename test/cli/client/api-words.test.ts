@@ -104,13 +104,13 @@ const typedAs: [request: string, field: [path: string, detail: string], argv: st
   [
     'POST /cluster/tokens',
     ['expires_in_s', 'is too much'],
-    ['cluster', 'token', '--expires-in', '2d'],
+    ['cluster', 'token', '--expires-in', '2h'],
     '--expires-in is too much',
   ],
   [
     'GET /mail/quarantine',
     ['sender', 'must be an address'],
-    ['quarantine', 'list', '--sender', '*'],
+    ['quarantine', 'list', '--sender', 'x y'],
     '--sender must be an address',
   ],
   ['GET /domains/0', ['id', 'must be a whole number'], ['domain', 'get', '0'], '0 must be a whole number'],
