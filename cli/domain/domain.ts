@@ -13,6 +13,7 @@ import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';
 import {addDnsCommand} from './domain-dns.ts';
 import {addExportCommand} from './domain-export.ts';
 import {domainFields, domains, type FlagValues, type Settings} from './domain-fields.ts';
+import {addTestCommand, warnOfUnreachable} from './domain-test.ts';
 import {findDomain, findDomainId} from './find-domain.ts';
 import {unsentReports} from './unsent-reports.ts';
 
@@ -26,6 +27,7 @@ export const addDomainCommands = (program: Command, session: Session): void => {
   addDomainFilterCommands(domain, session, findDomainId);
   addDkimCommands(domain, session);
   addDnsCommand(domain, session);
+  addTestCommand(domain, session);
 };
 
 const addReadCommands = (domain: Command, session: Session): void => {
@@ -59,6 +61,7 @@ const addChangeCommands = (domain: Command, session: Session): void => {
       const {data} = await client.domains.create({name, ...settings});
       session.printer().record(data, domains);
       await warnOfUnfinished(session, client, {settings, domain: data});
+      await warnOfUnreachable(session, client, data);
     });
 
   const update = session.prints(domain.command('update'), domains);
