@@ -8,6 +8,7 @@ import type {CreateDkimKey, DkimKey} from '../../shared/dkim-key.ts';
 import type {DmarcReport, DmarcSummary, ReportPreview} from '../../shared/dmarc-report.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {DomainDns} from '../../shared/domain-dns.ts';
+import type {DomainTest} from '../../shared/domain-test.ts';
 import type {
   ActionOutcome,
   BulkResult,
@@ -98,6 +99,9 @@ const domainsOver = ({send}: Transport) => ({
   remove: (id: Id, etag?: string) => send<null>({method: 'DELETE', path: `domains/${id}`, headers: ifMatch(etag)}),
   /** With `check` the node asks DNS. */
   dns: (id: Id, query: {check: boolean}) => send<DomainDns>({path: `domains/${id}/dns`, query}),
+  /** A node of an earlier version answers `not_found`. */
+  test: (id: Id, query?: {only: 'connection'}, options?: RequestOptions) =>
+    send<DomainTest>({path: `domains/${id}/test`, query, ...options}),
   filters: (id: Id) => send<MailFilter[]>({path: `domains/${id}/filters`}),
   addFilter: (id: Id, json: NewFilter) => send<MailFilter>({method: 'POST', path: `domains/${id}/filters`, json}),
   removeFilter: (id: Id, filterId: Id) => send<null>({method: 'DELETE', path: `domains/${id}/filters/${filterId}`}),

@@ -14,6 +14,7 @@ import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';
 import {addDnsCommand} from './domain-dns.ts';
 import {addExportCommand} from './domain-export.ts';
 import {domainFields, domains, type FlagValues, type Settings} from './domain-fields.ts';
+import {addTestCommand, warnOfUnreachable} from './domain-test.ts';
 import {findDomain, findDomainId} from './find-domain.ts';
 import {unsentReports} from './unsent-reports.ts';
 
@@ -27,6 +28,7 @@ export const addDomainCommands = (program: Command, session: Session): void => {
   addDomainFilterCommands(domain, session, findDomainId);
   addDkimCommands(domain, session);
   addDnsCommand(domain, session);
+  addTestCommand(domain, session);
 };
 
 const addReadCommands = (domain: Command, session: Session): void => {
@@ -62,6 +64,7 @@ const addChangeCommands = (domain: Command, session: Session): void => {
       session.printer().record(data, domains);
       noteALabels(session, name, data.name);
       await warnOfUnfinished(session, client, {settings, domain: data});
+      await warnOfUnreachable(session, client, data);
     });
 
   const update = session.prints(domain.command('update'), domains);

@@ -6,6 +6,7 @@ import type {BackendPool} from '../mail/backend/backend-pool.ts';
 import {createDependencies, type Dependencies, type Dependency} from '../services/dependencies/dependencies.ts';
 import type {Scorer} from '../services/intake/mail.ts';
 import type {Base} from './base.ts';
+import type {LiveSettings} from './live-settings.ts';
 import {storeFaults} from './storage.ts';
 
 /** How long nothing has to have used them before they are checked. */
@@ -37,12 +38,16 @@ export const openDependencies = ({
     const scanner: Dependency = {
       ...{part: 'scanner', name: '', refusesMail: onScorerFailure === 'tempfail'},
       ...{quietMs: quiet.scannerMs, retryMs: retry.scannerMs},
-      check: async () => scorer.check?.().then(() => undefined, reasonOf),
+      check: async () => scannerFault({scorer}),
     };
     return [store, scanner];
   });
   return dependencies;
 };
+
+/** Why the scanner is not there; undefined when it is. */
+export const scannerFault = async ({scorer}: Pick<LiveSettings, 'scorer'>): Promise<string | undefined> =>
+  scorer.check?.().then(() => undefined, reasonOf);
 
 /** The scorer of the settings, whose answers are noted. */
 export const watchedScorer = ({settings, dependencies}: Pick<Base, 'settings' | 'dependencies'>): Scorer => ({

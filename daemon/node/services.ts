@@ -3,9 +3,11 @@
 import {networkInterfaces} from 'node:os';
 import {setTimeout as delay} from 'node:timers/promises';
 import {isTokenFor} from '../cluster/join-token.ts';
+import {connectOnly, examineServer} from '../mail/backend/examine-server.ts';
 import {createDnsCheck} from '../mail/dns-check/check-records.ts';
 import type {Lookup} from '../mail/lookup.ts';
 import type {Readers} from '../mail/readers/readers.ts';
+import {clusterKeyword} from '../mail/smtp-reply.ts';
 import {createKeyFailures} from '../services/access/key-failures.ts';
 import {createKeys} from '../services/access/keys.ts';
 import {createClusterRateLimits} from '../services/access/rate-limit.ts';
@@ -20,6 +22,7 @@ import {createRemoval} from '../services/cluster/removal.ts';
 import type {ReportedView} from '../services/dmarc/reported-view.ts';
 import {dayOf} from '../services/dmarc/reporter.ts';
 import {createDnsView, type DnsView} from '../services/dns/domain-dns.ts';
+import {createDomainTests, type DomainTests} from '../services/dns/domain-test.ts';
 import {createDomainParts, type DomainParts} from '../services/domains/domain-parts.ts';
 import {createBackendRules, createDomains, type Domains} from '../services/domains/domains.ts';
 import {createGlobalFilters, createMailFilters} from '../services/domains/mail-filters.ts';
@@ -28,6 +31,7 @@ import {createPeerActors} from '../services/peers/peer-actors.ts';
 import {createKeySearches} from '../services/search-limits.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
+import {scannerFault} from './dependencies.ts';
 import {openDmarc} from './dmarc.ts';
 import {createDmarcState} from './dmarc-state.ts';
 import {apiUrl, listenOf} from './free-addresses.ts';
@@ -62,17 +66,14 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   const inbox = openReportInbox(base, readers);
   const mail = openHold(base, bus, {inbox, readers});
   const dmarc = openDmarc(base, {sign: mail.sign, newLookup: mail.verifier.newLookup, version, others, inbox});
+  const {intake, verifier} = mail;
+  const dns = openDnsView(base, {...owned, ...verifier, claim: intake.claim, readers, dmarc: dmarc.view});
   return {
     ...access,
     limits: createClusterRateLimits({limiter, sendHeartbeats: links.sendHeartbeats}),
     ...owned,
-    dns: openDnsView(base, {
-      ...owned,
-      claim: mail.intake.claim,
-      freshLookup: mail.verifier.freshLookup,
-      readers,
-      dmarc: dmarc.view,
-    }),
+    dns,
+    domainTests: openDomainTests(base, {...owned, dns}),
     quarantine: mail.openQuarantine({...others, postfixNodes: () => presences?.postfixNodes() ?? []}),
     keySearches: createKeySearches(),
     cluster: createClusterView({
@@ -165,6 +166,20 @@ interface DnsNeeds {
   readers: Readers;
   dmarc: ReportedView;
 }
+
+const openDomainTests = (
+  {settings, fqdn, trust, storage: {nodeId}}: Pick<Base, 'settings' | 'fqdn' | 'trust' | 'storage'>,
+  {domains, dns}: {domains: Domains; dns: DnsView},
+): DomainTests =>
+  createDomainTests({
+    ...{domains, dns, nodeId},
+    examine: async (server, recipient) =>
+      examineServer(server, {hostname: fqdn, ownKeyword: clusterKeyword(trust.ca), recipient}),
+    connect: connectOnly,
+    smarthost: () => settings().smarthost?.servers[0],
+    scannerFault: async () => scannerFault(settings()),
+    isMailRefusedUnscored: () => settings().onScorerFailure === 'tempfail',
+  });
 
 const reportedMs = 30 * 86_400_000;
 

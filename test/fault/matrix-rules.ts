@@ -81,6 +81,7 @@ export const rules: Record<string, Rule> = {
     isDestructive: true,
   },
   'GET /domains/:id/dns': {permitted: domainReaders, answers: ofDomain, beyondReach: gone},
+  'GET /domains/:id/test': {permitted: domainReaders, answers: ofDomain, beyondReach: gone},
   'GET /mail/quarantine': {permitted: everyone, answers: ofLists, beyondReach: '200 none'},
   'GET /mail/quarantine/summary': {permitted: everyone, answers: ofLists, beyondReach: '200 none'},
   'GET /mail/quarantine/:node_id/:queue_id': {permitted: everyone, answers: ofMail, beyondReach: gone},

@@ -171,8 +171,9 @@ test('every status that is described for the operations that are not curated com
   await ask('GET', 'cluster/nodes/unknown');
   for (const bad of badBodies) await ask('POST', 'cluster/tokens', bad);
   for (const id of [node().node_id, 'nobody']) await ask('DELETE', `cluster/nodes/${id}`);
-  for (const query of ['', '?check=true']) await ask('GET', `domains/${domain.id}/dns${query}`);
+  for (const part of ['dns', 'dns?check=true', 'test', 'test?only=connection']) await ask('GET', `domains/${domain.id}/${part}`);
   await ask('GET', 'domains/1/dns');
+  await ask('GET', 'domains/1/test');
   await ask('GET', `dmarc/summary?domain=${domain.name}`);
   await ask('GET', 'dmarc/summary?domain=none.example');
   await ask('GET', `dmarc/sources?domain=${domain.name}&verified=true`);

@@ -15,6 +15,7 @@ import type {Removal} from '../../services/cluster/removal.ts';
 import type {DmarcView} from '../../services/dmarc/dmarc-view.ts';
 import type {ReportedView} from '../../services/dmarc/reported-view.ts';
 import type {DnsView} from '../../services/dns/domain-dns.ts';
+import type {DomainTests} from '../../services/dns/domain-test.ts';
 import type {DomainParts} from '../../services/domains/domain-parts.ts';
 import type {Domains} from '../../services/domains/domains.ts';
 import type {GlobalFilters} from '../../services/domains/mail-filters.ts';
@@ -30,6 +31,7 @@ export interface ApiServices {
   domainParts: DomainParts;
   globalFilters: GlobalFilters;
   dns: DnsView;
+  domainTests: DomainTests;
   quarantine: Quarantine;
   keySearches: KeySearches;
   cluster: ClusterView;

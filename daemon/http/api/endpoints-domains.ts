@@ -3,6 +3,7 @@ import {z} from 'zod';
 import {createDkimKeySchema, dkimKeySchema} from '../../../shared/dkim-key.ts';
 import {createDomainSchema, domainPatchSchema, domainSchema} from '../../../shared/domain.ts';
 import {domainDnsSchema} from '../../../shared/domain-dns.ts';
+import {domainTestQuerySchema, domainTestSchema} from '../../../shared/domain-test.ts';
 import {dnsQuerySchema} from '../../../shared/hold-filter.ts';
 import {etagOf} from '../../services/domains/domains.ts';
 import {reply} from '../answer.ts';
@@ -148,6 +149,20 @@ export const domainEndpoints = [
     answer: () => ok(domainDnsSchema),
     failures: [404],
     run: async (ctx, {dns}, {check}) => reply(ctx, await dns.of(ctx.state.actor, idOf(ctx), {isChecked: check})),
+  }),
+  endpoint({
+    method: 'get',
+    path: '/domains/{id}/test',
+    permission: 'domains:read',
+    operationId: 'testDomain',
+    tag: 'Mail domains',
+    summary: 'Ask the backends of a domain, the scanner and DNS whether its mail will work; takes up to 30 seconds',
+    params: idParameter,
+    query: domainTestQuerySchema,
+    answer: () => ok(domainTestSchema),
+    failures: [404],
+    run: async (ctx, {domainTests}, {only}) =>
+      reply(ctx, await domainTests.run(ctx.state.actor, idOf(ctx), {isConnectionOnly: only === 'connection'})),
   }),
 ];
 

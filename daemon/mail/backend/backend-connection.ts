@@ -7,7 +7,7 @@ import {type HostPort, isLoopback} from '../../../shared/host-port.ts';
 import {parseMailAddress} from '../../../shared/mail-address.ts';
 import type {Route, SmtpReply} from '../../services/intake/mail.ts';
 import {isPositive} from '../smtp-reply.ts';
-import {type Answer, CommandConnection, isLost, type Lost} from './command-connection.ts';
+import {type Answer, CommandConnection, isLost, type Lost, type SaidAt} from './command-connection.ts';
 
 export interface BackendTimeouts {
   connectMs: number;
@@ -43,6 +43,8 @@ export interface BackendTarget {
   isHurried?: boolean;
   /** The EHLO keyword of this cluster. Its nodes must not be used as backends. */
   ownKeyword?: string | undefined;
+  /** Called with the answers before the first mail, as the server sent them. */
+  onSaid?: (at: SaidAt, raw: string) => void;
 }
 
 export interface EnvelopeStart {
@@ -197,13 +199,14 @@ const tryConnection = async (
   target: BackendTarget,
   ignoreTLS: boolean,
 ): Promise<CommandConnection | (Lost & {isTlsFailure: boolean})> => {
-  const {server, hostname, timeouts, auth, ownKeyword} = target;
+  const {server, hostname, timeouts, auth, ownKeyword, onSaid} = target;
   const needsTls = auth !== undefined && (auth.ca !== undefined || !isLoopback(server.host));
   const socket = await openSocket(target);
   if (typeof socket === 'string') return {lost: socket, stage: 'command', isSilent: true, isTlsFailure: false};
 
   const connection = new CommandConnection({
     ownKeyword,
+    onSaid,
     connection: socket,
     host: server.host,
     port: server.port,
@@ -222,7 +225,11 @@ const tryConnection = async (
 };
 
 /** Opens the socket, as smtp-connection would query DNS and ignore the hosts file. Resolves with an error text on failure. */
-const openSocket = ({server: {host, port}, timeouts, isHurried = false}: BackendTarget): Promise<Socket | string> =>
+export const openSocket = ({
+  server: {host, port},
+  timeouts,
+  isHurried = false,
+}: Pick<BackendTarget, 'server' | 'timeouts' | 'isHurried'>): Promise<Socket | string> =>
   new Promise(resolve => {
     const connectMs = isHurried ? Math.min(timeouts.hurriedConnectMs, timeouts.connectMs) : timeouts.connectMs;
     const socket = connectSocket({host, port});

@@ -27,6 +27,16 @@ type Settle = (answer: Answer) => void;
 
 type ConnectionOptions = NonNullable<ConstructorParameters<typeof SmtpConnection>[0]>;
 
+/** Steps at which a server answers before the first mail. */
+export type SaidAt = 'greeting' | 'EHLO' | 'STARTTLS';
+
+interface Hooks {
+  /** A server that offers this EHLO keyword is a node of this cluster, and the connection is closed. */
+  ownKeyword?: string | undefined;
+  /** Called with each of these answers, as the server sent it. */
+  onSaid?: ((at: SaidAt, raw: string) => void) | undefined;
+}
+
 /** Uses members that smtp-connection does not declare, as they are in the pinned version. */
 export class CommandConnection extends SmtpConnection {
   declare private readonly _responseActions: ((raw: string) => void)[];
@@ -41,11 +51,12 @@ export class CommandConnection extends SmtpConnection {
   #timer: NodeJS.Timeout | undefined;
   #stage: Lost['stage'] = 'command';
   readonly #ownKeyword: string | undefined;
+  readonly #onSaid: Hooks['onSaid'];
 
-  /** `ownKeyword`: a server that offers it is a node of this cluster, and the connection is closed. */
-  constructor({ownKeyword, ...options}: ConnectionOptions & {ownKeyword?: string | undefined}) {
+  constructor({ownKeyword, onSaid, ...options}: ConnectionOptions & Hooks) {
     super(options);
     this.#ownKeyword = ownKeyword;
+    this.#onSaid = onSaid;
     this.on('error', (error: Error & {code?: string}) => {
       this.isTlsFailure ||= this.upgrading === true || error.code === 'ETLS';
       this.#fail(error.message, isTimeout(error));
@@ -53,8 +64,19 @@ export class CommandConnection extends SmtpConnection {
     this.on('end', () => this.#fail('the server closed the connection'));
   }
 
+  _actionGreeting(answer: string): void {
+    this.#onSaid?.('greeting', answer);
+    inherited._actionGreeting.call(this, answer);
+  }
+
+  _actionSTARTTLS(answer: string): void {
+    this.#onSaid?.('STARTTLS', answer);
+    inherited._actionSTARTTLS.call(this, answer);
+  }
+
   /** Called for every answer to EHLO, before and after STARTTLS. */
   _actionEHLO(answer: string): void {
+    this.#onSaid?.('EHLO', answer);
     if (this.#ownKeyword === undefined || !hasKeyword(answer, this.#ownKeyword)) {
       inherited._actionEHLO.call(this, answer);
       return;
@@ -188,4 +210,7 @@ export class CommandConnection extends SmtpConnection {
 
 const isTimeout = ({code}: {code?: string | undefined}): boolean => code === 'ETIMEDOUT';
 
-const inherited = SmtpConnection.prototype as unknown as {_actionEHLO(answer: string): void};
+const inherited = SmtpConnection.prototype as unknown as Record<
+  '_actionGreeting' | '_actionEHLO' | '_actionSTARTTLS',
+  (answer: string) => void
+>;
