@@ -7,7 +7,7 @@ import {notFound} from '../errors.ts';
 export const findDomain = async (client: Client, nameOrId: string): Promise<Answer<Domain>> =>
   client.domains.get(await findDomainId(client, nameOrId));
 
-export const findDomainId = async (client: Client, nameOrId: string): Promise<number | string> => {
+export const findDomainId = async (client: Pick<Client, 'domains'>, nameOrId: string): Promise<number | string> => {
   if (/^\d+$/.test(nameOrId)) return nameOrId;
 
   const {data} = await client.domains.list();

@@ -5,6 +5,7 @@ import type {Session} from '../session.ts';
 import {parseMailId} from './held-mail-columns.ts';
 import {addActCommands} from './quarantine-act.ts';
 import {addListCommands} from './quarantine-list.ts';
+import {addSenderCommands} from './quarantine-sender.ts';
 import {addShowCommand} from './quarantine-show.ts';
 import {addWatchCommand} from './quarantine-watch.ts';
 import {saveMail} from './save-mail.ts';
@@ -30,6 +31,7 @@ export const addQuarantineCommands = (program: Command, session: Session): void 
     .action((id: string, flags: BodyFlags) => writeBody(session, id, flags));
 
   addActCommands(quarantine, session);
+  addSenderCommands(quarantine, session);
   addWatchCommand(quarantine, session);
 };
 

@@ -1,7 +1,6 @@
 // Allow filters for the senders of released mail: planning and adding them. Prints nothing.
 
-import {isSenderAuthentic} from '../../shared/authentic-sender.ts';
-import {canonicalPattern, maxPatternChars, patternFault} from '../../shared/filter-rules.ts';
+import {canonicalPattern} from '../../shared/filter-rules.ts';
 import {hasOwn} from '../../shared/has-own.ts';
 import type {BulkResult, HeldMail, HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
@@ -14,6 +13,7 @@ import {CliError, exitCodes} from '../errors.ts';
 import {countText, plural} from '../output/cell-text.ts';
 import type {Session} from '../session.ts';
 import {mailId} from './held-mail-columns.ts';
+import {bounceFault, isUnverified, senderFault} from './sender-filter.ts';
 
 /** One filter of one domain, for all its mails from that sender. */
 interface Allowance {
@@ -127,7 +127,7 @@ type Detail = Pick<HeldMailDetail, 'sender' | 'domain'>;
 
 /** Returns the reason when there is no sender to allow. */
 const detailOf = async (client: Client, group: readonly KnownMail[]): Promise<Detail | string> => {
-  if (group[0]?.sender === '') return isBounce;
+  if (group[0]?.sender === '') return bounceFault('allow');
   for (const mail of group) {
     try {
       const {data} = await client.quarantine.get(mail);
@@ -139,15 +139,10 @@ const detailOf = async (client: Client, group: readonly KnownMail[]): Promise<De
   return 'it is not held, and its sender not known any more';
 };
 
-const isBounce = 'a bounce has no sender that could be allowed';
-
-const whyNot = ({sender, domain, direction, authentication}: HeldMailDetail): string | undefined => {
-  if (sender === '') return isBounce;
-  if (direction === 'outbound') return `it is outbound mail of ${domain}, and only senders of inbound mail are allowed`;
-  const fault = sender.length > maxPatternChars ? 'is too long for a filter' : patternFault({match: 'sender', pattern: sender});
-  if (fault !== undefined) return `its sender ${JSON.stringify(sender.slice(0, maxPatternChars))} ${fault}`;
-  // Null for mail that is believed without, and of nodes of earlier versions.
-  if (!authentication || isSenderAuthentic(sender, authentication)) return undefined;
+const whyNot = (mail: HeldMailDetail): string | undefined => {
+  const {sender, domain} = mail;
+  const fault = senderFault(mail, 'allow');
+  if (fault !== undefined || !isUnverified(mail)) return fault;
   return `neither SPF nor DKIM verifies that it comes from ${sender}, and anybody could write such mail; to allow it anyway: mfctl domain filters add ${quoted(domain)} --allow --sender ${quoted(sender)} --no-authenticated`;
 };
 

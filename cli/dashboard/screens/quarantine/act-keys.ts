@@ -75,7 +75,8 @@ const deferAction = (shell: Shell, {held, screen, acting}: QuarantineContext, co
       const text = resultText(action, result);
       if (result.failures.length === 0 && !result.ended) return text;
       acting.fail({text: resultText(action, result, ''), failures: result.failures});
-      throw new CliError('partial_failure', text);
+      const [failure, ...others] = result.failures;
+      throw new CliError(failure && others.length === 0 && mails.length === 1 ? failure.code : 'partial_failure', text);
     },
     onSettled: () => {
       acting.end(mails);

@@ -84,15 +84,19 @@ const count = (total: ActionResult, results: readonly BulkResult[]): void => {
     else total.done += 1;
 };
 
-/** `990 mails released, 8 were released already, 2 failed (e shows why)`. */
+/** `990 mails released, 8 were released already, 2 failed (e shows why)`. A single failure is shown with its reason. */
 export const resultText = (action: HoldAction, result: ActionResult, seeAlso = ' (e shows why)'): string => {
   const {done, already, failures, ended, uncertain, untried} = result;
+  const [failure] = failures;
+  const isOnlyFailure = failure !== undefined && failures.length === 1 && seeAlso !== '';
+  if (isOnlyFailure && done + already + uncertain + untried === 0 && !ended) return `Not ${pastTense[action]}: ${failure.detail}`;
+  const reason = isOnlyFailure ? `: ${failure.detail}` : seeAlso;
   const counts = [
     `${plural(done, 'mail')} ${pastTense[action]}`,
     already > 0 && `${countText(already)} had been ${pastTense[action]} already`,
-    failures.length > 0 && `${countText(failures.length)} failed${seeAlso}`,
     uncertain > 0 && `${countText(uncertain)} perhaps (no answer; repeating is safe)`,
     untried > 0 && `${countText(untried)} not processed`,
+    failures.length > 0 && `${countText(failures.length)} failed${reason}`,
   ];
   return counts.filter(Boolean).join(', ') + (ended ? `: ${ended.detail}` : '');
 };

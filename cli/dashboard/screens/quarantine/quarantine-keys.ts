@@ -9,6 +9,7 @@ import {mailOrders} from './held-part.ts';
 import type {QuarantineContext} from './quarantine-context.ts';
 import {besideFrom, lastScroll, type PreviewArea} from './quarantine-list.ts';
 import {markRange, selectAll} from './select-keys.ts';
+import {openSenderForm} from './sender-form.ts';
 import {builtInViews, saveView, viewOf} from './view-store.ts';
 
 interface KeyFacts {
@@ -59,6 +60,18 @@ export const quarantineBindings = (shell: Shell, quarantine: QuarantineContext, 
         facts.move('j');
       },
     },
+    ...(['allow', 'block'] as const).map(
+      (action): Binding => ({
+        keys: [senderKeys[action]],
+        label: action,
+        needs: 'domains:write',
+        help:
+          action === 'allow'
+            ? 'let later mail of its sender through: a form says what it will do'
+            : 'refuse later mail of its sender: a form says what it will do',
+        run: () => mail && void openSenderForm(shell, mail, action),
+      }),
+    ),
     {
       keys: ['V'],
       label: 'range',
@@ -79,6 +92,8 @@ export const quarantineBindings = (shell: Shell, quarantine: QuarantineContext, 
     {keys: ['escape'], help: 'step back: preview, range, selection, filter', run: () => stepBack(shell, quarantine)},
   ];
 };
+
+const senderKeys = {allow: 'L', block: 'B'} as const;
 
 export const quarantineCommands = (shell: Shell, quarantine: QuarantineContext): ScreenCommand[] => [
   {

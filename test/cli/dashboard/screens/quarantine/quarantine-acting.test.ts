@@ -103,8 +103,28 @@ test('what was done before and what failed is counted separately, with the reaso
     {...three, error: {code: 'delivery_failed', detail: 'no', fields: [{path: 'a@example.com', detail: '550 no such user'}]}},
   ]);
 
-  t.is(resultText('release', result), '1 mail released, 1 had been released already, 1 failed (e shows why)');
+  t.is(
+    resultText('release', result),
+    '1 mail released, 1 had been released already, 1 failed: no; a@example.com: 550 no such user',
+  );
   t.deepEqual(result.failures, [{id: 'mx1/mail000002', code: 'delivery_failed', detail: 'no; a@example.com: 550 no such user'}]);
+});
+
+test('one mail that failed is reported with its reason, and several with the key that shows them', async t => {
+  const refusing = (count: number) =>
+    act(count, items =>
+      items.map(mail => ({
+        ...mail,
+        error: {
+          code: 'delivery_failed',
+          detail: 'not delivered',
+          fields: [{path: 'a@example.com', detail: '554 5.7.1 not from you'}],
+        },
+      })),
+    );
+
+  t.is(resultText('release', (await refusing(1)).result), 'Not released: not delivered; a@example.com: 554 5.7.1 not from you');
+  t.is(resultText('release', (await refusing(2)).result), '0 mails released, 2 failed (e shows why)');
 });
 
 test('when the node goes away in the middle, what was done is reported and the rest is not requested', async t => {

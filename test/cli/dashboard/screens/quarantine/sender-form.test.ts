@@ -1,0 +1,70 @@
+import test, {type ExecutionContext} from 'ava';
+import {openSenderForm} from '../../../../../cli/dashboard/screens/quarantine/sender-form.ts';
+import {detail, domain} from '../../../../helpers/cli/sample-records.ts';
+import {startApi} from '../../../../helpers/cli/scripted-api.ts';
+import {clientOf, createFakeShell} from '../../../../helpers/dashboard/fake-shell.ts';
+import {eventually} from '../../../../helpers/eventually.ts';
+
+const start = async (t: ExecutionContext, mayForAll: boolean, sender = 'news@example.org') => {
+  const added = {status: 201, data: {id: 7}};
+  const api = await startApi(t, {
+    'GET /mail/quarantine/mx1/aaaaaa': {data: {...detail, queue_id: 'aaaaaa', sender}},
+    'GET /domains': {data: [domain]},
+    [`GET /domains/${domain.id}/filters`]: {data: []},
+    'GET /filters': {data: []},
+    [`POST /domains/${domain.id}/filters`]: added,
+    'POST /filters': added,
+  });
+  const shell = createFakeShell();
+  const app = {client: await clientOf(api), may: () => mayForAll};
+  const posts = () => api.requests.filter(({method}) => method === 'POST').map(({path, body}) => [path, JSON.parse(body)]);
+  return {
+    shell,
+    posts,
+    open: (action: 'allow' | 'block') => openSenderForm({...shell, app}, {node_id: 'mx1', queue_id: 'aaaaaa'}, action),
+  };
+};
+
+test('the form says what it will do before a sender is blocked', async t => {
+  const {shell, posts, open} = await start(t, true);
+
+  await open('block');
+  shell.fill(await shell.form(), {for: 'all domains', comment: 'phish'});
+  const question = await shell.question();
+  t.deepEqual(posts(), []);
+  question.onYes();
+
+  await eventually(() => shell.said.length > 0);
+  t.deepEqual(question.lines, [
+    'Block news@example.org for all domains?',
+    '  later mail from news@example.org to all domains is refused.',
+    '  The mail that is held now stays held.',
+  ]);
+  t.deepEqual(posts(), [['/filters', {action: 'block', match: 'sender', pattern: 'news@example.org', comment: 'phish'}]]);
+  t.deepEqual(shell.said, ['Added filter 7 for news@example.org: block']);
+});
+
+test('a key that may not change all domains is offered the domain of the mail alone', async t => {
+  const {shell, posts, open} = await start(t, false);
+
+  await open('allow');
+  const form = await shell.form();
+  shell.fill(form, {});
+  (await shell.question()).onYes();
+
+  await eventually(() => shell.said.length > 0);
+  t.deepEqual(form.fields[0]?.choices, ['example.com']);
+  t.deepEqual(
+    posts().map(([path]) => path),
+    [`/domains/${domain.id}/filters`],
+  );
+});
+
+test('a bounce opens no form', async t => {
+  const {shell, open} = await start(t, true, '');
+
+  await open('block');
+
+  t.false(shell.isAnythingOpen());
+  t.regex(shell.failures[0]?.detail ?? '', /a bounce has no sender/);
+});

@@ -1,0 +1,130 @@
+import test, {type ExecutionContext} from 'ava';
+import type {HeldMailDetail} from '../../../shared/held-mail.ts';
+import type {MailFilter} from '../../../shared/mail-filter.ts';
+import {filter as anyFilter} from '../../helpers/cli/sample-answers.ts';
+import {detail, domain} from '../../helpers/cli/sample-records.ts';
+import {startApi} from '../../helpers/cli/scripted-api.ts';
+
+const filterOf = (action: 'allow' | 'block', id: number): MailFilter => ({
+  ...anyFilter,
+  ...{id, action, match: 'sender', header: null, score: null, pattern: 'news@example.org'},
+});
+
+interface Scene {
+  mail?: Partial<HeldMailDetail>;
+  filters?: MailFilter[];
+}
+
+const startScene = async (t: ExecutionContext, {mail = {}, filters = []}: Scene = {}) => {
+  const held: HeldMailDetail = {...detail, queue_id: 'aaaaaa', sender: 'News@Example.ORG', ...mail};
+  const added = {status: 201, data: filterOf('block', 7)};
+  const api = await startApi(t, {
+    'GET /mail/quarantine/mx1/aaaaaa': {data: held},
+    'GET /domains': {data: [domain]},
+    [`GET /domains/${domain.id}/filters`]: {data: filters},
+    'GET /filters': {data: filters},
+    [`POST /domains/${domain.id}/filters`]: added,
+    'POST /filters': added,
+  });
+  const posts = () => api.requests.filter(({method}) => method === 'POST').map(({path, body}) => [path, JSON.parse(body)]);
+  return {posts, run: (...args: string[]) => api.mfctl(['quarantine', ...args])};
+};
+
+const unverified = {
+  spf: {result: 'none', domain: ''},
+  dkim: [],
+  dmarc: {result: 'none', policy: null, domain: ''},
+  arc: {result: 'none'},
+};
+
+test('block adds a filter for the sender to the domain of the mail, and says what it does', async t => {
+  const {run, posts} = await startScene(t);
+
+  const {code, stdout, stderr} = await run('block', 'mx1/aaaaaa');
+
+  t.is(code, 0);
+  t.regex(stdout, /^ID: +7\n/);
+  t.is(stderr, 'later mail from news@example.org to example.com is refused; this mail stays held\n');
+  t.deepEqual(posts(), [
+    [
+      `/domains/${domain.id}/filters`,
+      {action: 'block', match: 'sender', pattern: 'news@example.org', comment: 'blocked from: mx1/aaaaaa'},
+    ],
+  ]);
+});
+
+test('allow with --all-domains adds a filter for all domains', async t => {
+  const {run, posts} = await startScene(t);
+
+  const {code, stderr} = await run('allow', 'mx1/aaaaaa', '--all-domains');
+
+  t.is(code, 0);
+  t.regex(stderr, /from news@example\.org to all domains is delivered whatever its score, if SPF or DKIM verifies the sender/);
+  t.deepEqual(
+    posts().map(([path, {action}]) => [path, action]),
+    [['/filters', 'allow']],
+  );
+});
+
+test('a dry run adds nothing, and says what would be', async t => {
+  const {run, posts} = await startScene(t);
+
+  const {code, stderr} = await run('block', 'mx1/aaaaaa', '--dry-run');
+
+  t.is(code, 0);
+  t.is(stderr, 'a dry run, nothing was changed: later mail from news@example.org to example.com is refused\n');
+  t.deepEqual(posts(), []);
+});
+
+test('a filter that is there already is shown, and none is added', async t => {
+  const {run, posts} = await startScene(t, {filters: [filterOf('allow', 4)]});
+
+  const {code, stdout, stderr} = await run('allow', 'mx1/aaaaaa');
+
+  t.is(code, 0);
+  t.regex(stdout, /^ID: +4\n/);
+  t.regex(stderr, /^filter 4 was there already: later mail/);
+  t.deepEqual(posts(), []);
+});
+
+test('a sender that is blocked is not allowed beside it, as the block would win', async t => {
+  const {run, posts} = await startScene(t, {filters: [filterOf('block', 4)]});
+
+  const {code, stderr} = await run('allow', 'mx1/aaaaaa');
+
+  t.is(code, 1);
+  t.regex(
+    stderr,
+    /filter 4 blocks news@example\.org, and wins over one that allows it[\s\S]*mfctl domain filters remove example\.com 4/,
+  );
+  t.deepEqual(posts(), []);
+});
+
+test('a sender that nothing verifies is not allowed, and is blocked with a warning', async t => {
+  const {run, posts} = await startScene(t, {mail: {authentication: unverified as HeldMailDetail['authentication']}});
+
+  const allowed = await run('allow', 'mx1/aaaaaa');
+  t.deepEqual(posts(), []);
+  const blocked = await run('block', 'mx1/aaaaaa');
+
+  t.is(allowed.code, 1);
+  t.regex(allowed.stderr, /anybody could write such mail[\s\S]*--allow --sender news@example\.org --no-authenticated/);
+  t.is(blocked.code, 0);
+  t.regex(blocked.stderr, /the owner of that address may have nothing to do with it/);
+  t.is(posts().length, 1);
+});
+
+for (const [what, mail] of [
+  ['a bounce', {sender: ''}],
+  ['outbound mail', {direction: 'outbound'}],
+] as const)
+  test(`${what} has no sender to allow or block`, async t => {
+    const {run, posts} = await startScene(t, {mail});
+
+    for (const action of ['allow', 'block']) {
+      const {code, stderr} = await run(action, 'mx1/aaaaaa');
+      t.is(code, 1);
+      t.regex(stderr, new RegExp(`no filter was added: .*${action}ed`));
+    }
+    t.deepEqual(posts(), []);
+  });
