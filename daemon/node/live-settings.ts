@@ -107,6 +107,7 @@ const fixed: readonly [key: string, value: (config: Config) => unknown][] = [
   ['retention.sweep_interval', config => config.retention.sweep_interval],
   ['store', config => config.store],
   ['spool', config => config.spool],
+  ['log.format', config => config.log.format],
 ];
 
 /** Their names, for the documents. */
