@@ -48,6 +48,9 @@ export const peerSchema = z
     dmarc_unset: z.boolean().meta({
       description: 'Whether a domain wants DMARC reports, and that node has no address that they could come from',
     }),
+    open_password_files: z.array(z.string()).meta({
+      description: 'Keys of its configuration, such as `store.password_file`, whose file every user of that machine can read',
+    }),
   })
   .meta({id: 'ClusterPeer'});
 export type Peer = z.infer<typeof peerSchema>;

@@ -38,6 +38,7 @@ export const findingsOf = (status: ClusterStatus, limits: CheckLimits = defaultL
     ...licenseFindings(peers),
     ...authorityFindings(peers),
     ...dmarcFindings(peers),
+    ...passwordFindings(peers),
   ].sort((a, b) => b.status - a.status);
 };
 
@@ -140,6 +141,15 @@ const dmarcFindings = (peers: readonly Peer[]): Finding[] => {
     ...(kinds.size > 1 ? [{status: warning, text: `dmarc.* differs between ${namesOf(told)}`}] : []),
   ];
 };
+
+/** Nodes of an earlier version do not report it. */
+const passwordFindings = (peers: readonly Peer[]): Finding[] =>
+  peers
+    .filter(({open_password_files: keys}) => Array.isArray(keys) && keys.length > 0)
+    .map(({node_id, open_password_files: keys}) => ({
+      status: warning,
+      text: `every user of ${node_id} can read the ${keys.length === 1 ? 'file' : 'files'} of ${keys.slice(0, namedNodes).join(', ')} (chmod o-r on that machine)`,
+    }));
 
 const finding = (status: Finding['status'], peers: readonly Peer[], what: string): Finding[] =>
   peers.length === 0 ? [] : [{status, text: `${namesOf(peers)} ${what}`}];

@@ -31,6 +31,7 @@ const peerFields: Fields<Peer> = {
       'has_authority',
       'dmarc_config',
       'dmarc_unset',
+      'open_password_files',
     ],
   ],
   answerFields: ['local_node_id', 'local_hostname', 'peers', 'generated_at'],

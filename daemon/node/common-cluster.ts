@@ -15,6 +15,7 @@ import type {Closers} from './closers.ts';
 import {type Cluster, type ClusterBase, createNews, goodbyeMs, greetingMs, openPeers} from './cluster.ts';
 import {createDmarcState} from './dmarc-state.ts';
 import type {Job} from './jobs.ts';
+import {openPasswordFiles} from './open-password-files.ts';
 
 interface Shared {
   store: CommonStore;
@@ -111,6 +112,7 @@ const openExchange = (
     license: () => settings().license,
     hasAuthority: trust.hasAuthority,
     dmarc: createDmarcState({config, fqdn, records}),
+    openPasswordFiles: async () => openPasswordFiles(settings().passwordFiles),
     async report() {
       const {config_hash, changed_at_ms} = follower.position();
       return {config_hash, changed_at_ms, last_seq: 0, applied: {}};

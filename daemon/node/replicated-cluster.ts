@@ -28,6 +28,7 @@ import {
 } from './cluster.ts';
 import {createDmarcState} from './dmarc-state.ts';
 import type {Job} from './jobs.ts';
+import {openPasswordFiles} from './open-password-files.ts';
 
 interface ReplicatedRecords {
   store: NodeStore;
@@ -203,6 +204,7 @@ const openReplication = (
     license: () => settings().license,
     hasAuthority: trust.hasAuthority,
     dmarc: createDmarcState({config, fqdn, records}),
+    openPasswordFiles: async () => openPasswordFiles(settings().passwordFiles),
     now,
   });
   return {replication, inbox, drift, lateChanges, exchange, refusals};

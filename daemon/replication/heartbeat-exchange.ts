@@ -27,6 +27,7 @@ interface EveryNodeNeeds {
   license(): License;
   hasAuthority: boolean;
   dmarc(): DmarcState;
+  openPasswordFiles(): Promise<string[]>;
   now: () => number;
 }
 
@@ -45,6 +46,7 @@ export const createHeartbeats = (needs: HeartbeatNeeds): HeartbeatExchange => {
   const {peerStates, limiter, keyDirectory, nodeId, nodeNo, now} = needs;
 
   const heartbeat: HeartbeatExchange['heartbeat'] = async (to, usesAfter) => {
+    const open_password_files = await needs.openPasswordFiles();
     const {changed_at_ms, ...report} = await needs.report(to);
     const {uses, upTo} = keyDirectory.usesAfter(usesAfter);
     return {
@@ -58,6 +60,7 @@ export const createHeartbeats = (needs: HeartbeatNeeds): HeartbeatExchange => {
         license: licenseAt(needs.license(), now()),
         has_authority: needs.hasAuthority,
         dmarc: needs.dmarc(),
+        open_password_files,
         key_counts: limiter.counts(),
         key_uses: uses,
         unreached: peerStates.unreached().slice(0, 1000),

@@ -28,6 +28,7 @@ interface Needs {
   license(): License;
   hasAuthority: boolean;
   dmarc(): DmarcState;
+  openPasswordFiles(): Promise<string[]>;
   /** Since when this node is cut off from all other nodes, ISO 8601; undefined while it is not. */
   cutOffSince(): string | undefined;
   now: () => number;
@@ -59,6 +60,7 @@ export const createClusterView = (needs: Needs): ClusterView => {
       cut_off_since: needs.cutOffSince() ?? null,
       has_authority: needs.hasAuthority,
       ...shownDmarc(needs.dmarc()),
+      open_password_files: await needs.openPasswordFiles(),
     };
   };
 

@@ -131,6 +131,9 @@ export const heartbeatSchema = z.object({
   unreached: z.array(nodeNo).max(1000).optional(),
   // Since 0.8:
   dmarc: dmarcStateSchema.optional(),
+  // Since 0.9:
+  /** Keys of the sender's configuration whose password file every user of its machine can read. */
+  open_password_files: z.array(z.string().max(100)).max(20).optional(),
 });
 export type Heartbeat = z.infer<typeof heartbeatSchema>;
 

@@ -227,6 +227,7 @@ const entryOf = (node: StoredNode, {state, applied, ageMs, now}: Observation) =>
     license: heartbeat?.license ?? unknownLicense,
     has_authority: heartbeat?.has_authority ?? null,
     ...shownDmarc(heartbeat?.dmarc),
+    open_password_files: heartbeat?.open_password_files ?? [],
     clock_skew_s: state?.skewSeconds === undefined ? null : Math.round(state.skewSeconds * 10) / 10,
   };
 };

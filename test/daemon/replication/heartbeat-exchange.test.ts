@@ -40,6 +40,7 @@ test('the hash in a heartbeat is that of the events it names, however much is be
     license: () => license,
     hasAuthority: true,
     dmarc: () => ({config: '', is_unset: false}),
+    openPasswordFiles: async () => [],
     now: Date.now,
   });
   const hashAfter = new Map<number, string>();

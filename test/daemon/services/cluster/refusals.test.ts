@@ -56,6 +56,7 @@ const arrange = async (t: ExecutionContext, nodeNo: number) => {
     license: () => license,
     hasAuthority: true,
     dmarc: () => ({config: '', is_unset: false}),
+    openPasswordFiles: async () => [],
     now: Date.now,
   });
   return {...replica, directory, refusals, peerStates, inbox, exchange, said};
