@@ -74,6 +74,9 @@ export const peerSchema = z
       .array(problemSchema)
       .optional()
       .meta({description: 'What that node depends on and does not work; absent for a node of an earlier version'}),
+    open_password_files: z.array(z.string()).meta({
+      description: 'Keys of its configuration, such as `store.password_file`, whose file every user of that machine can read',
+    }),
   })
   .meta({id: 'ClusterPeer'});
 export type Peer = z.infer<typeof peerSchema>;

@@ -24,7 +24,7 @@ export const run = async ({data, environment, version, beforeReady}: Needs): Pro
   const reread = async () => loadConfig(folder.config, environment);
   const loaded = await reread();
   const store = await requireOwnStore(folder, loaded);
-  const log = createLog(loaded.config.log.level, isJournal(environment));
+  const log = createLog(loaded.config.log, {isForJournal: isJournal(environment), isTerminal: process.stderr.isTTY === true});
   for (const variable of loaded.unknownVariables) log.warn({variable}, 'this MFD_ variable names no configuration key');
   const manager = createServiceManager({environment, log});
   const ended = new Promise<NodeJS.Signals>(resolve => {

@@ -219,6 +219,9 @@ const everyKey = z.strictObject({
       .enum(['debug', 'info', 'warn', 'error'], 'must be debug, info, warn or error')
       .default('info')
       .meta({description: 'The lowest level that is logged'}),
+    format: z.enum(['auto', 'json', 'text'], 'must be auto, json or text').default('auto').meta({
+      description: 'Lines for programs or for people; auto: for people on a terminal, JSON elsewhere',
+    }),
   }),
   license: section({
     valid: licenseSchema.shape.valid

@@ -26,7 +26,8 @@ export const observe =
         });
       const {requestId, actor, isCounted} = ctx.state as Partial<RequestState>;
       if (isCounted) return;
-      log.info(
+      // Of what went well there may be thousands in a second. The id of a failure is in the answer, so that its line can be found.
+      log[ctx.status < 400 ? 'debug' : 'info'](
         {
           request_id: requestId,
           method: ctx.method,

@@ -32,6 +32,8 @@ export interface LiveSettings {
   /** Whether STARTTLS has a certificate of the operator. */
   hasOwnCertificate: boolean;
   license: Config['license'];
+  /** The files that hold passwords, by their keys. */
+  passwordFiles: {key: string; file: string}[];
 }
 
 const dayMs = 24 * 3600 * 1000;
@@ -85,7 +87,15 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
   ) as Record<Reason, number>,
   hasOwnCertificate: config.api.cert_file !== undefined,
   license: config.license,
+  passwordFiles: passwordFilesIn(config),
 });
+
+const passwordFilesIn = (config: Config): LiveSettings['passwordFiles'] =>
+  Object.entries(config).flatMap(([section, values]) =>
+    Object.entries(typeof values === 'object' ? values : {}).flatMap(([key, file]) =>
+      key.endsWith('password_file') && typeof file === 'string' ? [{key: `${section}.${key}`, file}] : [],
+    ),
+  );
 
 /** Keys, and whole sections, that are read at the start only. */
 const fixed: readonly [key: string, value: (config: Config) => unknown][] = [
@@ -107,6 +117,7 @@ const fixed: readonly [key: string, value: (config: Config) => unknown][] = [
   ['retention.sweep_interval', config => config.retention.sweep_interval],
   ['store', config => config.store],
   ['spool', config => config.spool],
+  ['log.format', config => config.log.format],
 ];
 
 /** Their names, for the documents. */

@@ -1,15 +1,24 @@
-// Log: JSON lines on stderr. They contain no content of mails or keys, even where an error quotes it.
+// Log: lines on stderr, of JSON or, on a terminal, for people. They contain no content of mails or keys, even where an error quotes it.
 
 import {fstatSync} from 'node:fs';
 import pino, {type Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
+import {safeLine} from '../../shared/safe-text.ts';
+import type {Config} from '../config/schema.ts';
 import {unfailing} from '../services/unfailing.ts';
 import {postgresErrorText} from '../store/postgres/connection.ts';
 import {databaseErrorText} from '../store/sqlite/database.ts';
 
-/** `isForJournal`: each line begins with its priority. A line that cannot be written is lost without an error. */
-export const createLog = (level: string, isForJournal: boolean): Logger => {
+interface Destination {
+  /** Each line begins with its priority. */
+  isForJournal: boolean;
+  isTerminal: boolean;
+}
+
+/** A line that cannot be written is lost without an error. */
+export const createLog = ({level, format}: Config['log'], {isForJournal, isTerminal}: Destination): Logger => {
   const write = createLineWriter();
+  const isText = format === 'text' || (format === 'auto' && isTerminal && !isForJournal);
   return pino(
     {
       level,
@@ -24,11 +33,40 @@ export const createLog = (level: string, isForJournal: boolean): Logger => {
     },
     {
       write(json) {
-        const line = withoutHidden(json);
-        write(isForJournal ? withPriority(levelOf(line), line) : line);
+        const line = isText ? `${textLine(json)}\n` : withoutHidden(json);
+        write(isForJournal ? withPriority(levelOf(json), line) : line);
       },
     },
   );
+};
+
+interface Line {
+  level: string;
+  time: string;
+  msg?: string;
+  [member: string]: unknown;
+}
+
+/** A line for people: local time, level, what happened, and the other members as `name=value`. */
+export const textLine = (json: string): string => {
+  const {level, time, msg = '', pid: _pid, hostname: _hostname, err, ...members} = JSON.parse(json) as Line;
+  const clock = new Date(time).toTimeString().slice(0, 8);
+  const facts = Object.entries(members).map(([name, value]) => `${name}=${valueText(value)}`);
+  const causes = err === undefined ? [] : [`: ${errorText(err)}`];
+  return safeLine(`${clock} ${level.padEnd(5)} ${[`${msg}${causes.join('')}`, ...facts].join('  ')}`);
+};
+
+const valueText = (value: unknown): string => {
+  if (Array.isArray(value)) return value.map(valueText).join(',') || '-';
+  if (typeof value === 'string') return /^[^\s"=,]+$/.test(value) ? value : JSON.stringify(value);
+  return value === null ? '-' : JSON.stringify(value);
+};
+
+/** The messages of an error and its causes, as `describeError` gives them. The stack is in the JSON only. */
+const errorText = (err: unknown): string => {
+  if (typeof err !== 'object' || err === null) return String(err);
+  const {message, cause} = err as {message?: unknown; cause?: unknown};
+  return [String(message), ...(cause === undefined ? [] : [errorText(cause)])].join(': ');
 };
 
 /** Characters that a terminal obeys or that reorder what is around them. JSON leaves them as they are; C0 controls it escapes itself. */

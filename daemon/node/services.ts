@@ -36,6 +36,7 @@ import {openDmarc} from './dmarc.ts';
 import {createDmarcState} from './dmarc-state.ts';
 import {apiUrl, listenOf} from './free-addresses.ts';
 import {openHold} from './hold.ts';
+import {openPasswordFiles} from './open-password-files.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
 import {openReaders} from './readers.ts';
 import {openReportInbox} from './report-inbox.ts';
@@ -82,14 +83,14 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
       directory: nodeDirectory,
       peerStates,
       refusals: cluster.refusals,
-      ...{nodeId, nodeNo, hostname: fqdn},
+      ...{nodeId, nodeNo, hostname: fqdn, now},
       apiUrl: () => nodeDirectory.findByNo(nodeNo)?.api_url ?? expectedUrl,
       license: () => settings().license,
       cutOffSince: trust.cutOff.since,
       hasAuthority: trust.hasAuthority,
       dmarc: createDmarcState(base),
       problems: base.dependencies.problems,
-      now,
+      openPasswordFiles: async () => openPasswordFiles(settings().passwordFiles),
     }),
     audit:
       engine.kind === 'own'

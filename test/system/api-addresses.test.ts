@@ -31,6 +31,7 @@ test('a socket for both kinds of addresses tells audit and log of IPv4 addresses
   await addToConfig(report.data, {
     api: {listen: listen(report.api_url)},
     smtp: {listen: listen(report.smtp), reverse_lookup: false},
+    log: {level: 'debug'},
   });
   const node = createMailNode(await openNode(t, {report, xdgConfigHome, env}), await startSmtpSink(t));
   await node.start();

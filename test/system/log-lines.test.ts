@@ -7,6 +7,7 @@ import test, {type ExecutionContext} from 'ava';
 import {eventually} from '../helpers/eventually.ts';
 import {makeNode, nodeFolder} from '../helpers/node.ts';
 import {cleanEnvironment, mfdFile} from '../helpers/program.ts';
+import {hasScript, runInTerminal} from '../helpers/pseudo-terminal.ts';
 
 interface Started {
   /** Resolves with all of standard error. */
@@ -88,3 +89,27 @@ test('the line of a start that fails is an error to the journal', async t => {
 
   t.is(await node.log(), `<3>mfd: ${data}/mfd.yaml:1: no_such_key is not a known key; correct or remove it\n`);
 });
+
+(hasScript ? test : test.skip)(
+  'on a terminal the lines of mfd start are for people, unless log.format says json (needs script)',
+  async t => {
+    const data = await arrange(t);
+    const startOn = async (env: Record<string, string> = {}) => {
+      const {output} = await runInTerminal(mfdFile, ['start', '--data', data], {env, answer: {to: 'mfd ready', keys: '\x03'}});
+      return output.toString().split(/\r?\n/);
+    };
+
+    const text = await startOn();
+    const json = await startOn({MFD_LOG_FORMAT: 'json'});
+
+    t.true(
+      text.some(line => /^\d\d:\d\d:\d\d info {2}stopped$/.test(line)),
+      text.join('\n'),
+    );
+    t.false(text.some(line => line.startsWith('{')));
+    t.true(
+      json.some(line => line.startsWith('{"level":"info"') && line.includes('"msg":"stopped"')),
+      json.join('\n'),
+    );
+  },
+);

@@ -37,6 +37,19 @@ test('a cluster that is well is OK, with its figures', async t => {
   );
 });
 
+test('a password file that every user can read is a warning with the node and the key', async t => {
+  const {code, stdout} = await check(t, [
+    mx1,
+    {...mx2, open_password_files: ['smtp.smarthost_password_file', 'store.password_file']},
+  ]);
+
+  t.is(code, 1);
+  t.regex(
+    stdout,
+    /WARNING: every user of mx2 can read the files of smtp\.smarthost_password_file, store\.password_file \(chmod o-r on that machine\) \|/,
+  );
+});
+
 test('a stale node, a backlog and an invalid licence are warnings', async t => {
   const stale = await check(t, [mx1, {...mx2, healthy: 'stale'}, {...mx3, healthy: 'stale'}]);
   const backlog = await check(t, [mx1, {...mx2, outbox_backlog_to_us: 101}]);
@@ -142,6 +155,7 @@ test('a node of an older version says none of that, and is well', async t => {
     has_authority: _has,
     dmarc_config: _config,
     dmarc_unset: _unset,
+    open_password_files: _open,
     ...older
   } = mx1;
 

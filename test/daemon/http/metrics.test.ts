@@ -28,6 +28,7 @@ const sourceWith = (healthy: Health): MetricsSource => ({
         has_authority: true,
         dmarc_config: null,
         dmarc_unset: false,
+        open_password_files: [],
       },
     ],
   }),
