@@ -79,7 +79,12 @@ export const clientOver = (transport: Transport, {onStatus = () => {}}: ClientOb
 
 const keysOver = ({send}: Transport) => ({
   list: () => send<ApiKey[]>({path: 'auth/api-keys'}),
-  create: (json: Input<CreateApiKey>) => send<CreatedApiKey>({method: 'POST', path: 'auth/api-keys', json}),
+  /** Nodes of 0.8 know `domain` only. */
+  create({domains, ...rest}: Input<CreateApiKey>) {
+    const [only, ...others] = domains ?? [];
+    const bound = others.length > 0 ? {domains} : only === undefined ? {} : {domain: only};
+    return send<CreatedApiKey>({method: 'POST', path: 'auth/api-keys', json: {...rest, ...bound}});
+  },
   /** Now, or at the time `at` in the future (ISO 8601). */
   revoke: (id: Id, {at, force}: {at?: string | undefined; force?: boolean | undefined} = {}) =>
     send<ApiKey>({method: 'POST', path: `auth/api-keys/${id}/revoke`, query: {force}, json: at && {at}}),

@@ -3,7 +3,7 @@ import type {ApiKey} from '../../shared/api-key.ts';
 import type {Client} from '../client/client.ts';
 import {CliError, exitCodes, notFound} from '../errors.ts';
 import type {Session} from '../session.ts';
-import {keyState} from './key-fields.ts';
+import {grantText, keyState} from './key-fields.ts';
 
 export interface KeyWish {
   /** Finds a key by name or id. A number is tried as an id first. */
@@ -47,7 +47,7 @@ export const confirmKey = async (session: Session, {question, isAgreed, ...wish}
   if (!isAgreed && !session.terminal.stdin.isTTY) await session.confirm(question(`key ${wish.named}`), isAgreed);
   const key = await findKey(await session.client(), wish);
 
-  const what = [key.name, ...(key.domain === null ? [key.scope] : [`${key.scope} for ${key.domain}`])].join(', ');
+  const what = `${key.name}, ${grantText(key)}`;
   const own = (await isInUse(session, key)) ? ' It is the key that this command uses.' : '';
   await session.confirm(`${question(`key ${key.id} (${what})`)}${own}`, isAgreed);
   return key;

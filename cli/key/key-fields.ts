@@ -1,11 +1,11 @@
 // API keys as mfctl knows them: each of their fields is declared once. Their rules are the schemas in shared/api-key.ts.
 import type {ApiKey, CreateApiKey, CreatedApiKey, Me} from '../../shared/api-key.ts';
-import {type Scope, scopes} from '../../shared/scopes.ts';
+import {domainNamesOf, type Scope, scopes} from '../../shared/scopes.ts';
 import {type TypedField, typedNumber} from '../command-line/field-options.ts';
 import {exactMoment, momentAfter, momentAt, parseDuration, readMoment} from '../command-line/moment.ts';
-import {wholeNumber} from '../command-line/option-values.ts';
+import {collected, wholeNumber} from '../command-line/option-values.ts';
 import {usageError} from '../errors.ts';
-import {countText, dateText, durationText, timeText} from '../output/cell-text.ts';
+import {countText, dateText, durationText, firstOf, timeText} from '../output/cell-text.ts';
 import type {Tone} from '../output/column.ts';
 import {columnsOf, detailsOf, type Field} from '../output/field.ts';
 import type {Printer} from '../output/printer.ts';
@@ -17,17 +17,20 @@ export interface NewKeyFlags {
   rateLimit?: number;
   expiresAt?: string;
   expiresIn?: string;
-  domain?: string;
+  domain?: string[];
 }
 
+/** What a key may do, or what is asked for. */
+export type Grant = Pick<ApiKey, keyof CreateApiKey>;
+
 /** A key, or what the answer to its creation has of it. */
-type Grant = Pick<ApiKey, 'id' | keyof CreateApiKey | 'key_prefix'>;
+type MadeKey = Pick<ApiKey, 'id' | 'key_prefix'> & Grant;
 
 /** The cells of screens depend on the present. */
-type KeyField<T = Grant> = Field<T, number>;
+type KeyField<T = MadeKey> = Field<T, number>;
 
 /** What makes a key, in the order of forms. */
-export const newKeyFields: Readonly<Record<keyof CreateApiKey, KeyField & TypedField<NewKeyFlags>>> = {
+export const newKeyFields: Readonly<Record<Exclude<keyof CreateApiKey, 'domain'>, KeyField & TypedField<NewKeyFlags>>> = {
   name: {
     label: 'Name',
     hint: 'what it is for',
@@ -49,14 +52,25 @@ export const newKeyFields: Readonly<Record<keyof CreateApiKey, KeyField & TypedF
     column: {},
     screen: {width: 15, style: ({scope}) => (scope === 'full-admin' ? 'accent' : undefined)},
   },
-  domain: {
-    label: 'Domain',
-    hint: 'for domain-admin alone: the domain it is bound to',
-    parse: text => text.trim() || null,
-    options: [{flags: '--domain <domain>', description: 'with scope domain-admin: the domain it is bound to'}],
+  domains: {
+    label: 'Domains',
+    hint: 'for domain-admin alone: the domains it is bound to, with commas between',
+    separator: ', ',
+    parse(text) {
+      const names = text.split(/[\s,]+/).filter(Boolean);
+      return names.length === 0 ? null : names;
+    },
+    options: [
+      {
+        flags: '--domain <domain>',
+        description: 'with scope domain-admin: the domain it is bound to; repeat it for more, at most 100',
+        parse: collected,
+      },
+    ],
     given: ({domain}) => domain,
-    cell: ({domain}) => domain,
-    column: {isFlexible: true},
+    cell: key => firstOf(domainNamesOf(key)),
+    page: key => domainNamesOf(key).join(', '),
+    column: {wide: key => domainNamesOf(key).join(', '), isFlexible: true},
     screen: {width: 14, grow: 2, dropRank: 3},
   },
   rate_limit_per_minute: {
@@ -101,17 +115,17 @@ const momentOf = (text: string, nowMs: number): string | null => {
   return (durationMs === undefined ? readMoment(text, nowMs, 'next').at : momentAt(nowMs + durationMs)) ?? text;
 };
 
-const {name, scope, domain, rate_limit_per_minute, expires_at} = newKeyFields;
+const {name, scope, domains, rate_limit_per_minute, expires_at} = newKeyFields;
 
-const grantFields: Readonly<Record<Exclude<keyof Grant, 'expires_at'>, KeyField>> = {
+const grantFields: Readonly<Record<Exclude<keyof MadeKey, 'domain' | 'expires_at'>, KeyField>> = {
   id: {label: 'ID', cell: ({id}) => id, column: {align: 'right'}, screen: {width: 13, dropRank: 1}},
   name,
   key_prefix: {label: 'Prefix', cell: key => key.key_prefix, column: {dropRank: 2}, screen: {width: 12, dropRank: 4}},
-  ...{scope, domain, rate_limit_per_minute},
+  ...{scope, domains, rate_limit_per_minute},
 };
 
 /** In the order of columns and details. */
-export const keyFields: Readonly<Record<keyof ApiKey | 'state', KeyField<ApiKey>>> = {
+export const keyFields: Readonly<Record<Exclude<keyof ApiKey, 'domain'> | 'state', KeyField<ApiKey>>> = {
   ...grantFields,
   state: {
     label: 'State',
@@ -144,7 +158,7 @@ export const keyFields: Readonly<Record<keyof ApiKey | 'state', KeyField<ApiKey>
 const keyDetails = (key: ApiKey) => detailsOf(Object.values(keyFields), key);
 const createdDetails = (key: Omit<CreatedApiKey, 'key'>) => detailsOf([...Object.values(grantFields), expires_at], key);
 
-const common = ['id', 'name', 'key_prefix', 'scope', 'rate_limit_per_minute', 'domain'];
+const common = ['id', 'name', 'key_prefix', 'scope', 'rate_limit_per_minute', 'domain', 'domains'];
 const named: Fields<Pick<ApiKey, 'id'>> = {
   fields: [...common, 'last_used_at', 'expires_at', 'revoked_at', 'created_at'],
   nameOf: ({id}) => String(id),
@@ -166,7 +180,7 @@ export const ownKey: Shown<Me> = {
 
 export const createdKey: Shown<CreatedApiKey> = {
   ...named,
-  fields: ['id', 'key_prefix', 'name', 'scope', 'rate_limit_per_minute', 'domain', 'expires_at', 'key'],
+  fields: ['id', 'key_prefix', 'name', 'scope', 'rate_limit_per_minute', 'domain', 'domains', 'expires_at', 'key'],
   details: created => [...createdDetails(created), ['Key', created.key]],
 };
 
@@ -175,6 +189,15 @@ export const filedKey: Shown<Omit<CreatedApiKey, 'key'>> = {
   ...createdKey,
   fields: createdKey.fields.filter(field => field !== 'key'),
   details: createdDetails,
+};
+
+/** `domain-admin for example.com +2`. */
+export const grantText = (
+  key: Pick<Grant, 'scope'> & Partial<Pick<Grant, 'domain' | 'domains'>>,
+  namesText: (names: readonly string[]) => string = firstOf,
+): string => {
+  const names = domainNamesOf(key);
+  return names.length === 0 ? key.scope : `${key.scope} for ${namesText(names)}`;
 };
 
 /** Otherwise nobody would have the key. */

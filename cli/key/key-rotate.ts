@@ -8,8 +8,8 @@ import {warnOfSilentNodes} from '../output/print-all.ts';
 import {flushed} from '../output/printer.ts';
 import type {Shown} from '../output/table.ts';
 import type {Session} from '../session.ts';
-import {createdKey, filedKey, requireShown, showKey} from './key-fields.ts';
-import {planRotation, type RotationPlan, type RotationServices, rotateKey} from './key-rotation.ts';
+import {createdKey, filedKey, grantText, requireShown, showKey} from './key-fields.ts';
+import {planRotation, type RotationPlan, type RotationServices, rotateKey, withoutGone} from './key-rotation.ts';
 
 interface RotateFlags {
   overlap?: number;
@@ -90,19 +90,22 @@ const rotate = async (session: Session, named: string, flags: RotateFlags): Prom
   );
   const source = plan.isOwn ? givenKeySource(session.terminal, session.flags()) : undefined;
   if (source !== undefined) printer.warn(`${source} still has the old key: replace it with the new one`);
+  if (plan.gone.length > 0) printer.warn(`the new key is not for ${withoutGone(plan.gone)}`);
   for (const name of plan.doubtful)
     printer.warn(`the context ${name} has a key with the same beginning, but may belong to another cluster: it was not changed`);
   warnOfSilentNodes(session, rotation);
 };
 
-const question = ({old, successor, overlapMs, contexts}: RotationPlan, keyFile: string | undefined): string => {
-  const who = [old.scope, ...(old.domain === null ? [] : [`for ${old.domain}`])].join(' ');
+const question = ({old, successor, overlapMs, contexts, gone}: RotationPlan, keyFile: string | undefined): string => {
+  const who = grantText(successor);
   const then = overlapMs > 0 ? `It is good for another ${durationText(overlapMs / 1000)}` : 'It is refused at once';
   const elsewhere = keyFile === undefined ? 'is shown once, as no context has the old one' : `goes to ${keyFile}`;
   const where = contexts.length > 0 ? `takes its place in ${contexts.join(', ')}` : elsewhere;
   const until = successor.expires_at === null ? '' : `, and ends at ${timeText(successor.expires_at)}`;
-  return `Rotate key ${old.id} (${old.name}, ${who})? ${then}. The new one ${where}${until}.`;
+  return `Rotate key ${old.id} (${old.name}, ${who})? ${then}. The new one ${where}${until}.${goneText(gone)}`;
 };
+
+const goneText = (gone: readonly string[]): string => (gone.length === 0 ? '' : ` It is not for ${withoutGone(gone)}.`);
 
 interface NewKey {
   plan: RotationPlan;

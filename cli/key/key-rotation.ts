@@ -1,6 +1,8 @@
 // Rotation of an API key: a successor with the same rights replaces it. Nothing is printed or asked here: the dashboard rotates keys too.
 import {setTimeout as sleep} from 'node:timers/promises';
 import type {ApiKey, CreatedApiKey} from '../../shared/api-key.ts';
+import {clockWarningSeconds} from '../../shared/clock-limits.ts';
+import {domainNamesOf} from '../../shared/scopes.ts';
 import type {Answer, Client} from '../client/client.ts';
 import {apiUrl, type Connection} from '../client/connection.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
@@ -26,7 +28,9 @@ interface RotationWishes {
 
 export interface RotationPlan extends KeyHolders {
   old: ApiKey;
-  successor: Pick<ApiKey, 'name' | 'scope' | 'rate_limit_per_minute' | 'expires_at' | 'domain'>;
+  successor: Pick<ApiKey, 'name' | 'scope' | 'rate_limit_per_minute' | 'expires_at' | 'domains'>;
+  /** Domains of the old key that are gone. Another domain may have the name now. */
+  gone: string[];
   overlapMs: number;
   /** The old key is the key of `client`. */
   isOwn: boolean;
@@ -62,15 +66,34 @@ export const planRotation = async (
     throw needsAdmin(
       new CliError('insufficient_scope', `a ${me.scope} key may not make keys`, {exitCode: exitCodes.notAuthorised}),
     );
-  const {name, scope, rate_limit_per_minute, domain} = old;
+  const {name, scope, rate_limit_per_minute} = old;
+  const {domains, gone} = await domainsLeft(client, old);
   return {
-    old,
-    successor: {name, scope, rate_limit_per_minute, expires_at, domain},
+    ...{old, gone},
+    successor: {name, scope, rate_limit_per_minute, expires_at, domains},
     overlapMs,
     isOwn: me.id === old.id,
     ...(await findKeyHolders(needs, old, me.id === old.id)),
   };
 };
+
+/** A key means its domains, not their names: a domain that is younger than the key is another one. Clocks of nodes differ a little. */
+const domainsLeft = async (client: Client, old: ApiKey): Promise<{domains: string[] | null; gone: string[]}> => {
+  const names = domainNamesOf(old);
+  if (names.length === 0) return {domains: null, gone: []};
+  const {data} = await client.domains.list();
+  const youngestMs = Date.parse(old.created_at) + clockWarningSeconds * 1000;
+  const left = new Set(data.filter(({created_at}) => Date.parse(created_at) <= youngestMs).map(({name}) => name));
+  const domains = names.filter(name => left.has(name));
+  if (domains.length === 0)
+    throw new CliError('conflict', `key ${old.id} is for ${names.join(', ')}, which ${names.length === 1 ? 'is' : 'are'} gone`, {
+      hint: 'mfctl key create --help',
+    });
+  return {domains, gone: names.filter(name => !left.has(name))};
+};
+
+export const withoutGone = (gone: readonly string[]): string =>
+  `${gone.join(', ')}: the old key's ${gone.length === 1 ? 'domain of that name is' : 'domains of these names are'} gone`;
 
 /**
  * Creates the successor, checks that it works, writes it into the contexts, passes it to `keep` with their names, and only
@@ -117,8 +140,8 @@ const endAfterSameLife = ({created_at, expires_at}: ApiKey, nowMs: number): stri
   expires_at === null ? null : new Date(nowMs + Date.parse(expires_at) - Date.parse(created_at)).toISOString();
 
 const create = async ({client}: RotationServices, {successor}: RotationPlan): Promise<CreatedApiKey> => {
-  const {expires_at, domain, ...rest} = successor;
-  const json = {...rest, expires_at: expires_at ?? undefined, domain: domain ?? undefined};
+  const {expires_at, ...rest} = successor;
+  const json = {...rest, expires_at: expires_at ?? undefined};
   const {data} = await forAdmins(client.keys.create(json)).catch(error => {
     const isUnclear = error instanceof CliError && ['timeout', 'outcome_unknown', 'unreachable'].includes(error.code);
     throw isUnclear ? withState(error, 'a successor may have been made', 'mfctl key list') : error;

@@ -45,8 +45,8 @@ export const addKeyCommands = (program: Command, session: Session): void => {
       session.printer().record(await findKey(await session.client(), {named, isActiveMeant: true}), apiKeys);
     });
 
-  const {domain, ...others} = newKeyFields;
-  addFieldOptions(session.prints(key.command('create'), createdKey), [...Object.values(others), domain])
+  const {domains, ...others} = newKeyFields;
+  addFieldOptions(session.prints(key.command('create'), createdKey), [...Object.values(others), domains])
     .description('create an API key and show it once')
     .option('--key-file <file>', 'write the key to this new file (mode 0600) and do not show it')
     .addHelpText('after', createHelp)
@@ -105,12 +105,12 @@ const createHelp = `
 Scopes:
   read-only        sees mail, domains, keys, the audit log and the cluster, and changes nothing
   quarantine-only  sees, releases and discards held mail
-  domain-admin     the same for the mail of one domain, and changes that domain
+  domain-admin     the same for the mail of its domains, and changes these domains
   full-admin       everything
 
 Examples:
   mfctl key create --name monitoring --scope read-only --key-file monitoring.key
-  mfctl key create --name 'Example Ltd.' --scope domain-admin --domain example.com --expires-in 90d`;
+  mfctl key create --name 'Example Ltd.' --scope domain-admin --domain example.com --domain example.net --expires-in 90d`;
 
 const create = async (session: Session, flags: CreateFlags): Promise<void> => {
   if (flags.keyFile !== undefined) return createInFile(session, flags, flags.keyFile);

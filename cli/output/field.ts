@@ -25,6 +25,6 @@ export interface Field<T, Facts = unknown> {
 export const columnsOf = <T>(fields: readonly Field<T, never>[]): Column<T>[] =>
   fields.flatMap(({label, cell, column}) => (column ? [{title: label.toUpperCase(), cell, ...column}] : []));
 
-/** A line for each field with a column. */
+/** A line for each field with a column, at full length. */
 export const detailsOf = <T>(fields: readonly Field<T, never>[], row: T): (readonly [label: string, value: Cell])[] =>
-  fields.flatMap(({label, cell, column}) => (column ? [[label, cell(row)] as const] : []));
+  fields.flatMap(({label, cell, column}) => (column ? [[label, (column.wide ?? cell)(row)] as const] : []));

@@ -25,7 +25,7 @@ export const bootstrapKey = async (data: string, isForced: boolean): Promise<str
       if (active.length > 0 && !isForced)
         throw new CommandError(`${active.length} active full-admin key(s) exist; use one of them, or repeat with --force`);
       const wanted = {name: 'bootstrap', scope: 'full-admin', rate_limit_per_minute: 6000} as const;
-      return insertKey(tx, {keyId: null, remoteAddress: null}, wanted, undefined);
+      return insertKey(tx, {keyId: null, remoteAddress: null}, wanted);
     });
     return created.key;
   } finally {

@@ -124,7 +124,7 @@ const createFounder = async ({change}: Pick<ConfigStore, 'change'>, {nodeId, fqd
       created_at: tx.at,
     });
     const wanted = {name: 'admin', scope: 'full-admin', rate_limit_per_minute: firstKeyLimit} as const;
-    return insertKey(tx, {keyId: null, remoteAddress: null}, wanted, undefined);
+    return insertKey(tx, {keyId: null, remoteAddress: null}, wanted);
   });
   return created.key;
 };

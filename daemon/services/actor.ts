@@ -1,6 +1,7 @@
 // Identities of those who act: a caller of the API, and a node.
 
 import {z} from 'zod';
+import {maxDomains} from '../../shared/api-key.ts';
 import {id} from '../../shared/fields.ts';
 import {type AccessScope, type Permission, type Scope, scopes} from '../../shared/scopes.ts';
 
@@ -28,17 +29,26 @@ export const relayedActorSchema = z.strictObject({
     .discriminatedUnion('kind', [
       z.strictObject({kind: z.literal('all')}),
       z.strictObject({kind: z.literal('domain'), domain_id: id}),
+      // Nodes of 0.8 refuse this, so they are named as nodes that did not answer.
+      z.strictObject({kind: z.literal('domains'), domain_ids: z.array(id).min(1).max(maxDomains)}),
       z.strictObject({kind: z.literal('none')}),
     ])
-    .transform((reach): AccessScope => (reach.kind === 'domain' ? {kind: 'domain', domainId: reach.domain_id} : reach)),
+    .transform((reach): AccessScope => {
+      if (reach.kind === 'domain') return {kind: 'domain', domainId: reach.domain_id};
+      return reach.kind === 'domains' ? {kind: 'domains', domainIds: reach.domain_ids} : reach;
+    }),
   remote_address: z.string().max(100).nullable(),
 });
 export type RelayedActor = z.output<typeof relayedActorSchema>;
 
 export const actorToRelay = ({keyId, scope, reach, remoteAddress}: Actor): z.input<typeof relayedActorSchema> => {
   if (keyId === null) throw new Error('a node asks others for its callers only, and they have keys');
-  const relayed = reach.kind === 'domain' ? ({kind: 'domain', domain_id: reach.domainId} as const) : reach;
-  return {key_id: keyId, scope, reach: relayed, remote_address: remoteAddress};
+  return {key_id: keyId, scope, reach: relayedReach(reach), remote_address: remoteAddress};
+};
+
+const relayedReach = (reach: AccessScope): z.input<typeof relayedActorSchema>['reach'] => {
+  if (reach.kind === 'domain') return {kind: 'domain', domain_id: reach.domainId};
+  return reach.kind === 'domains' ? {kind: 'domains', domain_ids: [...reach.domainIds]} : reach;
 };
 
 export interface PeerActors {

@@ -1,7 +1,7 @@
 // Values of records: the fields that this version knows, whether their values are valid, and the readable form of a record.
 
 import {z} from 'zod';
-import {apiKeySchema} from '../../shared/api-key.ts';
+import {apiKeySchema, maxDomains} from '../../shared/api-key.ts';
 import {createDkimKeySchema, dkimKeySchema} from '../../shared/dkim-key.ts';
 import {domainSchema} from '../../shared/domain.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
@@ -29,6 +29,7 @@ const schemas = {
     ...apiKeySchema.omit({id: true, last_used_at: true}).shape,
     key_hash: text(200),
     domain_id: id.nullable(),
+    domain_ids: z.array(id).min(1).max(maxDomains).nullable(),
   }),
   mail_filter: z.object({
     ...mailFilterSchema.omit({id: true}).shape,

@@ -70,8 +70,15 @@ export interface StoredNode {
   created_at: string;
 }
 
-/** An API key as stored: the hash, never the value. `domain` is the name of the bound domain at the time of binding. */
-export type StoredApiKey = Omit<ApiKey, 'last_used_at'> & {key_hash: string; domain_id: number | null};
+/**
+ * An API key as stored: the hash, never the value. `domain` is the name of the bound domain at the time of binding, and so are `domains`
+ * for a key with several. Such a key has no `domain_id`: nodes of 0.8 then take it for one whose domain is gone, which may do nothing.
+ */
+export type StoredApiKey = Omit<ApiKey, 'last_used_at'> & {
+  key_hash: string;
+  domain_id: number | null;
+  domain_ids: number[] | null;
+};
 
 export interface StoredDkimKey {
   id: number;
@@ -89,7 +96,8 @@ export interface FieldsOf {
   /** A node announces `smtp_listen` when it listens. */
   node: Omit<StoredNode, 'id' | 'smtp_listen'> & Partial<Pick<StoredNode, 'smtp_listen'>>;
   domain: Omit<Domain, 'id' | 'updated_at'>;
-  api_key: Omit<StoredApiKey, 'id'>;
+  /** Only a key with several domains has `domains` and `domain_ids`. */
+  api_key: Omit<StoredApiKey, 'id' | 'domains' | 'domain_ids'> & Partial<Pick<StoredApiKey, 'domains' | 'domain_ids'>>;
   mail_filter: Omit<MailFilter, 'id'>;
   dkim_key: Omit<StoredDkimKey, 'id'>;
 }

@@ -73,30 +73,36 @@ test.serial('list, summary, entry and body are the same whichever node is asked'
   }
 });
 
-test.serial('a domain-admin sees and acts on the mail of its domain on every node, and of no other', async t => {
-  const [own, other] = [await createDomain(), await createDomain()];
-  const {key} = await cluster().nodes.gamma.createKey('domain-admin', {domain: own.name});
-  await cluster().converged();
-  const held = await holdOnAll(own.name, 3);
-  const foreign = await holdOnAll(other.name, 3);
+for (const count of [1, 2])
+  test.serial(`a domain-admin sees and acts on the mail of ${count} domains on every node, and of no other`, async t => {
+    const [own, other, second] = [await createDomain(), await createDomain(), await createDomain()];
+    const names = [own.name, second.name].slice(0, count);
+    const {key} = await cluster().nodes.gamma.createKey('domain-admin', {domains: names});
+    await cluster().converged();
+    const held: MailReference[] = [];
+    for (const name of names) held.push(...(await holdOnAll(name, 3)));
+    const foreign = await holdOnAll(other.name, 3);
+    const total = 3 * count;
 
-  for (const node of nodes()) {
-    const {json, headers} = await node.api('GET', 'mail/quarantine', {key});
-    t.is(headers['x-total-count'], '3');
-    t.true(json.data.every(({recipients}: HeldMail) => recipients.every(address => address.endsWith(`@${own.name}`))));
-    t.is((await node.api('GET', 'mail/quarantine/summary', {key})).json.data.count, 3);
-    for (const mail of foreign)
-      for (const [method, path] of [
-        ['GET', pathOf(mail)],
-        ['GET', `${pathOf(mail)}/body`],
-        ['POST', `${pathOf(mail)}/release`],
-        ['POST', `${pathOf(mail)}/discard`],
-      ] as const)
-        t.is((await node.api(method, path, {key})).json.error.code, 'not_found', `${node.node_id} ${method} ${path}`);
-  }
-  for (const mail of held)
-    t.is((await cluster().nodes.alpha.api('POST', `${pathOf(mail)}/discard`, {key})).json.data.state, 'discarded');
-});
+    for (const node of nodes()) {
+      const {json, headers} = await node.api('GET', 'mail/quarantine', {key});
+      t.is(headers['x-total-count'], String(total));
+      t.deepEqual(json.data.map(({queue_id}: HeldMail) => queue_id).sort(), held.map(({queue_id}) => queue_id).sort());
+      const last = await node.api('GET', `mail/quarantine?limit=2&offset=${total - 2}`, {key});
+      t.deepEqual(last.json.data, json.data.slice(-2));
+      t.is((await node.api('GET', 'mail/quarantine/summary', {key})).json.data.count, total);
+      for (const mail of foreign)
+        for (const [method, path] of [
+          ['GET', pathOf(mail)],
+          ['GET', `${pathOf(mail)}/body`],
+          ['POST', `${pathOf(mail)}/release`],
+          ['POST', `${pathOf(mail)}/discard`],
+        ] as const)
+          t.is((await node.api(method, path, {key})).json.error.code, 'not_found', `${node.node_id} ${method} ${path}`);
+    }
+    for (const mail of held)
+      t.is((await cluster().nodes.alpha.api('POST', `${pathOf(mail)}/discard`, {key})).json.data.state, 'discarded');
+  });
 
 test.serial('release and discard go to the owner from any node, once', async t => {
   const {alpha, beta, gamma} = cluster().nodes;
@@ -170,34 +176,41 @@ testOwnStore.serial('the audit log is that of all nodes, and each entry is by th
   t.is(JSON.parse(printed.stdout).length, 3);
 });
 
-test.serial('events of the mail on other nodes come over any node, to those who may see them', async t => {
-  const {alpha, beta, gamma} = cluster().nodes;
-  const [own, other] = [await createDomain(), await createDomain()];
-  const {key} = await alpha.createKey('domain-admin', {domain: own.name});
-  await cluster().converged();
-  const streams = {all: await watchEvents(t, alpha), own: await watchEvents(t, alpha, {key})};
-  t.is(await streams.all.listening(), ': listening to all nodes');
-  await streams.own.listening();
+for (const count of [1, 2])
+  test.serial(
+    `events of the mail on other nodes come over any node, to those who may see them: a key for ${count} domains`,
+    async t => {
+      const {alpha, beta, gamma} = cluster().nodes;
+      const [own, other, second] = [await createDomain(), await createDomain(), await createDomain()];
+      const {key} = await alpha.createKey('domain-admin', {domains: [second.name, own.name].slice(-count)});
+      await cluster().converged();
+      const streams = {all: await watchEvents(t, alpha), own: await watchEvents(t, alpha, {key})};
+      t.is(await streams.all.listening(), ': listening to all nodes');
+      await streams.own.listening();
 
-  const foreign = await beta.hold({to: `a@${other.name}`});
-  const mail = await gamma.hold({to: `a@${own.name}`});
-  await beta.api('POST', `${pathOf(mail)}/discard`);
-  await beta.api('PUT', `domains/${own.id}`, {body: {quarantine_threshold: 5}});
+      const foreign = await beta.hold({to: `a@${other.name}`});
+      const mail = await gamma.hold({to: `a@${own.name}`});
+      await beta.api('POST', `${pathOf(mail)}/discard`);
+      await beta.api('PUT', `domains/${own.id}`, {body: {quarantine_threshold: 5}});
 
-  const isOf =
-    (type: string, {queue_id}: MailReference) =>
-    (event: object & {type: string}) =>
-      event.type === type && 'queue_id' in event && event.queue_id === queue_id;
-  await streams.all.next(isOf('held', foreign));
-  const {data} = await streams.all.next(isOf('discarded', mail));
-  t.like(data, {node_id: 'gamma', state: 'discarded', already: false});
-  await streams.own.next(({type}) => type === 'domain');
-  t.deepEqual(
-    streams.own.events.map(({name}) => name),
-    ['held', 'discarded', 'domain'],
+      const isOf =
+        (type: string, {queue_id}: MailReference) =>
+        (event: object & {type: string}) =>
+          event.type === type && 'queue_id' in event && event.queue_id === queue_id;
+      await streams.all.next(isOf('held', foreign));
+      const {data} = await streams.all.next(isOf('discarded', mail));
+      t.like(data, {node_id: 'gamma', state: 'discarded', already: false});
+      await streams.own.next(({type}) => type === 'domain');
+      t.deepEqual(
+        streams.own.events.map(({name}) => name),
+        ['held', 'discarded', 'domain'],
+      );
+      t.is(new Set(streams.all.events.map(({id}) => id)).size, streams.all.events.length);
+      if (count === 1) return;
+      const further = await gamma.hold({to: `a@${second.name}`});
+      await streams.own.next(isOf('held', further));
+    },
   );
-  t.is(new Set(streams.all.events.map(({id}) => id)).size, streams.all.events.length);
-});
 
 test.serial('a key that has just been revoked elsewhere does nothing on any node', async t => {
   const {alpha, beta, gamma} = cluster().nodes;

@@ -133,7 +133,12 @@ export const heartbeat = (random: Random, {applied, readerId}: PeerTargets): Rec
 });
 
 const questions = (random: Random, targets: PeerTargets): [path: string, body: unknown][] => {
-  const reach = random.pick([{kind: 'all'}, {kind: 'none'}, {kind: 'domain', domain_id: targets.domainIds[0]}]);
+  const reach = random.pick([
+    {kind: 'all'},
+    {kind: 'none'},
+    {kind: 'domain', domain_id: targets.domainIds[0]},
+    {kind: 'domains', domain_ids: targets.domainIds.slice(0, 2)},
+  ]);
   const actor = {
     key_id: random.pick([targets.readerId, 3_000_000_009]),
     scope: random.pick(['read-only', 'full-admin', 'quarantine-only']),

@@ -19,9 +19,10 @@ export type BadKey = keyof typeof badKeys;
 
 export type Caller =
   | {kind: 'bad'; why: BadKey; scope: Scope}
-  | {kind: 'good'; scope: Scope}
-  /** A domain-admin key whose domain is gone, and one whose domain has a successor of the same name. */
-  | {kind: 'orphan'; hasSuccessor: boolean};
+  /** A domain-admin key is for `domains` domains, 1 by default. One of several is gone, and another domain has its name. */
+  | {kind: 'good'; scope: Scope; domains?: number}
+  /** A domain-admin key whose `domains` domains are gone, and one whose domains have successors of the same names. */
+  | {kind: 'orphan'; hasSuccessor: boolean; domains?: number};
 
 export interface Rule {
   permitted: readonly Scope[];
@@ -31,7 +32,7 @@ export interface Rule {
   isForOrphans?: true;
   /** The answers to a permitted caller without a restricted access scope; only for targets that the request can name. */
   answers: Partial<Record<Target, string>>;
-  /** The answer to a key for one domain when the object belongs to another domain. */
+  /** The answer to a key for some domains when the object belongs to another domain. */
   beyondReach?: string;
   /** The request removes an existing object. */
   isDestructive?: true;
@@ -127,12 +128,17 @@ export const rules: Record<string, Rule> = {
 const keysOfNobody = ['none', 'malformed', 'unissued'] as const;
 const keysOfOld = ['deleted', 'revoked', 'expired'] as const;
 
+/** Numbers of domains of keys for several. */
+const severalDomains = [2, 3, 100];
+
 export const callers: Caller[] = [
   ...keysOfNobody.map((why): Caller => ({kind: 'bad', why, scope: 'full-admin'})),
   ...scopes.flatMap(scope => keysOfOld.map((why): Caller => ({kind: 'bad', why, scope}))),
   ...scopes.map((scope): Caller => ({kind: 'good', scope})),
+  ...severalDomains.map((domains): Caller => ({kind: 'good', scope: 'domain-admin', domains})),
   {kind: 'orphan', hasSuccessor: false},
   {kind: 'orphan', hasSuccessor: true},
+  {kind: 'orphan', hasSuccessor: true, domains: 2},
 ];
 
 /** A `403` is identified by the permission that it names. */

@@ -1,12 +1,13 @@
 // Objects that the cells of the matrix use: domains with everything that belongs to them, keys of every kind, and held mail.
 
+import {maxDomains} from '../../shared/api-key.ts';
 import {generateApiKey} from '../../shared/api-key-value.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {MailReference} from '../../shared/held-mail.ts';
 import {type Scope, scopes} from '../../shared/scopes.ts';
 import type {MailNode} from '../helpers/mail-node.ts';
 import {connect} from '../helpers/smtp-client.ts';
-import type {BadKey, Caller, Target} from './matrix-rules.ts';
+import {type BadKey, type Caller, callers, type Target} from './matrix-rules.ts';
 
 export interface DomainThings {
   domain: Domain;
@@ -28,6 +29,9 @@ export interface World {
 
 /** The time until the keys with an expiry have expired. */
 const expiryMs = 2000;
+
+const goodCallers = callers.filter(caller => caller.kind === 'good');
+const orphans = callers.filter(caller => caller.kind === 'orphan');
 
 export const createWorld = async (node: MailNode): Promise<World> => {
   const post = createMailer(node);
@@ -59,13 +63,22 @@ export const createWorld = async (node: MailNode): Promise<World> => {
   const things = {own, other, deleted, unknown: unknown(node.node_id)};
   const boundTo = (scope: Scope, domain: Domain) => (scope === 'domain-admin' ? {domain: domain.name} : {});
 
+  /** The other domains of keys for several. Another domain has the name of the first one by now. */
+  const companions: Domain[] = [];
+  for (let n = 0; n < maxDomains - 1; n += 1) companions.push(await node.createDomain());
+  const boundWith = (domain: Domain, {scope, domains = 1}: {scope: Scope; domains?: number}) => {
+    if (scope !== 'domain-admin' || domains === 1) return boundTo(scope, domain);
+    return {domain: undefined, domains: [...companions.slice(0, domains - 1), domain].map(({name}) => name)};
+  };
+
   const keys = new Map<string, string | null>();
   const keep = (caller: Caller, key: string | null) => void keys.set(JSON.stringify(caller), key);
   for (const scope of scopes) {
     const create = async (more: object = {}) =>
       node.createKey(scope, {...boundTo(scope, own.domain), rate_limit_per_minute: 1_000_000, ...more});
     const bad = (why: BadKey, key: string | null) => keep({kind: 'bad', why, scope}, key);
-    keep({kind: 'good', scope}, (await create()).key);
+    for (const caller of goodCallers.filter(caller => caller.scope === scope))
+      keep(caller, (await create(boundWith(own.domain, caller))).key);
     const [revoked, removed] = [await create(), await create()];
     await must('POST', `auth/api-keys/${revoked.id}/revoke`);
     await must('DELETE', `auth/api-keys/${removed.id}`);
@@ -76,14 +89,21 @@ export const createWorld = async (node: MailNode): Promise<World> => {
     bad('revoked', revoked.key);
     bad('expired', (await create({expires_at: new Date(Math.max(expireAt, Date.now() + 500)).toISOString()})).key);
   }
-  for (const hasSuccessor of [false, true]) {
-    const domain = await node.createDomain();
-    keep(
-      {kind: 'orphan', hasSuccessor},
-      (await node.createKey('domain-admin', {domain: domain.name, rate_limit_per_minute: 1_000_000})).key,
-    );
+  const replaced = async (domain: Domain) => {
     await must('DELETE', `domains/${domain.id}`);
-    if (hasSuccessor) await node.createDomain({name: domain.name});
+    const again = await node.createDomain({name: domain.name});
+    await post(domain.name);
+    return again;
+  };
+  const [firstCompanion] = companions;
+  if (firstCompanion) companions[0] = await replaced(firstCompanion);
+  for (const caller of orphans) {
+    const bound = await Promise.all(Array.from({length: caller.domains ?? 1}, async () => node.createDomain()));
+    const domains = bound.map(({name}) => name);
+    keep(caller, (await node.createKey('domain-admin', {domains, rate_limit_per_minute: 1_000_000})).key);
+    for (const domain of bound)
+      if (caller.hasSuccessor) await replaced(domain);
+      else await must('DELETE', `domains/${domain.id}`);
   }
   await new Promise(resolve => setTimeout(resolve, Math.max(expireAt, Date.now() + 500) - Date.now() + 50));
 
@@ -94,7 +114,7 @@ export const createWorld = async (node: MailNode): Promise<World> => {
     async fresh(target, caller) {
       const taken = await take(target);
       const isBound = caller.kind === 'good' && caller.scope === 'domain-admin' && target === 'own';
-      const key = isBound ? (await node.createKey('domain-admin', {domain: taken.domain.name})).key : keyOf(caller);
+      const key = isBound ? (await node.createKey('domain-admin', boundWith(taken.domain, caller))).key : keyOf(caller);
       return {things: taken, key};
     },
   };

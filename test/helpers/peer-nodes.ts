@@ -48,6 +48,8 @@ export const storedKey = (fields: Partial<StoredApiKey> = {}): StoredApiKey => (
   rate_limit_per_minute: 600,
   domain: null,
   domain_id: null,
+  domains: null,
+  domain_ids: null,
   expires_at: null,
   revoked_at: null,
   created_at: '2026-01-01T00:00:00.000Z',

@@ -104,6 +104,22 @@ for (const release of beside) {
     }
     t.is(sink.mails.length, 2);
 
+    // A node of 0.8 knows keys for one domain only: it gives one for several nothing.
+    const own = [before, await alpha.createDomain({name: 'second.test'})];
+    const {key} = await alpha.createKey('domain-admin', {domains: own.map(({name}) => name)});
+    const ownMail = await beta.hold({to: 'ben@second.test'});
+    await beta.hold({to: 'ben@alpha.test'});
+    t.deepEqual((await beta.api('GET', 'auth/me', {key})).json.data.permissions, ['me:read']);
+    for (const path of ['domains', 'mail/quarantine', `mail/quarantine/beta/${ownMail.queue_id}`, 'audit'])
+      t.is((await beta.api('GET', path, {key})).status, 403, path);
+    const seen = await alpha.api('GET', 'mail/quarantine', {key});
+    t.is(seen.headers['x-total-count'], '1');
+    t.is(seen.json.data[0].queue_id, ownMail.queue_id);
+    t.deepEqual(
+      (await dataOf(beta, 'auth/api-keys')).map((each: {id: number}) => each.id),
+      (await dataOf(alpha, 'auth/api-keys')).map((each: {id: number}) => each.id),
+    );
+
     await beta.stop();
     beta.runWith(mfdFile);
     await beta.start();
@@ -111,7 +127,8 @@ for (const release of beside) {
     t.deepEqual(atBeta, await everything(alpha));
     t.deepEqual(
       atBeta.domains.map(({name}: {name: string}) => name),
-      ['alpha.test', 'before.test', 'beta.test'],
+      ['alpha.test', 'before.test', 'beta.test', 'second.test'],
     );
+    t.is((await beta.api('GET', 'domains', {key})).json.data.length, 2);
   });
 }

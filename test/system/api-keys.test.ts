@@ -11,9 +11,8 @@ import {useNode} from '../helpers/use-node.ts';
 
 const node = useNode();
 
-const recordFields = 'created_at domain expires_at id key_prefix last_used_at name rate_limit_per_minute revoked_at scope'.split(
-  ' ',
-);
+const recordFields =
+  'created_at domain domains expires_at id key_prefix last_used_at name rate_limit_per_minute revoked_at scope'.split(' ');
 
 test('creating a key answers 201 with a value of the documented form and all of the record that is known then', async t => {
   const {status, json} = await node().api('POST', 'auth/api-keys', {body: {name: ' monitoring ', scope: 'read-only'}});
@@ -30,6 +29,7 @@ test('creating a key answers 201 with a value of the documented form and all of 
     scope: 'read-only',
     rate_limit_per_minute: 600,
     domain: null,
+    domains: null,
     expires_at: null,
   });
 });
@@ -93,6 +93,15 @@ test('a key with wrong fields is refused with all of them listed, and nothing is
     [{name: 'x', scope: 'domain-admin'}, ['domain']],
     [{name: 'x', scope: 'domain-admin', domain: null}, ['domain']],
     [{name: 'x', scope: 'domain-admin', domain: 'unknown.test', expires_at: '2020-01-01T00:00:00Z'}, ['domain', 'expires_at']],
+    [{name: 'x', scope: 'read-only', domains: ['example.com']}, ['domains']],
+    [{name: 'x', scope: 'domain-admin', domains: null}, ['domain']],
+    [{name: 'x', scope: 'domain-admin', domains: []}, ['domains']],
+    [{name: 'x', scope: 'domain-admin', domains: 'unknown.test'}, ['domains']],
+    [
+      {name: 'x', scope: 'domain-admin', domains: ['a.test', 5, null, 'b.test']},
+      ['domains.0', 'domains.1', 'domains.2', 'domains.3'],
+    ],
+    [{name: 'x', scope: 'domain-admin', domain: 'a.test', domains: ['a.test']}, ['domain', 'domains', 'domains.0']],
     [{name: 'x', scope: 'read-only', id: 7, key: 'mine'}, ['id', 'key']],
     [{name: '', scope: 'domain-admin', domain: 'unknown.test', id: 7}, ['domain', 'id', 'name']],
     [{scope: 'domain-admin', expires_at: '2020-01-01T00:00:00Z'}, ['domain', 'expires_at', 'name']],
@@ -116,6 +125,35 @@ test('a domain-admin key is bound to a domain named in any spelling', async t =>
 
   t.is(made.domain, domain.name);
   t.is((await node().api('GET', 'auth/me', {key: made.key})).json.data.domain, 'xn--bcher-kva.test');
+});
+
+test('a key for several domains names each once, in the order of the names, and one for a single domain is what it always was', async t => {
+  const [one, two] = [await node().createDomain(), await node().createDomain()];
+
+  const several = await node().createKey('domain-admin', {domains: [two.name, one.name.toUpperCase(), two.name]});
+  const single = await node().createKey('domain-admin', {domains: [one.name, `${one.name}.`]});
+
+  t.like(several, {domain: null, domains: [two.name, one.name]});
+  t.like(single, {domain: one.name, domains: [one.name]});
+  for (const {id, key, domain, domains} of [several, single]) {
+    t.like((await node().api('GET', 'auth/me', {key})).json.data, {id, domain, domains});
+    const listed: {id: number}[] = (await node().api('GET', 'auth/api-keys')).json.data;
+    t.like(
+      listed.find(record => record.id === id),
+      {domain, domains},
+    );
+  }
+});
+
+test('a key for 101 domains is refused, however many of them exist', async t => {
+  const {name} = await node().createDomain();
+
+  const {status, json} = await node().api('POST', 'auth/api-keys', {
+    body: {name: 'x', scope: 'domain-admin', domains: Array.from({length: 101}, () => name)},
+  });
+
+  t.is(status, 422);
+  t.deepEqual(json.error.fields, [{path: 'domains', detail: 'must be at most 100 domains'}]);
 });
 
 test('who am I: the record without its value, what it may do, and which node answered', async t => {

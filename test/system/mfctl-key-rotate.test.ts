@@ -77,6 +77,6 @@ test.serial('a domain-admin key keeps its domain', async t => {
   const {code, stdout, stderr} = await node.mfctl(['key', 'rotate', String(id), '--yes']);
 
   t.is(code, 0, stderr);
-  t.regex(stdout, /Domain: +example\.com\n/);
+  t.regex(stdout, /Domains: +example\.com\n/);
   t.regex(stdout, /Key: +mfk_\w{38}\n/);
 });

@@ -49,7 +49,7 @@ onTerminal('[tmux] what the node finds wrong with a new key is shown in the form
   await terminal.shows('domain-admin for nowhere.example');
   await terminal.keys('y');
 
-  const screen = await terminal.shows(/!Domain +nowhere\.example/);
+  const screen = await terminal.shows(/!Domains +nowhere\.example/);
   t.regex(screen, /Name +shop/);
 });
 

@@ -5,13 +5,15 @@ import {
   type CreatedApiKey,
   createApiKeySchema,
   type Me,
+  maxDomains,
   revokeApiKeySchema,
 } from '../../../shared/api-key.ts';
 import {generateApiKey, isApiKeyValue, keyPrefixLength} from '../../../shared/api-key-value.ts';
+import type {Domain} from '../../../shared/domain.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {isObject, moment} from '../../../shared/fields.ts';
-import {type AccessScope, permissionsOf} from '../../../shared/scopes.ts';
+import {type AccessScope, domainNamesOf, permissionsOf} from '../../../shared/scopes.ts';
 import type {Actor} from '../actor.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction, Store} from '../ports.ts';
@@ -65,20 +67,12 @@ export const createKeys = (needs: Needs): Keys => {
     scope: key.scope,
     rate_limit_per_minute: key.rate_limit_per_minute,
     domain: key.domain,
+    domains: key.domains ?? (key.domain === null ? null : [key.domain]),
     created_at: key.created_at,
     expires_at: key.expires_at,
     revoked_at: key.revoked_at,
     last_used_at: directory.lastUsedAt(key.id),
   });
-
-  /** Faults of a new key that a schema cannot find. The body is not validated yet. */
-  const faultsOf = (body: unknown): FieldFault[] => {
-    const {scope, domain} = membersOf(body);
-    const faults = pastEnd(body, 'expires_at', now());
-    if (scope === 'domain-admin' && typeof domain === 'string' && !boundDomain(domains, domain))
-      faults.push({path: 'domain', detail: 'is not a domain of this cluster; create the domain first'});
-    return faults;
-  };
 
   return {
     async identify(value) {
@@ -105,8 +99,11 @@ export const createKeys = (needs: Needs): Keys => {
     },
 
     async create(actor, body) {
-      const wanted = validate(createApiKeySchema, body, faultsOf(body));
-      return configuration.change(async tx => insertKey(tx, actor, wanted, boundDomain(domains, wanted.domain)));
+      const wanted = validate(createApiKeySchema, body, [
+        ...pastEnd(body, 'expires_at', now()),
+        ...unknownDomains(domains, body),
+      ]);
+      return configuration.change(async tx => insertKey(tx, actor, wanted, boundDomains(domains, wanted)));
     },
 
     async revoke(actor, id, {body, isForced}) {
@@ -145,27 +142,31 @@ export const insertKey = async (
   tx: ConfigTransaction,
   actor: Pick<Actor, 'keyId' | 'remoteAddress'>,
   wanted: CreateApiKey,
-  bound: {domain_id: number; domain: string} | undefined,
+  bound: readonly BoundDomain[] = [],
 ): Promise<CreatedApiKey> => {
   const value = generateApiKey();
   const id = await tx.nextId('api_key');
+  const [first, ...others] = bound;
+  const only = others.length === 0 ? first : undefined;
+  const names = bound.map(({name}) => name);
   const shown = {
     name: wanted.name,
     key_prefix: value.slice(0, keyPrefixLength),
     scope: wanted.scope,
     rate_limit_per_minute: wanted.rate_limit_per_minute,
-    domain: bound?.domain ?? null,
+    domain: only?.name ?? null,
     expires_at: wanted.expires_at ? new Date(wanted.expires_at).toISOString() : null,
   };
   await tx.create('api_key', id, {
     ...shown,
     key_hash: hashKey(value),
-    domain_id: bound?.domain_id ?? null,
+    domain_id: only?.id ?? null,
+    ...(others.length > 0 && {domains: names, domain_ids: bound.map(({id}) => id)}),
     revoked_at: null,
     created_at: tx.at,
   });
   await tx.audit(actor, 'key.create', String(id), `${wanted.scope} ${wanted.name}`);
-  return {id, ...shown, key: value};
+  return {id, ...shown, domains: first ? names : null, key: value};
 };
 
 export const isActiveAdmin = (key: StoredApiKey, nowMs: number): boolean =>
@@ -194,13 +195,30 @@ const pastEnd = (body: unknown, path: 'expires_at' | 'at', nowMs: number): Field
 
 const membersOf = (body: unknown): Record<string, unknown> => (isObject({value: body}) ? (body as Record<string, unknown>) : {});
 
-const boundDomain = (
-  domains: DomainDirectory,
-  domain: string | null | undefined,
-): {domain_id: number; domain: string} | undefined => {
-  if (domain === undefined || domain === null) return undefined;
-  const found = domains.findByName(canonicalDomain(domain) ?? '');
-  return found && {domain_id: found.id, domain: found.name};
+type BoundDomain = Pick<Domain, 'id' | 'name'>;
+
+const findDomain = (domains: DomainDirectory, name: string): BoundDomain | undefined =>
+  domains.findByName(canonicalDomain(name) ?? '');
+
+/** Faults that the schema cannot find. The body is not validated yet. */
+const unknownDomains = (domains: DomainDirectory, body: unknown): FieldFault[] => {
+  const {scope, domain, domains: several} = membersOf(body);
+  if (scope !== 'domain-admin') return [];
+  const named = [['domain', domain], ...(Array.isArray(several) ? several : []).map((name, at) => [`domains.${at}`, name])];
+  return named.slice(0, maxDomains + 1).flatMap(([path, name]) => {
+    const isUnknown = typeof name === 'string' && !findDomain(domains, name);
+    return isUnknown ? [{path, detail: 'is not a domain of this cluster; create the domain first'}] : [];
+  });
+};
+
+/** Each once, in the order of the names. */
+const boundDomains = (domains: DomainDirectory, wanted: CreateApiKey): BoundDomain[] => [
+  ...new Set(domainNamesOf(wanted).map(name => findDomain(domains, name) ?? gone(name))),
+];
+
+/** It was there a moment ago. A key without it would be another than the one that was asked for. */
+const gone = (name: string): never => {
+  throw new Fault('conflict', `the domain ${name} was deleted meanwhile; try again`);
 };
 
 const byId = async (config: ConfigReads, id: number): Promise<StoredApiKey> => {
@@ -235,8 +253,11 @@ export const createAdmission = ({domains, requireFresh, now}: AdmissionNeeds): A
       throw new Fault('key_expired', `the API key expired at ${expires_at}; ask for a new one`);
   },
 
-  accessOf({scope, domain_id}) {
+  accessOf({scope, domain_id, domain_ids}) {
     if (scope !== 'domain-admin') return {kind: 'all'};
-    return domain_id !== null && domains.findById(domain_id) ? {kind: 'domain', domainId: domain_id} : {kind: 'none'};
+    const left = (domain_ids ?? (domain_id === null ? [] : [domain_id])).filter(id => domains.findById(id));
+    const [first] = left;
+    if (first === undefined) return {kind: 'none'};
+    return domain_ids === null ? {kind: 'domain', domainId: first} : {kind: 'domains', domainIds: left};
   },
 });

@@ -4,7 +4,7 @@ import type {HeldMail, SymbolScore} from '../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {comparableAddress, domainOf} from '../../../shared/mail-address.ts';
 import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
-import type {AccessScope} from '../../../shared/scopes.ts';
+import {type AccessScope, domainIdsIn} from '../../../shared/scopes.ts';
 import {type HeldCount, type NewHeldMail, type StoredHeldMail, shownScore} from '../../services/quarantine/stored-mail.ts';
 import {type Db, type Dialect, insertOwn, query} from './db.ts';
 
@@ -134,17 +134,22 @@ export interface SqlCondition {
 
 /** A query for the sum of the totals. */
 export const totalOf = ({domain, reason, node}: HoldFilter, scope: AccessScope, nodeColumn?: 'node_id'): SqlCondition => {
-  const wanted = Object.entries({
-    ...(nodeColumn && {[nodeColumn]: node}),
-    domain,
-    reason,
-    domain_id: scope.kind === 'domain' ? scope.domainId : scope.kind === 'none' ? -1 : undefined,
-  });
-  const conditions = wanted.flatMap(([column, value]) => (value === undefined ? [] : [{sql: ` AND ${column} = ?`, value}]));
-  return {
-    sql: `SELECT coalesce(sum(count), 0) AS total FROM held_count WHERE count > 0${conditions.map(({sql}) => sql).join('')}`,
-    bindings: conditions.map(({value}) => value),
-  };
+  const parts = ['count > 0'];
+  const bindings: SqlCondition['bindings'] = [];
+  for (const [column, value] of Object.entries({...(nodeColumn && {[nodeColumn]: node}), domain, reason})) {
+    if (value === undefined) continue;
+    parts.push(`${column} = ?`);
+    bindings.push(value);
+  }
+  addScope({parts, bindings}, scope);
+  return {sql: `SELECT coalesce(sum(count), 0) AS total FROM held_count WHERE ${parts.join(' AND ')}`, bindings};
+};
+
+const addScope = ({parts, bindings}: {parts: string[]; bindings: SqlCondition['bindings']}, scope: AccessScope): void => {
+  const ids = domainIdsIn(scope);
+  if (ids === undefined) return;
+  parts.push(ids.length === 0 ? 'false' : ids.length === 1 ? 'domain_id = ?' : `domain_id IN (${ids.map(() => '?').join(', ')})`);
+  bindings.push(...ids);
 };
 
 /** The conditions that all makes have in common. `is_held` is written literally: a partial index needs it. */
@@ -156,7 +161,7 @@ export const heldFilter = (filter: HoldFilter, scope: AccessScope): SqlCondition
     parts.push(sql);
     bindings.push(value);
   };
-  if (scope.kind !== 'all') add('domain_id = ?', scope.kind === 'domain' ? scope.domainId : -1);
+  addScope({parts, bindings}, scope);
   add('domain = ?', filter.domain);
   add('reason = ?', filter.reason);
   add(filter.sender === '' || filter.sender?.includes('@') ? 'folded_sender = ?' : 'sender_domain = ?', filter.sender);

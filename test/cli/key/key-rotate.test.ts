@@ -7,7 +7,7 @@ import {createContextStore} from '../../../cli/files/context-store.ts';
 import {run} from '../../../cli/program.ts';
 import {safeLine} from '../../../shared/safe-text.ts';
 import {createFakeTerminal} from '../../helpers/cli/fake-terminal.ts';
-import {hostile, key} from '../../helpers/cli/sample-records.ts';
+import {domain, hostile, key} from '../../helpers/cli/sample-records.ts';
 import {type Reply, startApi} from '../../helpers/cli/scripted-api.ts';
 
 const oldKey = `${key.key_prefix}${'0'.repeat(30)}`;
@@ -63,6 +63,35 @@ test('the successor has what the old key had, and takes its place in the context
   t.false([stdout, stderr].some(text => text.includes(newKey) || text.includes(oldKey)));
   t.regex(stdout, /^ID: +12\n/);
   t.regex(stderr, /in use by the context mine\nPOST .*\nkey 7 is revoked/);
+});
+
+const several = {...key, scope: 'domain-admin' as const, domains: ['kept.test', 'again.test', 'gone.test', 'last.test']};
+const domainsNow = [
+  {...domain, name: 'kept.test', created_at: key.created_at},
+  {...domain, name: 'again.test', created_at: '2026-03-01T09:31:00.000Z'},
+  {...domain, name: 'last.test', created_at: '2025-01-01T00:00:00.000Z'},
+];
+
+test('the successor of a key for several domains has those that are left, and none that only has the name of one', async t => {
+  const api = await arrange(t, {'GET /auth/api-keys': {data: [several]}, 'GET /domains': {data: domainsNow}});
+
+  const {code, stderr} = await api.rotate();
+
+  t.is(code, 0);
+  const {body} = api.requests.find(({method}) => method === 'POST') ?? {};
+  t.like(JSON.parse(body ?? ''), {scope: 'domain-admin', domains: ['kept.test', 'last.test']});
+  t.regex(stderr, /the new key is not for again\.test, gone\.test: the old key's domains of these names are gone/);
+});
+
+test('a key whose only domain is gone has no successor, even when another domain has its name', async t => {
+  const old = {...key, scope: 'domain-admin' as const, domain: 'again.test', domains: ['again.test']};
+  const api = await arrange(t, {'GET /auth/api-keys': {data: [old]}, 'GET /domains': {data: domainsNow}});
+
+  const {code, stderr} = await api.rotate();
+
+  t.is(code, 1);
+  t.regex(stderr, /key 7 is for again\.test, which is gone/);
+  t.deepEqual(api.changes(), []);
 });
 
 test('with an overlap the old key is given an end, and the answer says which', async t => {

@@ -41,6 +41,38 @@ test('key create prints the key once, and says that it is once', async t => {
   t.deepEqual(Object.keys(body), ['name', 'scope', 'expires_at']);
 });
 
+test('a key is made for each --domain, and for one as nodes of 0.8 know it', async t => {
+  const domains = ['one.test', 'two.test', 'three.test'];
+  const api = await startApi(t, {'POST /auth/api-keys': {status: 201, data: {...created, scope: 'domain-admin', domains}}});
+  const create = async (names: string[]) =>
+    api.mfctl(['key', 'create', '--name', 'x', '--scope', 'domain-admin', ...names.flatMap(name => ['--domain', name])]);
+
+  const {stdout} = await create(domains);
+  await create(['one.test']);
+
+  t.regex(stdout, /\nDomains: +one\.test, two\.test, three\.test\n/);
+  t.deepEqual(
+    api.requests.map(({body}) => JSON.parse(body)),
+    [
+      {name: 'x', scope: 'domain-admin', domains},
+      {name: 'x', scope: 'domain-admin', domain: 'one.test'},
+    ],
+  );
+});
+
+test('key list shows the first domain of a key and how many more, key show all of them', async t => {
+  const several = {...key, scope: 'domain-admin', domains: ['one.test', 'two.test', 'three.test']};
+  const {domains: _, ...earlier} = {...key, id: 8, name: 'of 0.8', scope: 'domain-admin', domain: 'four.test'};
+  const api = await startApi(t, {'GET /auth/api-keys': {data: [several, earlier]}});
+
+  const list = await api.mfctl(['key', 'list']);
+  const shown = await api.mfctl(['key', 'show', 'monitoring']);
+
+  t.regex(list.stdout, /domain-admin +one\.test \+2 /);
+  t.regex(list.stdout, /domain-admin +four\.test /);
+  t.regex(shown.stdout, /\nDomains: +one\.test, two\.test, three\.test\n/);
+});
+
 test('key create -q prints the key alone', async t => {
   const api = await startApi(t, {'POST /auth/api-keys': {status: 201, data: created}});
 

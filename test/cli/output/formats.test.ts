@@ -246,7 +246,7 @@ test('a key that goes to a file can be printed without it in any format', async 
   const csv = await create('b', 'csv');
 
   t.is(name.stdout, '8\n');
-  t.is(csv.stdout.split('\r\n')[0], 'id,key_prefix,name,scope,rate_limit_per_minute,domain,expires_at');
+  t.is(csv.stdout.split('\r\n')[0], 'id,key_prefix,name,scope,rate_limit_per_minute,domain,domains,expires_at');
   t.false(csv.stdout.includes(createdKey.key));
 });
 

@@ -3,7 +3,7 @@ import type {Store} from '../../../daemon/services/ports.ts';
 import type {NewHeldMail} from '../../../daemon/services/quarantine/stored-mail.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {reasons} from '../../../shared/reason.ts';
-import type {AccessScope} from '../../../shared/scopes.ts';
+import {type AccessScope, domainIdsIn} from '../../../shared/scopes.ts';
 import {nodeId, testSqlite, testStores} from '../../helpers/store-makes.ts';
 import {oddSubjects, storedMail} from '../../helpers/stored-mail.ts';
 
@@ -29,13 +29,42 @@ const filters: HoldFilter[] = [
   {subject: 'number 4'},
   {since: '2026-03-01T12:00:02.000Z', until: '2026-03-01T12:00:05.000Z'},
 ];
-const reaches: AccessScope[] = [{kind: 'all'}, {kind: 'domain', domainId: 2}, {kind: 'none'}];
+const reaches: AccessScope[] = [
+  {kind: 'all'},
+  {kind: 'domain', domainId: 2},
+  {kind: 'domains', domainIds: [1, 3]},
+  {kind: 'domains', domainIds: [3]},
+  {kind: 'none'},
+];
 
 /** Many mails of the same time are sorted by queue id. */
 const holdMany = async (store: Store): Promise<void> => {
   const mails = Array.from({length: 150}, (_, at) => mailWith(at, (at * 13) % 8));
   await store.transaction(async tx => tx.hold.insert(mails));
 };
+
+testStores(
+  'a reach of some domains finds their mail and no other, and counts just that, for every filter',
+  async (t, {store, heldQuery}) => {
+    await holdMany(store);
+    const page = {limit: 1000, offset: 0};
+
+    for (const filter of filters) {
+      const all = await heldQuery.list(filter, {kind: 'all'}, page);
+      for (const reach of reaches) {
+        const ids = domainIdsIn(reach) ?? [1, 2, 3];
+        const expected = all.mails.filter(({recipients}) => ids.some(id => recipients[0]?.endsWith(`@d${id - 1}.test`)));
+
+        t.deepEqual(await heldQuery.list(filter, reach, page), {mails: expected, total: expected.length});
+        const groups = await heldQuery.groups(filter, reach);
+        t.is(
+          groups.reduce((sum, {count}) => sum + count, 0),
+          expected.length,
+        );
+      }
+    }
+  },
+);
 
 testStores('pages are the whole list in parts, for every filter and reach', async (t, {store, heldQuery: query}) => {
   await holdMany(store);

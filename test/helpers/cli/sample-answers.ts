@@ -24,6 +24,7 @@ export const createdKey: CreatedApiKey = {
   scope: 'read-only',
   rate_limit_per_minute: 600,
   domain: null,
+  domains: null,
   expires_at: null,
   key: 'mfk_4Kx9vQ2aAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
 };

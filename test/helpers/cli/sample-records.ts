@@ -22,6 +22,7 @@ export const key: ApiKey = {
   scope: 'read-only',
   rate_limit_per_minute: 6000,
   domain: null,
+  domains: null,
   last_used_at: null,
   expires_at: null,
   revoked_at: null,

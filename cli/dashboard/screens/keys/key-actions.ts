@@ -1,7 +1,14 @@
 // Revocation, deletion and rotation of API keys.
 import type {ApiKey, CreatedApiKey} from '../../../../shared/api-key.ts';
 import {conditionOf, usedText} from '../../../key/key-fields.ts';
-import {planRotation, type Rotation, type RotationPlan, type RotationServices, rotateKey} from '../../../key/key-rotation.ts';
+import {
+  planRotation,
+  type Rotation,
+  type RotationPlan,
+  type RotationServices,
+  rotateKey,
+  withoutGone,
+} from '../../../key/key-rotation.ts';
 import {durationText, timeText} from '../../../output/cell-text.ts';
 import {deferForceable} from '../../shell/asking.ts';
 import {secretPage} from '../../shell/secret-page.ts';
@@ -107,12 +114,13 @@ const plan = (shell: Shell, {id}: ApiKey, overlapMs: number): Promise<void> =>
     shell.openLater({kind: 'question', lines: questionLines(found), yes: 'rotate', onYes: () => void rotate(shell, found)});
   });
 
-const questionLines = ({old, successor, overlapMs, contexts, doubtful, isOwn}: RotationPlan): string[] => [
+const questionLines = ({old, successor, overlapMs, contexts, doubtful, gone, isOwn}: RotationPlan): string[] => [
   `Rotate key ${nameOf(old)}?`,
   `A new key is made: ${aboutKey(successor)}. It is tried out and shown; when you have it, the old one ${
     overlapMs > 0 ? `is good for another ${durationText(overlapMs / 1000)}` : 'is refused'
   }.`,
   ...(contexts.length > 0 ? [`It takes the place of the old one in ${contextsText(contexts)}.`] : []),
+  ...(gone.length > 0 ? [`It is not for ${withoutGone(gone)}.`] : []),
   ...(doubtful.length > 0 ? [`Left as it is, as it is not known to be of this cluster: ${contextsText(doubtful)}.`] : []),
   ...(isOwn ? ['It is the key in use here: the dashboard goes on with the new one.'] : []),
 ];

@@ -1,6 +1,8 @@
-import type {CreateApiKey, CreatedApiKey} from '../../../../shared/api-key.ts';
+import type {CreatedApiKey} from '../../../../shared/api-key.ts';
+import type {FieldFault} from '../../../../shared/fault.ts';
 import {loadRules, type Rules} from '../../../command-line/rules.ts';
-import {newKeyFields} from '../../../key/key-fields.ts';
+import {CliError} from '../../../errors.ts';
+import {type Grant, grantText, newKeyFields} from '../../../key/key-fields.ts';
 import {countText, timeText} from '../../../output/cell-text.ts';
 import {askByForm, byField, formFields, typedValues} from '../../shell/asking.ts';
 import type {FormValues} from '../../shell/modal.ts';
@@ -17,7 +19,7 @@ export const askForKey = (shell: Shell, onCreated: () => void): Promise<void> =>
       check: typed => checkKeyForm(rules, typed, now()),
       question: typed => ['Make this API key?', `  ${aboutKey(newKeyOf(typed, now()))}`],
       yes: 'make it',
-      send: async typed => (await client.keys.create(newKeyOf(typed, now()))).data,
+      send: async typed => (await client.keys.create(newKeyOf(typed, now())).catch(besideDomains)).data,
       onDone: made => {
         // Queued: an enter typed into another modal meanwhile would close this page for good.
         shell.openLater(newKeyPage(shell, made));
@@ -26,19 +28,25 @@ export const askForKey = (shell: Shell, onCreated: () => void): Promise<void> =>
     });
   });
 
+/** The form has one field for one domain and for several. */
+const asFormFault = ({path, detail}: FieldFault): FieldFault => ({path: path === 'domain' ? 'domains' : path, detail});
+
+const besideDomains = (error: unknown): never => {
+  throw error instanceof CliError ? error.with({fields: error.fields.map(asFormFault)}) : error;
+};
+
 /** That the end lies in the future is no rule of the schema, which knows neither durations nor dates. */
 export const checkKeyForm = ({newKey}: Pick<Rules, 'newKey'>, values: FormValues, nowMs: number): Record<string, string> => {
   const key = newKeyOf(values, nowMs);
-  const faults = byField(newKey(key).faults);
+  const faults = byField(newKey(key).faults.map(asFormFault));
   if (faults.expires_at !== undefined)
     return {...faults, expires_at: 'must be a duration such as 90d, or a time such as 2027-01-31 or 2027-01-31T00:00:00Z'};
   const isPast = key.expires_at !== null && Date.parse(key.expires_at) <= nowMs;
   return {...faults, ...(isPast && {expires_at: 'that is in the past'})};
 };
 
-type NewKey = Pick<CreatedApiKey, keyof CreateApiKey>;
-
-const newKeyOf = (values: FormValues, nowMs: number): NewKey => typedValues(newKeyFields, values, nowMs) as unknown as NewKey;
+const newKeyOf = (values: FormValues, nowMs: number): Omit<Grant, 'domain'> =>
+  typedValues(newKeyFields, values, nowMs) as unknown as Omit<Grant, 'domain'>;
 
 const newKeyPage = (shell: Shell, {key, ...record}: CreatedApiKey) =>
   secretPage(shell, {
@@ -48,10 +56,10 @@ const newKeyPage = (shell: Shell, {key, ...record}: CreatedApiKey) =>
     after: ['Clients send it in the header X-API-Key of each request.'],
   });
 
-export const aboutKey = ({name, scope, domain, rate_limit_per_minute, expires_at}: NewKey): string =>
+export const aboutKey = ({name, rate_limit_per_minute, expires_at, ...key}: Omit<Grant, 'domain'>): string =>
   [
     name,
-    `${scope}${domain === null ? '' : ` for ${domain}`}`,
+    grantText(key, names => names.join(', ')),
     `${countText(rate_limit_per_minute)} requests a minute`,
     expires_at === null ? 'no end' : `ends ${timeText(expires_at)}`,
   ].join(' · ');

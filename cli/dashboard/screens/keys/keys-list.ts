@@ -1,6 +1,7 @@
 // List of API keys, with the details of the one under the cursor below it.
 import type {ApiKey} from '../../../../shared/api-key.ts';
-import {conditionOf, keyFields} from '../../../key/key-fields.ts';
+import {domainNamesOf} from '../../../../shared/scopes.ts';
+import {conditionOf, grantText, keyFields} from '../../../key/key-fields.ts';
 import {countText, plural, timeText} from '../../../output/cell-text.ts';
 import {displayWidth} from '../../../output/display-width.ts';
 import {type List, type Order, screenColumns, type TuiColumn} from '../../list/list.ts';
@@ -35,7 +36,7 @@ export const keysList = (facts: KeysFacts): List<ApiKey> => {
     },
     matches: (key, {words}) => {
       const {state, text} = conditionOf(key, nowMs);
-      return hasWords([String(key.id), key.name, key.key_prefix, key.scope, key.domain, state, text], words);
+      return hasWords([String(key.id), key.name, key.key_prefix, key.scope, ...domainNamesOf(key), state, text], words);
     },
     hint: 'words of name, prefix, scope, domain or state',
     orders: ordersAt(nowMs),
@@ -76,7 +77,6 @@ const keyColumns = ({ownId, nowMs}: KeysFacts): TuiColumn<ApiKey>[] => [
 const aboutLines = ({ownId, nowMs, theme}: KeysFacts, key: ApiKey | undefined, columns: number): string[] => {
   if (!key) return [theme('─'.repeat(columns), 'dim')];
   const own = key.id === ownId ? ' · the key in use here' : '';
-  const domain = key.domain === null ? '' : ` for ${key.domain}`;
   const title = ` ${key.name} `;
   const width = Math.min(displayWidth(title), columns - 4);
   const end = key.revoked_at === null ? `ends ${timeText(key.expires_at) ?? 'never'}` : `revoked ${timeText(key.revoked_at)}`;
@@ -84,7 +84,7 @@ const aboutLines = ({ownId, nowMs, theme}: KeysFacts, key: ApiKey | undefined, c
   return [
     theme('──', 'dim') + theme(fitText(title, width), 'bold') + theme('─'.repeat(Math.max(0, columns - 2 - width)), 'dim'),
     ...[
-      ` ${key.id} · ${key.key_prefix}… · ${key.scope}${domain} · ${countText(key.rate_limit_per_minute)} a minute${own}`,
+      ` ${key.id} · ${key.key_prefix}… · ${grantText(key)} · ${countText(key.rate_limit_per_minute)} a minute${own}`,
       ` used ${timeText(key.last_used_at) ?? 'never'} · ${end} · made ${timeText(key.created_at)}`,
     ].map(line => theme(fitText(line, columns), tone)),
   ];

@@ -93,6 +93,17 @@ test('the page of a key says all of its record, and that it is the one in use', 
   t.true(lines.map(withoutStyle).includes('This is the key in use here.'));
 });
 
+test('the page of a key names all its domains, the list the first and how many more, and each is found', t => {
+  const domains = ['one.test', 'two.test', 'three.test'];
+  const several = key(7, 'shop', {scope: 'domain-admin', domains});
+
+  const page = keyPage(several, {isOwn: false, nowMs, theme}).lines(100).map(withoutStyle).join('\n');
+
+  t.regex(page, /Domains +one\.test, two\.test, three\.test/);
+  t.regex(drawnList(listOf([several]), initialList, undefined, nowMs), /domain-admin for one\.test \+2/);
+  t.is(shownRows(listOf([several]), {...initialList, filter: 'three.test'}).length, 1);
+});
+
 test('a revoked key has nothing to replace, and is not asked how long it is good', t => {
   const shell = createFakeShell();
   const app = {may: () => true};
@@ -103,7 +114,7 @@ test('a revoked key has nothing to replace, and is not asked how long it is good
   t.regex(shell.said.join(), /key 4 is revoked/);
 });
 
-const form = {name: 'a', scope: 'read-only', domain: '', rate_limit_per_minute: '600', expires_at: ''};
+const form = {name: 'a', scope: 'read-only', domains: '', rate_limit_per_minute: '600', expires_at: ''};
 
 test('a form for a key is checked before the node is asked', async t => {
   const rules = await loadRules();
@@ -111,9 +122,11 @@ test('a form for a key is checked before the node is asked', async t => {
 
   t.deepEqual(wrong({}), []);
   t.deepEqual(wrong({name: ' '}), ['name']);
-  t.deepEqual(wrong({scope: 'domain-admin'}), ['domain']);
-  t.deepEqual(wrong({scope: 'domain-admin', domain: 'example.com'}), []);
-  t.deepEqual(wrong({domain: 'example.com'}), ['domain']);
+  t.deepEqual(wrong({scope: 'domain-admin'}), ['domains']);
+  t.deepEqual(wrong({scope: 'domain-admin', domains: 'example.com'}), []);
+  t.deepEqual(wrong({scope: 'domain-admin', domains: 'example.com, example.net example.org'}), []);
+  t.deepEqual(wrong({scope: 'domain-admin', domains: Array.from({length: 101}, (_, n) => `d${n}.test`).join()}), ['domains']);
+  t.deepEqual(wrong({domains: 'example.com'}), ['domains']);
   for (const limit of ['', '0', '1.5', '1000001', 'x'])
     t.deepEqual(wrong({rate_limit_per_minute: limit}), ['rate_limit_per_minute'], limit);
   for (const end of ['90d', '12h', '2027-01-31', '2027-01-31T00:00:00+01:00', '2027-01-31 18:30'])
