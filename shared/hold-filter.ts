@@ -108,6 +108,16 @@ export const auditQuerySchema = z.strictObject({
     .regex(/^[a-z]+(\.[a-z-]+)?$/, 'must be an action such as domain.update')
     .optional()
     .meta({description: 'Only this action', example: 'domain.update'}),
+  target: z
+    .string()
+    .min(1, 'must not be empty')
+    .max(300, 'must be at most 300 characters')
+    .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, 'must not contain control characters')
+    .optional()
+    .meta({
+      description: 'Only what was done to this: a held mail as NODE/QUEUE, a domain, the id of a key',
+      example: 'mx1/5fJk2LmQ0a',
+    }),
 });
 export type AuditQuery = z.infer<typeof auditQuerySchema>;
 

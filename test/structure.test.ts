@@ -125,7 +125,7 @@ const mayImport: Record<string, string[]> = {
   'cli/events': [...cliShared, 'cli/quarantine'],
   'cli/filter': cliShared,
   'cli/key': cliShared,
-  'cli/quarantine': [...cliShared, 'cli/domain', 'cli/filter'],
+  'cli/quarantine': [...cliShared, 'cli/audit', 'cli/domain', 'cli/filter'],
   'cli/dashboard/shell': [...cliShared, 'cli/dashboard/list'],
   'cli/dashboard/list': ['shared', 'cli', 'cli/output', 'cli/dashboard/shell'],
   'cli/dashboard/screens/audit': [...screenShared, 'cli/audit'],

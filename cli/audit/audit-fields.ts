@@ -8,7 +8,8 @@ import type {Listed} from '../output/table.ts';
 const isOk = ({result}: AuditEntry): boolean => result === 'ok';
 
 /** A deleted key has no name. An entry without a key is of the node or its operator. */
-const keyText = ({key_id, key_name}: AuditEntry): string => (key_id === null ? 'node' : (key_name ?? `key ${key_id}, deleted`));
+export const keyText = ({key_id, key_name}: AuditEntry): string =>
+  key_id === null ? 'node' : (key_name ?? `key ${key_id}, deleted`);
 
 /** In the order of columns. */
 export const auditFields: readonly Field<AuditEntry>[] = [

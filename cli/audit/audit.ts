@@ -15,6 +15,7 @@ interface AuditFlags extends PageFlags, SortFlag {
   key?: string;
   keyId?: number;
   action?: string;
+  target?: string;
 }
 
 export const addAuditCommand = (program: Command, session: Session): void => {
@@ -23,7 +24,8 @@ export const addAuditCommand = (program: Command, session: Session): void => {
     .option('--since <time>', "at or after this time: 12:30, yesterday, '2026-03-01 12:30', or 2h and 3d before now", pastMoment)
     .addOption(new Option('--key <key>', 'done with this key: name or id').conflicts('keyId'))
     .option('--key-id <id>', 'the same, by id alone', wholeNumber)
-    .option('--action <action>', 'only this action, such as quarantine.release');
+    .option('--action <action>', 'only this action, such as quarantine.release')
+    .option('--target <target>', 'done to this: a held mail as NODE/QUEUE, a domain, the id of a key');
   addSortOption(addPageOptions(audit))
     .addHelpText('after', help)
     .action((flags: AuditFlags) => listAudit(session, flags));
@@ -32,8 +34,9 @@ export const addAuditCommand = (program: Command, session: Session): void => {
 const help = `
 NODE is the node that did it. When another one was asked, FROM names that too: 192.0.2.9 via mx2.
 
-Example:
-  mfctl audit --since 1d --action quarantine.release`;
+Examples:
+  mfctl audit --since 1d --action quarantine.release
+  mfctl audit --target NODE/QUEUE`;
 
 const listAudit = async (session: Session, {key, keyId, all, sort, ...flags}: AuditFlags): Promise<void> => {
   const sorter = createSorter(auditEntries, {sort});

@@ -153,6 +153,7 @@ const kinds: Record<string, ValueKind | ValueList> = {
 
   '--key-id': 'key',
   '--action': 'action',
+  '--target': 'mail',
   '--type': {listOf: eventTypes},
 
   'api <method>': ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],

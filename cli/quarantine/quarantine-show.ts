@@ -1,8 +1,11 @@
 import type {Command} from 'commander';
+import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';
+import {keyText} from '../audit/audit-fields.ts';
 import type {Client} from '../client/client.ts';
-import {sizeText} from '../output/cell-text.ts';
+import {CliError} from '../errors.ts';
+import {sizeText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
 import {fold, truncate} from '../output/display-width.ts';
 import {type Detail, renderDetails, renderTable, type Shown, type TableStyle} from '../output/table.ts';
@@ -27,12 +30,13 @@ const symbolColumns: Column<HeldMailDetail['symbol_scores'][number]>[] = [
   {title: 'SCORE', cell: symbol => symbol.score, align: 'right'},
 ];
 
-type ShownMail = HeldMailDetail & Pick<MailContents, 'headers' | 'attachments'>;
+type ShownMail = HeldMailDetail & Pick<MailContents, 'headers' | 'attachments'> & {history: AuditEntry[] | null};
 
 const heldMail: Shown<ShownMail> = {
   fields: [
     ...mailFields,
     ...['domain', 'direction', 'symbol_scores', 'client_ip', 'helo', 'authentication', 'headers', 'attachments'],
+    'history',
   ],
   nameOf: mailId,
   details: mail => envelopeDetails(mail),
@@ -41,7 +45,7 @@ const heldMail: Shown<ShownMail> = {
 export const addShowCommand = (quarantine: Command, session: Session): void => {
   session
     .prints(quarantine.command('show'), heldMail)
-    .description('show a held mail: why it is held, its headers, its attachments and how it begins')
+    .description('show a held mail: why it is held, what was done to it, its headers, its attachments and how it begins')
     .argument('<id>', 'NODE/QUEUE, as quarantine list shows it')
     .addHelpText('after', '\nExample:\n  mfctl quarantine show NODE/QUEUE')
     .action(async (id: string) => {
@@ -50,15 +54,18 @@ export const addShowCommand = (quarantine: Command, session: Session): void => {
       const {data: mail} = await client.quarantine.get(reference).catch(async error => {
         throw await endedMailFailure(client, reference, error);
       });
+      // Before the body: reading that is an entry of its own.
+      const {entries: history, fault} = await readHistory(client, reference);
       const contents = await readContents(client, reference);
 
       const printer = session.printer();
       const {headers, attachments} = contents;
       if (printer.isForPeople) {
         const {drawShortTable} = await import('../output/short-table.ts');
-        printer.text(asText(mail, contents, {maxWidth: printer.maxWidth, draw: drawShortTable}));
+        printer.text(asText({...mail, history}, contents, {maxWidth: printer.maxWidth, draw: drawShortTable}));
       }
-      if (!printer.isForPeople) printer.record({...mail, headers, attachments}, heldMail);
+      if (!printer.isForPeople) printer.record({...mail, headers, attachments, history}, heldMail);
+      if (fault !== undefined) printer.warn(fault);
       if (contents.limitation !== undefined) printer.warn(contents.limitation);
     });
 };
@@ -68,14 +75,41 @@ const readContents = async (client: Client, mail: MailReference): Promise<MailCo
   return readMail(body);
 };
 
+/** What an auditor would see, oldest first: null for a key that may not read the audit log. `fault`: why it is null otherwise. */
+const readHistory = async (client: Client, mail: MailReference): Promise<{entries: AuditEntry[] | null; fault?: string}> => {
+  try {
+    const {data, unreachableNodes} = await client.audit.list({target: mailId(mail), limit: maxHistory});
+    if (!unreachableNodes.includes(mail.node_id)) return {entries: data.toReversed()};
+    return {
+      entries: null,
+      fault: `no history: node ${mail.node_id} did not answer, or is of a version that does not know this question`,
+    };
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    return {entries: null, ...(error.code !== 'insufficient_scope' && {fault: `no history: ${error.detail}`})};
+  }
+};
+
+/** Of entries, the newest. */
+const maxHistory = 100;
+
+const historyColumns: Column<AuditEntry>[] = [
+  {title: 'AT', cell: ({at}) => timeText(at)},
+  {title: 'ACTION', cell: ({action}) => action.replace(/^quarantine\./, '')},
+  {title: 'BY', cell: keyText},
+  {title: 'RESULT', cell: ({result}) => result},
+  {title: 'DETAIL', cell: ({detail}) => truncate(detail, maxNameWidth)},
+];
+
 const asText = (
-  mail: HeldMailDetail,
+  mail: HeldMailDetail & Pick<ShownMail, 'history'>,
   contents: MailContents,
   {maxWidth = Number.POSITIVE_INFINITY, draw}: TableStyle,
 ): string => {
   const symbols = [...mail.symbol_scores].sort((a, b) => b.score - a.score || a.name.localeCompare(b.name));
   const sections = [
     renderDetails(envelopeDetails(mail)),
+    section('History', mail.history === null ? '' : renderTable([arrivalOf(mail), ...mail.history], historyColumns, {draw})),
     section('Headers', contents.headers.map(({name, value}) => `${safeLine(name)}: ${safeLine(value)}\n`).join('')),
     section('Symbols', symbols.length > 0 ? renderTable(symbols, symbolColumns, {draw}) : ''),
     section('Attachments', contents.attachments.length > 0 ? renderTable(contents.attachments, attachmentColumns, {draw}) : ''),
@@ -84,6 +118,12 @@ const asText = (
   ];
   return fold(sections.filter(text => text !== '').join('\n'), maxWidth);
 };
+
+/** No action of anybody, and so in no audit log. */
+const arrivalOf = ({arrived_at, node_id, reason, score}: HeldMailDetail): AuditEntry => ({
+  ...{node_id, seq: 0, at: arrived_at, key_id: null, key_name: null, action: 'held', target: '', remote_address: null},
+  ...{result: 'ok', detail: `${reason}, score ${score}`, hash: ''},
+});
 
 /** The id names the node, and the symbols have a table of their own. */
 const {node_id, symbols, ...envelopeFields} = heldMailFields();

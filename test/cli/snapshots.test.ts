@@ -153,6 +153,7 @@ const nouns = {
       ['quarantine', 'summary'],
     ],
     answers: {
+      'GET /audit': {data: [{...auditEntry, action: 'quarantine.body', target: 'mx1/aaaaaa', detail: ''}]},
       'GET /mail/quarantine': {
         data: [
           mail,

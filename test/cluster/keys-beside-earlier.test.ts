@@ -68,6 +68,14 @@ for (const release of releases.filter(({version}) => version.startsWith('0.8.'))
       t.is((await alpha.api('GET', 'domains', {key})).json.data.length, 2);
       t.is((await alpha.api('GET', 'mail/quarantine')).headers['x-total-count'], '3');
 
+      const audited = await alpha.api('GET', `audit?target=${there.node_id}/${there.queue_id}`);
+      t.is(
+        audited.headers['x-unreachable-nodes'],
+        'beta',
+        'a node that does not know the filter answers with nothing, not with everything',
+      );
+      t.deepEqual(audited.json.data, []);
+
       // With one domain left the record is still none that 0.8 knows.
       await alpha.api('DELETE', `domains/${own[0]?.id}`);
       await eventually(async () => (await beta.domain(own[0]?.id ?? 0)) === undefined);

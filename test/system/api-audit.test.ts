@@ -65,7 +65,7 @@ test('each change and each action on a mail leaves one entry: who, what, from wh
   for (const entry of entries) t.like(entry, {node_id: at, key_id: admin.id, key_name: 'auditor', remote_address: '127.0.0.1'});
 });
 
-test('the log is newest first, in pages, and narrowed by time, key and action', async t => {
+test('the log is newest first, in pages, and narrowed by time, key, action and target', async t => {
   const {id, key} = await node().createKey('full-admin');
   for (const name of ['one', 'two', 'three']) {
     await node().api('POST', 'domains', {key, body: {name: `${name}.paged.test`, direction: 'outbound'}});
@@ -84,6 +84,11 @@ test('the log is newest first, in pages, and narrowed by time, key and action', 
   t.regex(String(page.headers.link), /rel="first".*rel="prev".*rel="next"/);
   t.is((await audit(`key_id=${id}&action=domain.create`)).total, 3);
   t.is((await audit(`key_id=${id}&action=domain.delete`)).total, 0);
+  t.deepEqual(
+    (await audit(`key_id=${id}&target=two.paged.test`)).entries,
+    all.entries.filter(({target}) => target === 'two.paged.test'),
+  );
+  t.is((await audit(`key_id=${id}&target=paged.test`)).total, 0, 'a part of a target is another one');
   const since = all.entries[1]?.at ?? '';
   const newer = all.entries.filter(entry => entry.at >= since);
   t.deepEqual((await audit(`key_id=${id}&since=${encodeURIComponent(since)}`)).entries, newer);
@@ -94,6 +99,8 @@ test('the log is newest first, in pages, and narrowed by time, key and action', 
     ['since=x', 'since'],
     ['action=DROP%20TABLE', 'action'],
     ['until=x', 'until'],
+    ['target=', 'target'],
+    ['target=a%00b', 'target'],
   ])
     t.is((await node().api('GET', `audit?${query}`)).json.error.fields[0].path, name);
 });

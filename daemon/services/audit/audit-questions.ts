@@ -10,6 +10,7 @@ const filter: z.ZodType<AuditFilter> = z.strictObject({
   since: timestamp.optional(),
   key_id: id.optional(),
   action: z.string().max(1000).optional(),
+  target: z.string().max(1000).optional(),
 });
 
 const cursor = z.object({at: timestamp, node_id: nodeId, seq: z.int()});

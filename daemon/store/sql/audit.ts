@@ -83,7 +83,7 @@ interface Condition {
   values: (string | number)[];
 }
 
-const matching = ({since, key_id, action}: AuditFilter): Condition => {
+const matching = ({since, key_id, action, target}: AuditFilter): Condition => {
   const parts = ['true'];
   const values: Condition['values'] = [];
   const add = (sql: string, value: string | number | undefined) => {
@@ -94,5 +94,6 @@ const matching = ({since, key_id, action}: AuditFilter): Condition => {
   add('audit.at >= ?', since);
   add('audit.key_id = ?', key_id);
   add('audit.action = ?', action);
+  add('audit.target = ?', target);
   return {sql: parts.join(' AND '), values};
 };

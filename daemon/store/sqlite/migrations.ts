@@ -22,6 +22,7 @@ const all: Migration[] = [
   {name: '0011_received_reports', up: receivedReports},
   {name: '0012_own_reports', up: ownReports},
   {name: '0013_records_once', up: dropReadableTables},
+  {name: '0014_audit_target', up: auditTarget},
 ];
 
 export const migrations: Knex.MigrationSource<Migration> = {
@@ -183,6 +184,10 @@ async function receivedReports(db: Knex): Promise<void> {
 
 async function ownReports(db: Knex): Promise<void> {
   for (const sql of [...reportIndexes, 'DROP INDEX dmarc_count_open', 'DROP INDEX dmarc_count_held']) await db.raw(sql);
+}
+
+async function auditTarget(db: Knex): Promise<void> {
+  await db.raw('CREATE INDEX audit_target_index ON audit (target)');
 }
 
 /** Earlier versions stored each live record a second time. A database that this version has created never had these tables. */

@@ -3,8 +3,9 @@ import {join} from 'node:path';
 import test from 'ava';
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
 import {safeBlock} from '../../../shared/safe-text.ts';
+import {auditEntry} from '../../helpers/cli/sample-answers.ts';
 import {detail} from '../../helpers/cli/sample-records.ts';
-import {startApi} from '../../helpers/cli/scripted-api.ts';
+import {type Reply, startApi} from '../../helpers/cli/scripted-api.ts';
 
 const eml = [
   'Received: from x\r\n',
@@ -79,16 +80,85 @@ test('on a terminal, what a mail says never begins a line', async t => {
   t.false(stdout.includes('\t'));
 });
 
+const looked = {...auditEntry, at: '2026-03-01T10:00:00.000Z', key_name: 'desk', action: 'quarantine.body', detail: ''};
+const released = {
+  ...auditEntry,
+  at: '2026-03-01T11:00:00.000Z',
+  key_id: null,
+  key_name: null,
+  action: 'quarantine.release',
+  result: 'delivery_failed',
+  detail: `b@example.com: 550 no \x1b[2J\r\nID: mx1/bbbbbb`,
+};
+
+test('show has the history of the mail, oldest first, as it was before this look at it', async t => {
+  const api = await startApi(t, {
+    'GET /mail/quarantine/mx1/aaaaaa': {data: detail},
+    'GET /mail/quarantine/mx1/aaaaaa/body': {raw: eml},
+    'GET /audit': {data: [released, looked]},
+  });
+
+  const {stdout, stderr} = await api.mfctl(['quarantine', 'show', 'mx1/aaaaaa']);
+
+  const [, history = ''] = /\nHistory:\n((?: {2}.*\n)+)/.exec(stdout) ?? [];
+  t.deepEqual(
+    history
+      .trimEnd()
+      .split('\n')
+      .map(line => line.trim().split(/ {2,}/)),
+    [
+      ['AT', 'ACTION', 'BY', 'RESULT', 'DETAIL'],
+      ['2026-03-01T09:30:00Z', 'held', 'node', 'ok', 'spam, score 12.5'],
+      ['2026-03-01T10:00:00Z', 'body', 'desk', 'ok', '-'],
+      ['2026-03-01T11:00:00Z', 'release', 'node', 'delivery_failed', 'b@example.com: 550 no ␛[2J ID: mx1/bbbbbb'],
+    ],
+  );
+  t.is(stderr, '');
+  t.deepEqual(
+    api.requests.map(({path}) => path),
+    ['/mail/quarantine/mx1/aaaaaa', '/audit', '/mail/quarantine/mx1/aaaaaa/body'],
+  );
+});
+
+test('show has no history for a key that may not read it, and says so when it could not be read', async t => {
+  const shown = async (answer: Reply) => {
+    const api = await startApi(t, {
+      'GET /mail/quarantine/mx1/aaaaaa': {data: detail},
+      'GET /mail/quarantine/mx1/aaaaaa/body': {raw: eml},
+      'GET /audit': answer,
+    });
+    return {
+      ...(await api.mfctl(['quarantine', 'show', 'mx1/aaaaaa'])),
+      json: await api.mfctl(['quarantine', 'show', 'mx1/aaaaaa', '-o', 'json']),
+    };
+  };
+
+  const denied = await shown({status: 403, error: {code: 'insufficient_scope', detail: 'why'}});
+  const silent = await shown({data: [], headers: {'x-unreachable-nodes': 'mx1'}});
+  const others = await shown({data: [], headers: {'x-unreachable-nodes': 'mx2'}});
+
+  t.deepEqual([denied.code, denied.stderr, denied.stdout.includes('History')], [0, '', false]);
+  t.is(JSON.parse(denied.json.stdout).history, null);
+  t.is(silent.code, 0);
+  t.regex(silent.stderr, /no history: node mx1 did not answer/);
+  t.false(silent.stdout.includes('History'));
+  t.is(JSON.parse(silent.json.stdout).history, null);
+  t.regex(others.stdout, /\nHistory:\n/);
+  t.is(others.stderr, '');
+});
+
 test('show as JSON is the record with headers and attachments', async t => {
   const api = await startApi(t, {
     'GET /mail/quarantine/mx1/aaaaaa': {data: detail},
     'GET /mail/quarantine/mx1/aaaaaa/body': {raw: eml},
+    'GET /audit': {data: [released, looked]},
   });
 
   const {stdout} = await api.mfctl(['quarantine', 'show', 'mx1/aaaaaa', '-o', 'json']);
 
-  const {headers, attachments, ...record} = JSON.parse(stdout);
+  const {headers, attachments, history, ...record} = JSON.parse(stdout);
   t.deepEqual(record, detail);
+  t.deepEqual(history, [looked, released]);
   t.deepEqual(headers[0], {name: 'Received', value: 'from x'});
   t.deepEqual(attachments, [{filename: 'a\u202egnp.zip', content_type: 'application/zip', size_bytes: 2}]);
 });

@@ -60,6 +60,9 @@ const filters: AuditFilter[] = [
   {key_id: 2},
   {since: at(20)},
   {since: at(10), key_id: 1, action: 'domain.update'},
+  {target: 'target 12'},
+  {target: 'target'},
+  {target: 'target 12', key_id: 1},
 ];
 
 testStores('pages, samples and positions say of the log what the whole list says, for every filter', async (t, {store}) => {
@@ -72,11 +75,15 @@ testStores('pages, samples and positions say of the log what the whole list says
       fc.record({offset: fc.nat(30), stride: fc.integer({min: 1, max: 9}), limit: fc.integer({min: 1, max: 12})}),
       async (filter, steps) => {
         const {entries, total} = await store.audit.list(filter, whole);
-        const matches = ({at: written, key_id, action}: NewAuditEntry) =>
-          written >= (filter.since ?? '') && key_id === (filter.key_id ?? key_id) && action === (filter.action ?? action);
+        const matches = ({at: written, key_id, action, target}: NewAuditEntry) =>
+          written >= (filter.since ?? '') &&
+          key_id === (filter.key_id ?? key_id) &&
+          action === (filter.action ?? action) &&
+          target === (filter.target ?? target);
 
         t.true(entries.every(matches));
         t.is(entries.length, total);
+        if (filter.target !== undefined) t.is(total, filter.target === 'target' ? 0 : filter.key_id ? 1 : 2);
         const {limit, offset} = steps;
         t.deepEqual((await store.audit.list(filter, {limit, offset})).entries, entries.slice(offset, offset + limit));
         const cursors = entries.map(({at: written, seq}) => ({at: written, seq}));
