@@ -15,6 +15,10 @@ export const apiKeySchema = z
     rate_limit_per_minute: rateLimit,
     domain: z.string().nullable().meta({description: 'The domain a `domain-admin` key is bound to; null where it has several'}),
     domains: z.array(z.string()).nullable().meta({description: 'The domains a `domain-admin` key is bound to'}),
+    domain_ids: z
+      .array(id)
+      .nullable()
+      .meta({description: 'Their ids: a key is bound to these, and a later domain of the same name is another one'}),
     last_used_at: timestamp.nullable().meta({description: 'Latest use on any node, at most 60 s behind'}),
     expires_at: timestamp.nullable(),
     revoked_at: timestamp.nullable(),

@@ -125,7 +125,7 @@ const grantFields: Readonly<Record<Exclude<keyof MadeKey, 'domain' | 'expires_at
 };
 
 /** In the order of columns and details. */
-export const keyFields: Readonly<Record<Exclude<keyof ApiKey, 'domain'> | 'state', KeyField<ApiKey>>> = {
+export const keyFields: Readonly<Record<Exclude<keyof ApiKey, 'domain' | 'domain_ids'> | 'state', KeyField<ApiKey>>> = {
   ...grantFields,
   state: {
     label: 'State',
@@ -160,7 +160,7 @@ const createdDetails = (key: Omit<CreatedApiKey, 'key'>) => detailsOf([...Object
 
 const common = ['id', 'name', 'key_prefix', 'scope', 'rate_limit_per_minute', 'domain', 'domains'];
 const named: Fields<Pick<ApiKey, 'id'>> = {
-  fields: [...common, 'last_used_at', 'expires_at', 'revoked_at', 'created_at'],
+  fields: [...common, 'domain_ids', 'last_used_at', 'expires_at', 'revoked_at', 'created_at'],
   nameOf: ({id}) => String(id),
 };
 

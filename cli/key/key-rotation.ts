@@ -1,7 +1,6 @@
 // Rotation of an API key: a successor with the same rights replaces it. Nothing is printed or asked here: the dashboard rotates keys too.
 import {setTimeout as sleep} from 'node:timers/promises';
 import type {ApiKey, CreatedApiKey} from '../../shared/api-key.ts';
-import {clockWarningSeconds} from '../../shared/clock-limits.ts';
 import {domainNamesOf} from '../../shared/scopes.ts';
 import type {Answer, Client} from '../client/client.ts';
 import {apiUrl, type Connection} from '../client/connection.ts';
@@ -77,13 +76,13 @@ export const planRotation = async (
   };
 };
 
-/** A key means its domains, not their names: a domain that is younger than the key is another one. Clocks of nodes differ a little. */
+/** A key means its domains, not their names, of which another domain may have one by now. Nodes of 0.8 show no ids. */
 const domainsLeft = async (client: Client, old: ApiKey): Promise<{domains: string[] | null; gone: string[]}> => {
   const names = domainNamesOf(old);
   if (names.length === 0) return {domains: null, gone: []};
   const {data} = await client.domains.list();
-  const youngestMs = Date.parse(old.created_at) + clockWarningSeconds * 1000;
-  const left = new Set(data.filter(({created_at}) => Date.parse(created_at) <= youngestMs).map(({name}) => name));
+  const {domain_ids: ids} = old as Partial<ApiKey>;
+  const left = new Set(data.filter(({id}) => ids?.includes(id) ?? true).map(({name}) => name));
   const domains = names.filter(name => left.has(name));
   if (domains.length === 0)
     throw new CliError('conflict', `key ${old.id} is for ${names.join(', ')}, which ${names.length === 1 ? 'is' : 'are'} gone`, {

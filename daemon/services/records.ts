@@ -74,11 +74,7 @@ export interface StoredNode {
  * An API key as stored: the hash, never the value. `domain` is the name of the bound domain at the time of binding, and so are `domains`
  * for a key with several. Such a key has no `domain_id`: nodes of 0.8 then take it for one whose domain is gone, which may do nothing.
  */
-export type StoredApiKey = Omit<ApiKey, 'last_used_at'> & {
-  key_hash: string;
-  domain_id: number | null;
-  domain_ids: number[] | null;
-};
+export type StoredApiKey = Omit<ApiKey, 'last_used_at'> & {key_hash: string; domain_id: number | null};
 
 export interface StoredDkimKey {
   id: number;

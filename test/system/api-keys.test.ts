@@ -12,7 +12,9 @@ import {useNode} from '../helpers/use-node.ts';
 const node = useNode();
 
 const recordFields =
-  'created_at domain domains expires_at id key_prefix last_used_at name rate_limit_per_minute revoked_at scope'.split(' ');
+  'created_at domain domain_ids domains expires_at id key_prefix last_used_at name rate_limit_per_minute revoked_at scope'.split(
+    ' ',
+  );
 
 test('creating a key answers 201 with a value of the documented form and all of the record that is known then', async t => {
   const {status, json} = await node().api('POST', 'auth/api-keys', {body: {name: ' monitoring ', scope: 'read-only'}});
@@ -135,12 +137,15 @@ test('a key for several domains names each once, in the order of the names, and 
 
   t.like(several, {domain: null, domains: [two.name, one.name]});
   t.like(single, {domain: one.name, domains: [one.name]});
-  for (const {id, key, domain, domains} of [several, single]) {
-    t.like((await node().api('GET', 'auth/me', {key})).json.data, {id, domain, domains});
+  for (const [{id, key, domain, domains}, domain_ids] of [
+    [several, [two.id, one.id]],
+    [single, [one.id]],
+  ] as const) {
+    t.like((await node().api('GET', 'auth/me', {key})).json.data, {id, domain, domains, domain_ids});
     const listed: {id: number}[] = (await node().api('GET', 'auth/api-keys')).json.data;
     t.like(
       listed.find(record => record.id === id),
-      {domain, domains},
+      {domain, domains, domain_ids},
     );
   }
 });

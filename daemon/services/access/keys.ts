@@ -68,6 +68,7 @@ export const createKeys = (needs: Needs): Keys => {
     rate_limit_per_minute: key.rate_limit_per_minute,
     domain: key.domain,
     domains: key.domains ?? (key.domain === null ? null : [key.domain]),
+    domain_ids: boundIds(key),
     created_at: key.created_at,
     expires_at: key.expires_at,
     revoked_at: key.revoked_at,
@@ -195,6 +196,9 @@ const pastEnd = (body: unknown, path: 'expires_at' | 'at', nowMs: number): Field
 
 const membersOf = (body: unknown): Record<string, unknown> => (isObject({value: body}) ? (body as Record<string, unknown>) : {});
 
+const boundIds = ({domain_id, domain_ids}: Pick<StoredApiKey, 'domain_id' | 'domain_ids'>): number[] | null =>
+  domain_ids ?? (domain_id === null ? null : [domain_id]);
+
 type BoundDomain = Pick<Domain, 'id' | 'name'>;
 
 const findDomain = (domains: DomainDirectory, name: string): BoundDomain | undefined =>
@@ -255,7 +259,7 @@ export const createAdmission = ({domains, requireFresh, now}: AdmissionNeeds): A
 
   accessOf({scope, domain_id, domain_ids}) {
     if (scope !== 'domain-admin') return {kind: 'all'};
-    const left = (domain_ids ?? (domain_id === null ? [] : [domain_id])).filter(id => domains.findById(id));
+    const left = (boundIds({domain_id, domain_ids}) ?? []).filter(id => domains.findById(id));
     const [first] = left;
     if (first === undefined) return {kind: 'none'};
     return domain_ids === null ? {kind: 'domain', domainId: first} : {kind: 'domains', domainIds: left};

@@ -65,11 +65,16 @@ test('the successor has what the old key had, and takes its place in the context
   t.regex(stderr, /in use by the context mine\nPOST .*\nkey 7 is revoked/);
 });
 
-const several = {...key, scope: 'domain-admin' as const, domains: ['kept.test', 'again.test', 'gone.test', 'last.test']};
+const several = {
+  ...key,
+  scope: 'domain-admin' as const,
+  domains: ['kept.test', 'again.test', 'gone.test', 'last.test'],
+  domain_ids: [1, 2, 3, 4],
+};
 const domainsNow = [
-  {...domain, name: 'kept.test', created_at: key.created_at},
-  {...domain, name: 'again.test', created_at: '2026-03-01T09:31:00.000Z'},
-  {...domain, name: 'last.test', created_at: '2025-01-01T00:00:00.000Z'},
+  {...domain, name: 'kept.test', id: 1},
+  {...domain, name: 'again.test', id: 5},
+  {...domain, name: 'last.test', id: 4},
 ];
 
 test('the successor of a key for several domains has those that are left, and none that only has the name of one', async t => {
@@ -84,7 +89,7 @@ test('the successor of a key for several domains has those that are left, and no
 });
 
 test('a key whose only domain is gone has no successor, even when another domain has its name', async t => {
-  const old = {...key, scope: 'domain-admin' as const, domain: 'again.test', domains: ['again.test']};
+  const old = {...key, scope: 'domain-admin' as const, domain: 'again.test', domains: ['again.test'], domain_ids: [2]};
   const api = await arrange(t, {'GET /auth/api-keys': {data: [old]}, 'GET /domains': {data: domainsNow}});
 
   const {code, stderr} = await api.rotate();

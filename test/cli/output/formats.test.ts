@@ -331,6 +331,7 @@ test('the fields of a record are those that the API sends, in its order', async 
     ...Object.keys(heldMailDetailSchema.shape),
     'headers',
     'attachments',
+    'history',
   ]);
   t.deepEqual((await declaredFields('quarantine', 'release')).fields, [...Object.keys(actionOutcomeSchema.shape), 'error']);
   t.deepEqual((await declaredFields('cluster', 'token')).fields, Object.keys(token));

@@ -23,6 +23,7 @@ export const key: ApiKey = {
   rate_limit_per_minute: 6000,
   domain: null,
   domains: null,
+  domain_ids: null,
   last_used_at: null,
   expires_at: null,
   revoked_at: null,
