@@ -15,7 +15,7 @@ import {repair} from './commands/repair.ts';
 import {addSetupCommand} from './commands/setup.ts';
 import {type StartOptions, start} from './commands/start.ts';
 import {checkStore} from './commands/store-options.ts';
-import {explainUsageErrors} from './commands/usage-errors.ts';
+import {explainUsageErrors, requireFolder} from './commands/usage-errors.ts';
 import {ConfigError, loadConfig} from './config/load.ts';
 import {CommandError, UsageError} from './node/command-error.ts';
 import {dataFolder} from './node/data-folder.ts';
@@ -59,6 +59,7 @@ export const program = (): Command => {
   addMigrateCommand(mfd, print, warn);
   addSetupCommand(mfd, print);
   explainUsageErrors(mfd);
+  mfd.hook('preAction', async (_, command) => requireFolder(command.opts<{data?: string}>().data));
   return mfd;
 };
 

@@ -82,7 +82,7 @@ export interface ReadMoment {
 }
 
 /** A moment before now, or a duration before it. */
-export const pastMomentIn = (text: string, nowMs: number): ReadMoment => {
+const pastMomentIn = (text: string, nowMs: number): ReadMoment => {
   const backMs = parseDuration(text);
   return backMs === undefined ? readMoment(text, nowMs, 'last') : {at: momentAt(nowMs - backMs)};
 };

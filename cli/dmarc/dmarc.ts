@@ -2,11 +2,11 @@
 import {type Command, InvalidArgumentError} from 'commander';
 import {maxReports} from '../../shared/dmarc-lists.ts';
 import type {DmarcReport, DmarcSource} from '../../shared/dmarc-report.ts';
+import {canonicalDomain} from '../../shared/domain-name.ts';
 import {safeBlock} from '../../shared/safe-text.ts';
 import type {Client} from '../client/client.ts';
 import {pastMoment} from '../command-line/moment.ts';
 import {addPageOptions, type PageFlags} from '../command-line/option-values.ts';
-import {findDomain} from '../domain/find-domain.ts';
 import {CliError} from '../errors.ts';
 import {countText, percentText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
@@ -117,14 +117,13 @@ export const addDmarcCommands = (program: Command, session: Session): void => {
 
 /** Mail is counted for domains with reporting only. A key that may not read domains is told nothing. */
 const noteUnreported = async (session: Session, client: Client, name: string): Promise<void> => {
-  const found = await findDomain(client, name).catch(error => {
+  const list = await client.domains.list().catch(error => {
     if (error instanceof CliError) return undefined;
     throw error;
   });
-  if (found?.data.dmarc_reporting === false)
-    session
-      .printer()
-      .note(`DMARC reporting is off for ${found.data.name}: mfctl domain update ${found.data.name} --dmarc-reporting`);
+  const found = list?.data.find(domain => domain.name === canonicalDomain(name));
+  if (found?.dmarc_reporting === false)
+    session.printer().note(`DMARC reporting is off for ${found.name}: mfctl domain update ${found.name} --dmarc-reporting`);
 };
 
 const summaryHelp = `

@@ -91,7 +91,7 @@ const settingsFrom = async (options: NewNodeOptions): Promise<InitialSettings> =
   const advertised = {'--api-advertise': options.apiAdvertise, '--cluster-advertise': options.clusterAdvertise};
   for (const [option, text] of Object.entries(advertised))
     if (text !== undefined && !parseHostPort(text))
-      throw new UsageError(`${option} ${JSON.stringify(text)}: must be HOST:PORT, IPv6 in brackets`);
+      throw new UsageError(`${option} ${JSON.stringify(text)}: must be HOST:PORT with a port up to 65535, IPv6 in brackets`);
   return {
     // The name of a machine may be an invalid host name.
     fqdn: options.fqdn ?? (isHostName(hostname()) ? hostname() : 'localhost'),
@@ -129,7 +129,8 @@ const configIn = async (folder: DataFolder, options: NewNodeOptions): Promise<Pl
 /** Replaces port 0 by a free port, so that clients can connect to the printed and stored address later. */
 const concrete = async (option: string, text: string): Promise<string> => {
   const listen = parseHostPort(text, {allowZero: true});
-  if (!listen) throw new UsageError(`${option} ${JSON.stringify(text)}: must be HOST:PORT, IPv6 in brackets`);
+  if (!listen)
+    throw new UsageError(`${option} ${JSON.stringify(text)}: must be HOST:PORT with a port up to 65535, IPv6 in brackets`);
   return listen.port === 0 ? formatHostPort({...listen, port: await freePort(listen.host)}) : text;
 };
 

@@ -1,8 +1,9 @@
 // `mfd setup`: the command line of daemon/setup.
-import {resolve} from 'node:path';
+import {stat} from 'node:fs/promises';
+import {join, resolve} from 'node:path';
 import {type Command, Option} from 'commander';
 import {loadConfig} from '../config/load.ts';
-import {CommandError} from '../node/command-error.ts';
+import {CommandError, UsageError} from '../node/command-error.ts';
 import {dataFolder} from '../node/data-folder.ts';
 import {standardPaths} from '../setup/mail-system.ts';
 import {SetupError} from '../setup/setup-error.ts';
@@ -49,6 +50,8 @@ const run = async (options: Options): Promise<string> => {
     throw new CommandError(
       'this changes the configuration of Postfix: run it as root, or without --apply to see what it would write',
     );
+  if (options.configDir !== undefined && !(await isThere(join(options.configDir, 'main.cf'))))
+    throw new UsageError(`--config-dir ${options.configDir}: there is no main.cf, so this is no configuration of Postfix`);
   const folder = dataFolder(resolve(options.data));
   const {config} = await loadConfig(folder.config, process.env);
   try {
@@ -67,3 +70,10 @@ const run = async (options: Options): Promise<string> => {
     throw error instanceof SetupError ? new CommandError(error.message) : error;
   }
 };
+
+/** A folder that may not be read is another failure, which Postfix names. */
+const isThere = async (file: string): Promise<boolean> =>
+  stat(file).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT' && error.code !== 'ENOTDIR',
+  );

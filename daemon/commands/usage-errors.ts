@@ -1,6 +1,9 @@
 // What mfd prints after wrong usage: the name that was meant, and the help of the command that was typed.
+import {stat} from 'node:fs/promises';
+import {dirname} from 'node:path';
 import type {Command} from 'commander';
 import {nearestWord} from '../../shared/nearest-word.ts';
+import {UsageError} from '../node/command-error.ts';
 
 /** Commander's own suggestions name anything that looks similar, such as `join` for `unjoin`. */
 export const explainUsageErrors = (command: Command, parents: readonly string[] = []): void => {
@@ -13,9 +16,22 @@ export const explainUsageErrors = (command: Command, parents: readonly string[] 
     .configureOutput({
       outputError: (text, write) => {
         const [, kind, word = ''] = /unknown (option|command) '(.*)'/.exec(text) ?? [];
-        const meant = nearestWord(word, kind === 'option' ? options : below);
+        const meant = nearestWord(word, kind === 'option' ? options : below) ?? ofOnlyCommand(command, path, word);
         write(meant === undefined ? text : `${text.trimEnd()}\n(did you mean ${meant}?)\n`);
       },
     });
   for (const each of command.commands) explainUsageErrors(each, path);
+};
+
+/** `mfd setup --data DIR` lacks the name of the one thing that can be set up. */
+const ofOnlyCommand = ({commands: [only, ...others]}: Command, path: readonly string[], word: string): string | undefined => {
+  if (only === undefined || others.length > 0 || !only.options.some(({long}) => long === word)) return undefined;
+  return [...path, only.name(), word].join(' ');
+};
+
+/** Refuses a file as data directory, such as the mfd.yaml in it. What else is wrong with a folder its command finds out. */
+export const requireFolder = async (data: string | undefined): Promise<void> => {
+  const found = data === undefined ? undefined : await stat(data).catch(() => undefined);
+  if (data !== undefined && found?.isFile())
+    throw new UsageError(`--data ${data}: this is a file; name the folder it lies in: --data ${dirname(data)}`);
 };

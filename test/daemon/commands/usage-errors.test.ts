@@ -1,6 +1,9 @@
+import {writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
 import test from 'ava';
 import {CommanderError} from 'commander';
 import {program} from '../../../daemon/main.ts';
+import {testFolder} from '../../helpers/store.ts';
 
 /** What mfd prints on standard error for a wrong command line. */
 const errorsOf = (args: readonly string[]): string => {
@@ -39,4 +42,39 @@ test('a misspelled command or option of mfd is named, with the help of the comma
 test('mfd never suggests a command that does something else', t => {
   for (const word of ['unjoin', 'restart', 'stop', 'status', 'reload', 'uninit'])
     t.is(errorsOf([word]), `error: unknown command '${word}'\n(mfd --help lists the commands)\n`);
+});
+
+test('mfd setup without the name of what is set up is told the whole command', t => {
+  t.is(
+    errorsOf(['setup', '--data', '/var/lib/mfd']),
+    "error: unknown option '--data'\n(did you mean mfd setup postfix --data?)\n(mfd setup --help lists the commands)\n",
+  );
+});
+
+test('a file as data directory is told, with the folder that was meant, by every command', async t => {
+  const folder = await testFolder(t);
+  const file = join(folder, 'mfd.yaml');
+  await writeFile(file, 'fqdn: mx1.example.com\n');
+
+  for (const words of [['check-config'], ['start'], ['init'], ['repair'], ['bootstrap-key'], ['setup', 'postfix']])
+    await t.throwsAsync(program().parseAsync([...words, '--data', file], {from: 'user'}), {
+      name: 'UsageError',
+      message: `--data ${file}: this is a file; name the folder it lies in: --data ${folder}`,
+    });
+});
+
+test('options of mfd with impossible values are wrong usage', async t => {
+  const folder = await testFolder(t);
+  const wrong: [string[], string][] = [
+    [
+      ['setup', 'postfix', '--data', folder, '--config-dir', join(folder, 'nope')],
+      `--config-dir ${folder}/nope: there is no main.cf, so this is no configuration of Postfix`,
+    ],
+    [
+      ['init', '--data', join(folder, 'new'), '--smtp-listen', '127.0.0.1:70000'],
+      '--smtp-listen "127.0.0.1:70000": must be HOST:PORT with a port up to 65535, IPv6 in brackets',
+    ],
+  ];
+  for (const [args, message] of wrong)
+    await t.throwsAsync(program().parseAsync(args, {from: 'user'}), {name: 'UsageError', message});
 });
