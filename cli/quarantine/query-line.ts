@@ -3,7 +3,7 @@
 
 import {canonicalMailDomain} from '../../shared/domain-name.ts';
 import {ownValue} from '../../shared/has-own.ts';
-import {parseMailAddress} from '../../shared/mail-address.ts';
+import {domainOf, parseMailAddress} from '../../shared/mail-address.ts';
 import {reasons} from '../../shared/reason.ts';
 import {pastMomentFault} from '../command-line/moment.ts';
 import {usageError} from '../errors.ts';
@@ -44,6 +44,20 @@ export const parseQuery = (text: string): HoldQuery => {
   if (subject !== undefined && (subject.length > 200 || /[\x00-\x1f\x7f-\x9f]/.test(subject)))
     throw usageError('what is looked for in the subject must be at most 200 characters, without control characters');
   return query;
+};
+
+/**
+ * The line with each bare address as a filter: of the recipient where it is in a domain of ours, else of the sender. An address is no
+ * word of a subject that anybody looks for; in quotation marks it is one.
+ */
+export const withAddressFilters = (text: string, isOurs: (domain: string) => boolean): string => {
+  if (queryFault(text) !== undefined) return text;
+  const parts = [...partsOf(text)].map(raw => {
+    const domain = filterPart.test(raw) || parseMailAddress(raw) === undefined ? undefined : domainOf(raw);
+    return domain === undefined ? raw : `${isOurs(domain) ? 'to' : 'from'}:${raw}`;
+  });
+  const line = parts.join(' ');
+  return line === text.trim() ? text : line;
 };
 
 /** Why the line cannot be parsed, or undefined. */

@@ -1,4 +1,4 @@
-// release --allow-sender: the built program against a built node.
+// release --allow-sender, allow and block: the built program against a built node.
 import test from 'ava';
 import {heldIds, send} from '../helpers/cli/sent-mail.ts';
 import {holdAll, startMailNode} from '../helpers/mail-node.ts';
@@ -24,4 +24,26 @@ test('later mail of an allowed sender is relayed, that of another is held as bef
   t.is(node.sink.mails.length, 3, 'two released, one relayed');
   t.like(JSON.parse(filters.stdout), [{action: 'allow', match: 'sender', pattern: 'sender@sender.example'}]);
   t.regex(dry.stderr, /^to be allowed: other@sender\.example in example\.com$/m);
+});
+
+test('later mail of the sender of a held mail is refused once he is blocked, and relayed once he is allowed', async t => {
+  const node = await startMailNode(t, {domain: holdAll});
+  const raw = 'Subject: news\r\n\r\ntext\r\n';
+  const from = (sender: string) => sendMail({port: node.smtpPort, from: sender, to: ['a@example.com'], raw});
+  await from('bad@sender.example');
+  const [bad = ''] = await heldIds(node);
+  const blocked = await node.mfctl(['quarantine', 'block', bad]);
+  await from('good@sender.example');
+  const good = (await heldIds(node)).find(id => id !== bad) ?? '';
+  const allowed = await node.mfctl(['quarantine', 'allow', good, '--all-domains']);
+
+  const replies = [await from('bad@sender.example'), await from('good@sender.example')];
+
+  t.deepEqual([blocked.code, allowed.code], [0, 0], blocked.stderr + allowed.stderr);
+  t.deepEqual(
+    replies.map(({reply}) => reply.code),
+    [550, 250],
+  );
+  t.is(node.sink.mails.length, 1, 'the second one of the allowed sender');
+  t.deepEqual((await heldIds(node)).toSorted(), [bad, good].toSorted());
 });

@@ -116,17 +116,20 @@ const filterPrompt = <R,>({list, state, dispatch}: ListBindingNeeds<R>): Prompt 
   label: 'Filter',
   text: state.filter,
   hint: () => (list.terms ? `${list.hint}; tab completes` : list.hint),
-  check: typed => list.check?.(queryOf(list, typed)),
+  check: typed => list.check?.(queryOf(list, meaningOf(list, typed))),
   complete: typed => completedQuery(typed, list.terms ?? {}),
   history: state.history,
   ...list.prompt,
-  onSubmit: filter => dispatch({kind: 'filtered', filter}),
+  onSubmit: typed => dispatch({kind: 'filtered', filter: meaningOf(list, typed)}),
 });
+
+const meaningOf = ({meaning}: Pick<List<never>, 'meaning'>, typed: string): string => meaning?.(typed) ?? typed;
 
 const filterCommand = <R,>({list, dispatch}: ListBindingNeeds<R>): ScreenCommand => ({
   name: 'filter',
   help: `show only some; ${list.hint}`,
-  run: filter => {
+  run: typed => {
+    const filter = meaningOf(list, typed);
     const fault = list.check?.(queryOf(list, filter));
     if (fault !== undefined) throw new CliError('usage', fault);
     dispatch({kind: 'filtered', filter});

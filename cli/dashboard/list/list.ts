@@ -36,6 +36,8 @@ export interface List<R> {
   terms?: Readonly<Record<string, readonly string[]>>;
   /** The hint for the filter prompt. */
   hint: string;
+  /** The filter that a typed text stands for, where it is not the text itself. */
+  meaning?(typed: string): string;
   /** What is special about that prompt. */
   prompt?: Partial<Pick<Prompt, 'label' | 'text' | 'hint' | 'complete'>>;
   /** Why a filter is invalid. */

@@ -17,6 +17,8 @@ interface ActionFailure {
   id: string;
   code: string;
   detail: string;
+  /** What the mail server answered, or else the detail: for one line. */
+  reason: string;
 }
 
 interface ActionResult {
@@ -78,8 +80,9 @@ const count = (total: ActionResult, results: readonly BulkResult[]): void => {
   for (const result of results)
     if (hasOwn(result, 'error')) {
       const {code, detail, fields = []} = result.error;
-      const replies = fields.map(field => `; ${field.path}: ${field.detail}`).join('');
-      total.failures.push({id: mailId(result), code, detail: detail + replies});
+      const replies = fields.map(field => `${field.path}: ${field.detail}`).join('; ');
+      const all = replies === '' ? detail : `${detail}; ${replies}`;
+      total.failures.push({id: mailId(result), code, detail: all, reason: replies || detail});
     } else if (result.already) total.already += 1;
     else total.done += 1;
 };
@@ -89,8 +92,8 @@ export const resultText = (action: HoldAction, result: ActionResult, seeAlso = '
   const {done, already, failures, ended, uncertain, untried} = result;
   const [failure] = failures;
   const isOnlyFailure = failure !== undefined && failures.length === 1 && seeAlso !== '';
-  if (isOnlyFailure && done + already + uncertain + untried === 0 && !ended) return `Not ${pastTense[action]}: ${failure.detail}`;
-  const reason = isOnlyFailure ? `: ${failure.detail}` : seeAlso;
+  if (isOnlyFailure && done + already + uncertain + untried === 0 && !ended) return `Not ${pastTense[action]}: ${failure.reason}`;
+  const reason = isOnlyFailure ? `: ${failure.reason}` : seeAlso;
   const counts = [
     `${plural(done, 'mail')} ${pastTense[action]}`,
     already > 0 && `${countText(already)} had been ${pastTense[action]} already`,

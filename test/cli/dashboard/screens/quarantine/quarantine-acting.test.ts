@@ -105,9 +105,16 @@ test('what was done before and what failed is counted separately, with the reaso
 
   t.is(
     resultText('release', result),
-    '1 mail released, 1 had been released already, 1 failed: no; a@example.com: 550 no such user',
+    '1 mail released, 1 had been released already, 1 failed: a@example.com: 550 no such user',
   );
-  t.deepEqual(result.failures, [{id: 'mx1/mail000002', code: 'delivery_failed', detail: 'no; a@example.com: 550 no such user'}]);
+  t.deepEqual(result.failures, [
+    {
+      id: 'mx1/mail000002',
+      code: 'delivery_failed',
+      detail: 'no; a@example.com: 550 no such user',
+      reason: 'a@example.com: 550 no such user',
+    },
+  ]);
 });
 
 test('one mail that failed is reported with its reason, and several with the key that shows them', async t => {
@@ -123,7 +130,7 @@ test('one mail that failed is reported with its reason, and several with the key
       })),
     );
 
-  t.is(resultText('release', (await refusing(1)).result), 'Not released: not delivered; a@example.com: 554 5.7.1 not from you');
+  t.is(resultText('release', (await refusing(1)).result), 'Not released: a@example.com: 554 5.7.1 not from you');
   t.is(resultText('release', (await refusing(2)).result), '0 mails released, 2 failed (e shows why)');
 });
 

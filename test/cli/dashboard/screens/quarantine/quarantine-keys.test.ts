@@ -74,3 +74,16 @@ test('more than a hundred mails are discarded only when their number was typed',
   await shows('discard 101 mails. u takes it back');
   t.pass();
 });
+
+test('an address that is typed after / is searched as one', async t => {
+  const {send, shows} = await drawDashboard(t);
+  await shows('1 of 3 mails');
+
+  send('/', ...'a@example.com');
+  await shows('to a@example.com (ctrl+u empties the line)');
+  send('\r');
+  await shows('/ to:a@example.com');
+  send('/', '\x15', ...'s1@sender.example', '\r');
+  await shows('/ from:s1@sender.example');
+  t.pass();
+});

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import {type HoldQuery, parametersOf, queryWords} from '../../../../../cli/quarantine/hold-query.ts';
-import {completeQuery, parseQuery, printQuery, queryFault} from '../../../../../cli/quarantine/query-line.ts';
+import {completeQuery, parseQuery, printQuery, queryFault, withAddressFilters} from '../../../../../cli/quarantine/query-line.ts';
 
 const now = Date.parse('2026-03-01T12:00:00Z');
 
@@ -152,4 +152,13 @@ test('the part at the end of the line is completed', t => {
   t.deepEqual(completeQuery('domain:example.o', known), ['domain:example.org']);
   t.deepEqual(completeQuery('a node:', known), ['a node:mx1']);
   t.true(completeQuery('x ', known).includes('x score>='));
+});
+
+test('a bare address is looked for among recipients where its domain is ours, and else among senders', t => {
+  const meant = (text: string) => withAddressFilters(text, domain => domain === 'example.com');
+
+  t.is(meant('CEO@Example.com'), 'to:CEO@Example.com');
+  t.is(meant('news@x.org since:2h invoice'), 'from:news@x.org since:2h invoice');
+  t.is(meant('a@example.com news@x.org'), 'to:a@example.com from:news@x.org');
+  for (const text of ['"news@x.org"', 'from:a@example.com', 'invoice @ 5', 'a@', ' invoice ', '"open']) t.is(meant(text), text);
 });
