@@ -3,7 +3,7 @@ import {render} from 'ink';
 import {CliError} from '../errors.ts';
 import {Dashboard} from './dashboard.tsx';
 import type {AppContext} from './shell/app-context.ts';
-import {type AppOptions, type AppTarget, initialTarget, openApp, reopenApp} from './shell/open-app.ts';
+import {type AppOptions, type AppTarget, initialTarget, openFirstApp, reopenApp} from './shell/open-app.ts';
 import {guardScreen, inkOutput, type ScreenGuard} from './shell/screen-guard.ts';
 import type {ScreenName} from './shell/shell.ts';
 import {createTerminalKeys, type TerminalKeys} from './shell/terminal-keys.ts';
@@ -25,7 +25,7 @@ type Ending =
  * any error of a screen, after the terminal is restored.
  */
 export const startDashboard = async (needs: DashboardNeeds): Promise<boolean> => {
-  let app = await openApp(needs, await initialTarget(needs.session));
+  let app = await openFirstApp(needs, await initialTarget(needs.session));
   let {startScreen} = needs;
   const guard = guardScreen({fd: 1, stdin: process.stdin});
   const input = createTerminalKeys(process.stdin);

@@ -20,7 +20,7 @@ interface Needs {
   nodeNo: number;
   peers: Peers;
   exchange: HeartbeatExchange;
-  peerStates: Pick<PeerStates, 'answered' | 'unanswered' | 'heardAtMs'>;
+  peerStates: Pick<PeerStates, 'answered' | 'unanswered' | 'heardAtMs' | 'onHeardAgain'>;
   limiter: Pick<RateLimiter, 'answered' | 'unanswered'>;
   intervalMs: number;
   news(): string;
@@ -48,6 +48,7 @@ export const startPeerLinks = (needs: Needs) => {
       needs.limiter.unanswered(peer.nodeNo);
     };
   });
+  needs.peerStates.onHeardAgain(no => void links.get(no)?.heartbeats.beat());
   const sendHeartbeats = async (): Promise<boolean[]> => Promise.all(all().map(async ({heartbeats}) => heartbeats.beat()));
 
   return {

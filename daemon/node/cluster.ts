@@ -70,12 +70,12 @@ export const openPeers = ({config, storage: {nodeNo}, records, trust, now}: Clus
 
 /** A text that changes with everything that other nodes should receive within a second. */
 export const createNews = (
-  {records: {configuration}, dependencies}: Pick<Base, 'records' | 'dependencies'>,
+  {records: {configuration, peerStates}, dependencies}: Pick<Base, 'records' | 'dependencies'>,
   limiter: RateLimiter,
 ): (() => string) => {
   let changes = 0;
   configuration.onChange(async () => {
     changes += 1;
   });
-  return () => `${changes} ${limiter.taken} ${dependencies.version()}`;
+  return () => `${changes} ${limiter.taken} ${dependencies.version()} ${peerStates.unreached().join()}`;
 };

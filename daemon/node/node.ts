@@ -70,7 +70,7 @@ const open = async ({data, loaded, log, version, openCommon}: Needs, closers: Cl
   await requireFreeAddresses(config, {file: folder.config});
   const {nodeId, nodeNo, engine} = storage;
   const {settings} = running;
-  const recordsNeeds = {...storage, settings, log, now, closers};
+  const recordsNeeds = {...storage, config, settings, log, now, closers};
   const {records, openCluster} =
     engine.kind === 'own'
       ? await openReplicatedRecords(engine.store, recordsNeeds)

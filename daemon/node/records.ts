@@ -1,5 +1,6 @@
 // Records of the configuration, as far as they are kept in memory. `replicated-records.ts` and `common-records.ts` open them.
 import type {Logger} from 'pino';
+import type {Config} from '../config/schema.ts';
 import type {ReserveFile} from '../hold/reserve-file.ts';
 import {createKeyDirectory, type KeyDirectory} from '../services/access/key-directory.ts';
 import type {RequireFresh} from '../services/access/keys.ts';
@@ -22,6 +23,7 @@ export interface Records {
 
 /** What both makes of a store need to open the records. */
 export interface RecordsNeeds {
+  config: Pick<Config, 'cluster'>;
   nodeNo: number;
   reserveFile: ReserveFile;
   settings(): LiveSettings;
@@ -29,7 +31,7 @@ export interface RecordsNeeds {
   now: () => number;
 }
 
-interface DirectoriesNeeds extends Pick<RecordsNeeds, 'nodeNo' | 'reserveFile' | 'log' | 'now'> {
+interface DirectoriesNeeds extends Pick<RecordsNeeds, 'config' | 'nodeNo' | 'reserveFile' | 'log' | 'now'> {
   store: Store;
   configuration: ConfigStore;
   /** The number of the last event of another node that this node has applied. */
@@ -63,6 +65,7 @@ export const openDirectories = async (needs: DirectoriesNeeds): Promise<Records>
       nodeNo,
       appliedOf: needs.appliedOf,
       ...(needs.presences && {presences: needs.presences}),
+      intervalMs: needs.config.cluster.heartbeat_interval * 1000,
       now,
       monotonic: () => performance.now(),
     }),

@@ -1,5 +1,7 @@
+import {safeLine} from '../../../shared/safe-text.ts';
 import type {Client} from '../../client/client.ts';
 import {type Connection, chosenContext} from '../../client/connection.ts';
+import {isForGood, sleepUnlessInterrupted} from '../../client/retry.ts';
 import {asCliError, CliError} from '../../errors.ts';
 import type {Session} from '../../session.ts';
 import {type AppContext, createAppContext} from './app-context.ts';
@@ -38,6 +40,28 @@ export const openApp = async (
     ...(greeting !== undefined && {greeting}),
   });
 };
+
+const waitMs = 2000;
+
+/**
+ * Opens the first app. While the node answers that its database is away, it waits and says so. Rejects as `openApp` does, and when
+ * Ctrl-C is pressed.
+ */
+export const openFirstApp = async (opening: AppOptions, target: AppTarget, pauseMs = waitMs): Promise<AppContext> => {
+  const {terminal} = opening.session;
+  for (let isTold = false; ; isTold = true) {
+    try {
+      return await openApp(opening, target);
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      if (!isTold) terminal.stderr.write(`${safeLine(`${target.name}: ${error.detail}; waiting, Ctrl-C ends it`)}\n`);
+    }
+    await sleepUnlessInterrupted(terminal, pauseMs, undefined);
+  }
+};
+
+const isTransient = (error: unknown): error is CliError =>
+  error instanceof CliError && error.code === 'unavailable' && !isForGood(error.retryAfterSeconds ?? 0);
 
 /** Without an answer in this time the screen is marked as out of date. A list of many nodes takes 3 s. */
 const readSilenceMs = 10_000;

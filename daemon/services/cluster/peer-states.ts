@@ -7,7 +7,7 @@ import type {StoredNode} from '../records.ts';
 import {parseSafely} from '../validate.ts';
 import type {NodeDirectory} from './membership.ts';
 import {type Heartbeat, heartbeatSchema, shownDmarc} from './peer-protocol.ts';
-import {createPeerSilences} from './peer-silences.ts';
+import {createPeerSilences, type PeerSilences} from './peer-silences.ts';
 import type {Presences} from './presences.ts';
 
 export interface PeerStates {
@@ -36,6 +36,8 @@ export interface PeerStates {
   /** Checks the health of every node and calls the listeners of `onHealth` for each change. */
   checkHealth(): void;
   onHealth(listener: (change: HealthChange) => void): void;
+  /** A node that does not answer is heard. It may have been started again: asking it shows that. */
+  onHeardAgain(listener: (nodeNo: number) => void): void;
   /** Stores the states for the next start. */
   flush(): Promise<void>;
 }
@@ -63,12 +65,16 @@ interface Needs {
   appliedOf(nodeNo: number): Promise<number>;
   /** In a store that all nodes share, a node lives while it writes to the store. */
   presences?: Pick<Presences, 'of'>;
+  /** The pause between two heartbeats; without it no node counts as one that has just started. */
+  intervalMs?: number;
   now: () => number;
   monotonic: () => number;
 }
 
 const unknownLicense: License = {valid: false, type: 'unknown', status: 'unknown', expires_at: '1970-01-01T00:00:00.000Z'};
 const maxReorderMs = 5000;
+/** In so many intervals a node that has just started is asked by all others, and their next heartbeats say that it answers. */
+const startIntervals = 2.5;
 const noHash = `sha256:${'0'.repeat(64)}`;
 
 export const openPeerStates = async (needs: Needs): Promise<PeerStates> => {
@@ -89,28 +95,29 @@ export const openPeerStates = async (needs: Needs): Promise<PeerStates> => {
   const health = (node: StoredNode) => healthOf(silenceMs(node) / 1000);
   /** Only the configuration of connected nodes is compared. */
   const isConnected = (node: StoredNode): boolean => health(node) === 'online' && !silences.isSilent(node.id);
-  const unreachableFrom = (no: number): string[] =>
-    directory
-      .list()
-      .filter(({id}) => id !== no)
-      .filter(node =>
-        node.id === nodeNo
-          ? silences.isSilent(no)
-          : health(node) === 'online' && saysUnreached(states.get(node.id), {no, silentSinceMs: silences.sinceMs(node.id)}),
-      )
-      .map(({node_id}) => node_id);
+  const returns = createReturns(needs, states);
+  const heardAgain: ((nodeNo: number) => void)[] = [];
+  const whoMisses = createWhoMisses(needs, {states, silences, isOnline: node => health(node) === 'online'});
+  const unreachableFrom = (no: number): string[] => (returns.isJustBack(no) ? [] : whoMisses(no));
   const watch = createHealthWatch(health);
 
   return {
     ...{unreachableFrom, healthOf: health, onHealth: watch.onHealth, unreached: silences.list},
-    ...{answered: silences.answered, unanswered: silences.unanswered, stopped: silences.stopped},
+    ...{answered: silences.answered, unanswered: silences.unanswered},
+    onHeardAgain: listener => void heardAgain.push(listener),
+    stopped(no) {
+      silences.stopped(no);
+      returns.left(no);
+    },
     received(heartbeat) {
+      returns.heard(heartbeat.node_no);
       const before = states.get(heartbeat.node_no)?.heartbeat;
       const node = directory.findByNo(heartbeat.node_no);
       if (node && !isConnected(node)) differing.delete(heartbeat.node_no);
       const skewSeconds = (heartbeat.clock_ms - now()) / 1000;
       const latest = latestOf(before, heartbeat);
       states.set(heartbeat.node_no, {heartbeat: latest, heardAtMs: monotonic(), skewSeconds, isWritten: false});
+      if (silences.isSilent(heartbeat.node_no)) for (const listener of heardAgain) listener(heartbeat.node_no);
     },
     heardAtMs: no => states.get(no)?.heardAtMs,
     compared(no, isAlike) {
@@ -148,6 +155,47 @@ export const openPeerStates = async (needs: Needs): Promise<PeerStates> => {
     flush: async () => writeStates(needs, states, wallTimeOf),
   };
 };
+
+/**
+ * The nodes that have just been started, this one included: what others say of them may be from before. A node is back with its first
+ * heartbeat after it had said that it stops, or after a pause.
+ */
+const createReturns = ({nodeNo, intervalMs = 0, monotonic}: Needs, states: ReadonlyMap<number, State>) => {
+  const backAtMs = new Map([[nodeNo, monotonic()]]);
+  const away = new Set<number>();
+  return {
+    isJustBack: (no: number): boolean =>
+      monotonic() - (backAtMs.get(no) ?? Number.NEGATIVE_INFINITY) < startIntervals * intervalMs,
+    left(no: number): void {
+      away.add(no);
+      backAtMs.delete(no);
+    },
+    heard(no: number): void {
+      const heardAtMs = states.get(no)?.heardAtMs ?? Number.NEGATIVE_INFINITY;
+      if (away.delete(no) || monotonic() - heardAtMs > 2 * intervalMs) backAtMs.set(no, monotonic());
+    },
+  };
+};
+
+interface MissesNeeds {
+  states: ReadonlyMap<number, State>;
+  silences: Pick<PeerSilences, 'isSilent' | 'sinceMs'>;
+  isOnline(node: StoredNode): boolean;
+}
+
+/** The nodes that get no answer from node `no`: this one, and those that say so. */
+const createWhoMisses =
+  ({directory, nodeNo}: Needs, {states, silences, isOnline}: MissesNeeds) =>
+  (no: number): string[] =>
+    directory
+      .list()
+      .filter(({id}) => id !== no)
+      .filter(node =>
+        node.id === nodeNo
+          ? silences.isSilent(no)
+          : isOnline(node) && saysUnreached(states.get(node.id), {no, silentSinceMs: silences.sinceMs(node.id)}),
+      )
+      .map(({node_id}) => node_id);
 
 /** By the clock of the store that the nodes share. */
 const lastSeenOf = ({presences}: Needs, {id}: StoredNode): {last_seen: string} | undefined => {

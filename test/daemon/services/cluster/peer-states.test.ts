@@ -25,7 +25,7 @@ const heartbeat = (fields: Partial<Heartbeat> = {}): Heartbeat => ({
   ...fields,
 });
 
-const arrange = async (t: ExecutionContext) => {
+const arrange = async (t: ExecutionContext, intervalMs?: number) => {
   const {store} = await testStore(t, {isDurable: false});
   const time = {wall: start, steady: 1_000_000};
   const pass = (seconds: number) => {
@@ -49,7 +49,10 @@ const arrange = async (t: ExecutionContext) => {
   });
   const directory = await createNodeDirectory(store, configuration);
   const open = async () =>
-    openPeerStates({store, appliedOf: store.applied.of, directory, nodeNo: 1, now, monotonic: () => time.steady});
+    openPeerStates({
+      ...{store, appliedOf: store.applied.of, directory, nodeNo: 1, now, monotonic: () => time.steady},
+      ...(intervalMs !== undefined && {intervalMs}),
+    });
   const beta = directory.findById('beta');
   if (!beta) throw new Error('no beta');
   return {store, configuration, time, pass, open, beta, states: await open()};
@@ -183,6 +186,57 @@ test('a node that does not answer is named with those that get no answer and say
   t.like(await once(), {unreachable_from: ['alpha'], told: [2], own: ['beta']}, 'it is heard all the same');
   pass(60);
   t.like(await once(), {own: []}, 'what was said long ago');
+});
+
+test('a node that has just started is not judged before the next heartbeats of the others, whether it had said that it stops or not', async t => {
+  const {states, pass} = await arrange(t, 10_000);
+  const others = () => states.unreachableFrom(2);
+  const own = () => states.unreachableFrom(1);
+  states.received(heartbeat({unreached: [1]}));
+
+  t.deepEqual(own(), [], 'this node itself has just started');
+  pass(25);
+  states.received(heartbeat({unreached: [1]}));
+  t.deepEqual(own(), ['beta']);
+  states.stopped(2);
+  t.deepEqual(others(), ['alpha']);
+  states.received(heartbeat());
+  t.deepEqual(others(), []);
+  pass(12);
+  states.received(heartbeat());
+  pass(12);
+  t.deepEqual(others(), []);
+  states.received(heartbeat());
+  pass(1);
+  t.deepEqual(others(), ['alpha'], 'it has not answered since');
+  pass(30);
+  states.received(heartbeat());
+  t.deepEqual(others(), [], 'back after a pause');
+});
+
+test('a node whose heartbeats arrive all the time, and that does not answer, is judged as before', async t => {
+  const {states, pass} = await arrange(t, 10_000);
+  pass(60);
+  for (let n = 0; n < 4; n += 1) {
+    states.received(heartbeat());
+    pass(10);
+  }
+  states.unanswered(2);
+  states.unanswered(2);
+  states.received(heartbeat());
+
+  t.deepEqual(states.unreachableFrom(2), ['alpha']);
+});
+
+test('a node that does not answer, and is heard, is told, so that it is asked at once', async t => {
+  const {states} = await arrange(t);
+  const heard: number[] = [];
+  states.onHeardAgain(no => heard.push(no));
+  states.received(heartbeat());
+  states.stopped(2);
+  states.received(heartbeat());
+
+  t.deepEqual(heard, [2]);
 });
 
 test('a configuration differs since it was heard to, and only between nodes in touch', async t => {
