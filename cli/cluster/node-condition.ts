@@ -1,6 +1,7 @@
 // Condition of a node in words: its health, and faults that the health does not show yet.
 import {clockBelievedSeconds, clockWarningSeconds} from '../../shared/clock-limits.ts';
 import type {ClusterStatus, DependencyPart, Peer} from '../../shared/cluster-status.ts';
+import {ownValue} from '../../shared/has-own.ts';
 import {type Health, isHeardDespite} from '../../shared/health.ts';
 import {durationWords} from '../output/cell-text.ts';
 import {healthTones, type Tone} from '../output/column.ts';
@@ -60,7 +61,7 @@ const partWords: Record<DependencyPart, string> = {
 
 /** What the node depends on and does not work, each once. Nodes of an older version do not report it. */
 const problemWords = ({problems = []}: Peer): string[] => [
-  ...new Set(problems.map(({part}) => partWords[part as DependencyPart] ?? `no ${part}`)),
+  ...new Set(problems.map(({part}) => ownValue<string>(partWords, part) ?? `no ${part}`)),
 ];
 
 /** Undefined when unknown: nodes of an older version do not report it. */

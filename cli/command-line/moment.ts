@@ -102,9 +102,10 @@ export const readMoment = (text: string, nowMs: number, which: 'last' | 'next'):
   if (clock === undefined) return {};
   if (clock.fault !== undefined) return {fault: clock.fault};
   if (clock.offset !== undefined) return {};
-  const days = word === undefined ? undefined : dayOf(word, nowMs, which);
-  if (word !== undefined && days === undefined) return {};
-  return localMoment(new Date(nowMs), {...clock, days: days ?? daysTo(clock, nowMs, which)});
+  const toTime = daysTo(clock, nowMs, which);
+  const days = word === undefined ? toTime : dayOf(word, {nowMs, which, isTodayOver: toTime === 0});
+  if (days === undefined) return {};
+  return localMoment(new Date(nowMs), {...clock, days, isWholeDay: time === undefined});
 };
 
 interface CalendarDay {
@@ -162,15 +163,19 @@ const offsetOf = (zone: string | undefined): number | undefined => {
 
 const weekdays = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
 
-/** Days from today. A weekday is the last one, today included, or the next one after today. */
-const dayOf = (word: string, nowMs: number, which: 'last' | 'next'): number | undefined => {
+/** Days from today. A weekday is the last one, today included if the time is over, or the next one after today. */
+const dayOf = (
+  word: string,
+  {nowMs, which, isTodayOver}: {nowMs: number; which: 'last' | 'next'; isTodayOver: boolean},
+): number | undefined => {
   if (word === 'today') return 0;
   if (word === 'yesterday' && which === 'last') return -1;
   if (word === 'tomorrow' && which === 'next') return 1;
   const weekday = weekdays.findIndex(name => name === word || name.slice(0, 3) === word);
   if (weekday < 0) return undefined;
   const back = (new Date(nowMs).getDay() - weekday + 7) % 7;
-  return which === 'last' ? -back : 7 - back;
+  if (which === 'next') return 7 - back;
+  return back === 0 && !isTodayOver ? -7 : -back;
 };
 
 /** Of a time without a day. */
@@ -180,10 +185,13 @@ const daysTo = ({hour, minute, second}: Clock, nowMs: number, which: 'last' | 'n
   return isAhead ? 0 : 1;
 };
 
-const localMoment = (base: Date, {days, hour, minute, second, ms}: Clock & {days: number}): ReadMoment => {
+const localMoment = (
+  base: Date,
+  {days, isWholeDay = false, hour, minute, second, ms}: Clock & {days: number; isWholeDay?: boolean},
+): ReadMoment => {
   const moment = new Date(base.getFullYear(), base.getMonth(), base.getDate() + days, hour, minute, second, ms);
-  // Where clocks are put forward an hour is missing, and in some zones that is midnight.
-  if (moment.getHours() !== hour || moment.getMinutes() !== minute)
+  // Where clocks are put forward an hour is missing. In some zones that is midnight: then a day begins at the first time that there is.
+  if (!isWholeDay && (moment.getHours() !== hour || moment.getMinutes() !== minute))
     return {fault: `there is no ${twoDigits(hour)}:${twoDigits(minute)} on ${dayText(moment)} here: clocks are put forward`};
   return {at: momentAt(moment.getTime()), isLocal: true};
 };

@@ -1,5 +1,6 @@
 import {randomUUID} from 'node:crypto';
 import {type FileHandle, open, realpath, rename, rm, stat} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
 import {CliError} from '../errors.ts';
 import {fileFailure} from '../files/text-file.ts';
 
@@ -34,9 +35,16 @@ const replace = async (mail: Mail, file: string, options: Options): Promise<numb
   // A folder cannot be replaced, and is told as such.
   if ((await stat(file)).isDirectory()) return writeTo(await opened(file, 'w', options), {mail, file});
   const target = await realpath(file);
-  const beside = `${target}.${randomUUID()}.tmp`;
+  // Not the name with something behind it, which may be too long.
+  const beside = join(dirname(target), `.mfctl-${randomUUID()}.tmp`);
   const size = await create(mail, beside, options);
-  await rename(beside, target);
+  try {
+    await rename(beside, target);
+  } catch (error) {
+    // Another user's file in a folder such as /tmp, or one that is mounted.
+    await rm(beside, {force: true});
+    throw fileFailure(file, error, 'write', options.hint);
+  }
   return size;
 };
 

@@ -9,7 +9,10 @@ import {createPostfixPrograms, PostfixRefusal} from '../hold/postfix/postfix-pro
 import {createPostfixAdopt, createPostfixReconcile} from '../hold/postfix/postfix-reconcile.ts';
 import {createLifetime, hasLongQueueIds} from '../hold/postfix/postfix-settings.ts';
 import type {Base} from './base.ts';
-import {reasonOf, watchPostfix} from './dependencies.ts';
+import {watchPostfix} from './dependencies.ts';
+
+/** What the programs of Postfix say has paths of this machine in it. */
+const queueUnread = 'its queue could not be read; the log of this node says why';
 
 /** Called for every mail that is added to the list. */
 type OnHeld = (mail: HeldMail, domainId: number) => void;
@@ -74,7 +77,7 @@ export const openPostfix = (
         return pollMs;
       } catch (error) {
         metrics.postfixFailed();
-        dependencies.failed('postfix', {detail: reasonOf(error), isCertain: true});
+        dependencies.failed('postfix', {detail: queueUnread, isCertain: true});
         polls.failed(error, 'Postfix’s queue could not be read; the list shows its last known state');
         return undefined;
       }

@@ -110,3 +110,15 @@ test('a backend that does not answer is a warning with its domain, until it answ
   t.is((await check(node)).code, 0);
   t.is((await node.send(mail)).code, 250);
 });
+
+test('why Postfix cannot be read is in the log alone, as it names files of the machine', async t => {
+  const node = await startMailNode(t, {config: {postfix: {config_dir: '/nowhere/postfix'}}});
+
+  const problem = await eventually(async () => {
+    const {json} = await node.api('GET', 'cluster/status');
+    return json.data.peers[0].problems[0];
+  });
+
+  t.is(problem.part, 'postfix');
+  t.is(problem.detail, 'its queue could not be read; the log of this node says why');
+});

@@ -31,7 +31,7 @@ export interface Dependencies {
   failed(part: DependencyPart, failure: {detail: string; name?: string; isCertain?: boolean}): void;
   /** Begins the checks that are due. */
   check(): void;
-  /** What does not work at present, the longest first. */
+  /** What does not work at present: what the node takes no mail without, then what it has one of, then backends; the longest first. */
   problems(): Problem[];
   /** Changes with every problem that begins or ends. */
   version(): number;
@@ -61,8 +61,8 @@ interface State {
 
 /** How long failed uses count more than checks that work. */
 const usesCountMs = 60_000;
-/** Checks under way at once; each takes a connection for some seconds at most. */
-const maxChecks = 16;
+/** Checks of backends under way at once. A silent server takes half a minute, and one that is slow on purpose minutes. */
+const maxBackendChecks = 16;
 const maxDetailChars = 300;
 
 export const createDependencies = ({now, monotonic, onProblem = () => {}, onEnd = () => {}}: Needs): Dependencies => {
@@ -71,9 +71,11 @@ export const createDependencies = ({now, monotonic, onProblem = () => {}, onEnd 
   const all = (): Dependency[] => lists.flatMap(list => list());
   const find = (key: string): Dependency | undefined => all().find(one => keyOf(one) === key);
   const changed = (key: string, tell: (problem: Problem) => void, state: State): void => {
-    version += 1;
     const dependency = find(key);
-    if (dependency) tell(problemOf(dependency, state));
+    // Nothing is told of a server that is not watched, such as the smarthost.
+    if (!dependency) return;
+    version += 1;
+    tell(problemOf(dependency, state));
   };
   const states = createStates({
     now,
@@ -81,19 +83,22 @@ export const createDependencies = ({now, monotonic, onProblem = () => {}, onEnd 
     onBegin: (key, state) => changed(key, onProblem, state),
     onEnd: (key, state) => changed(key, onEnd, state),
   });
-  let checksUnderWay = 0;
+  let backendChecks = 0;
 
   const check = async (dependency: Dependency): Promise<void> => {
     const key = keyOf(dependency);
     const state = states.of(key);
-    if (state.isChecking || checksUnderWay >= maxChecks) return;
+    // Backends are of the domains' owners: slow ones must not keep the scanner or the store from being checked.
+    const count = dependency.part === 'backend' ? 1 : 0;
+    if (state.isChecking || backendChecks + count > maxBackendChecks) return;
     state.isChecking = true;
-    checksUnderWay += 1;
+    backendChecks += count;
     const detail = await dependency.check().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
-    checksUnderWay -= 1;
+    backendChecks -= count;
     state.isChecking = false;
     states.checked(key, detail);
   };
+  const lastAtMs = (dependency: Dependency): number => states.of(keyOf(dependency)).lastAtMs;
   const isDue = (dependency: Dependency): boolean => {
     const {lastAtMs, detail} = states.of(keyOf(dependency));
     return monotonic() - lastAtMs >= (detail === undefined ? dependency.quietMs : dependency.retryMs);
@@ -111,7 +116,9 @@ export const createDependencies = ({now, monotonic, onProblem = () => {}, onEnd 
     check() {
       const dependencies = all();
       states.retain(new Set(dependencies.map(keyOf)));
-      for (const dependency of dependencies) if (isDue(dependency)) void check(dependency);
+      // The one that has waited longest first: the first ones are due again before all have had their turn.
+      const due = dependencies.filter(isDue).toSorted((a, b) => lastAtMs(a) - lastAtMs(b));
+      for (const dependency of due) void check(dependency);
     },
     problems: () =>
       all()
@@ -119,7 +126,7 @@ export const createDependencies = ({now, monotonic, onProblem = () => {}, onEnd 
           const state = states.of(keyOf(dependency));
           return state.detail === undefined ? [] : [problemOf(dependency, state)];
         })
-        .toSorted((a, b) => ascending(a.since, b.since))
+        .toSorted((a, b) => rankOf(a) - rankOf(b) || ascending(a.since, b.since))
         .slice(0, maxProblems),
     version: () => version,
   };
@@ -196,6 +203,9 @@ const problemOf = ({part, name, domains = [], refusesMail = false}: Dependency, 
   detail,
   refuses_mail: refusesMail,
 });
+
+/** A hundred dead backends must not hide a dead scanner. */
+const rankOf = ({part, refuses_mail}: Problem): number => (refuses_mail ? 0 : part === 'backend' ? 2 : 1);
 
 /** Servers write a part of it. */
 const oneLine = (text: string): string =>

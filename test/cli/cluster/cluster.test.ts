@@ -227,3 +227,20 @@ test('cluster status of a node that is cut off says so, and what to do', async t
   t.regex(stdout, /mx1 .* online, cut off .*\n.* mx2 .* online {2}/);
   t.regex(stderr, /^warning: mx1 is cut off .* expired at 2026-02-28T09:00:00\.000Z: start the node that has tls\/ca\.key/);
 });
+
+test('cluster status shows what a node claims not to work without control characters, whatever it calls it', async t => {
+  const claim = {
+    name: '',
+    domains: [],
+    since: '2026-03-01T10:00:00.000Z',
+    detail: 'a\u001b]0;b\u0007\u202e',
+    refuses_mail: false,
+  };
+  const problems = ['constructor', '__proto__', '\u001b[2Jx'].map(part => ({...claim, part}));
+  const api = await startApi(t, {'GET /cluster/status': {data: clusterStatus([{...peer('mx1'), problems}])}});
+
+  const {stdout, stderr} = await api.mfctl(['cluster', 'status']);
+
+  t.regex(stdout, /online, no constructor, no __proto__, no /);
+  t.false(/[^\P{C}\n]/u.test(stdout + stderr));
+});

@@ -46,6 +46,8 @@ test('a time as people write it is of the zone of this machine, and the last one
     ['monday', local(2026, 10, 23)],
     ['fri', local(2026, 10, 20)],
     ['monday 9:05', local(2026, 10, 23, 9, 5)],
+    ['thursday 12:30', local(2026, 10, 26, 12, 30)],
+    ['thursday 18:00', local(2026, 10, 19, 18)],
     ['2026-11-26 12:30', local(2026, 10, 26, 12, 30)],
     ['2026-11-26T12:30:15', local(2026, 10, 26, 12, 30, 15)],
     ['2026-1-2 3:04', local(2026, 0, 2, 3, 4)],
@@ -117,6 +119,21 @@ test('an hour that is missing where clocks are put forward is told', async t => 
     {fault: 'there is no 02:30 on 2026-03-29 here: clocks are put forward'},
     {at: '2026-03-29T01:30:00.000Z', isLocal: true},
     {at: '2026-03-29T00:00:00.000Z'},
+  ]);
+});
+
+test('a day that has no midnight begins at the first time that it has', async t => {
+  // Clocks go from 23:59:59 on the 5th to 1:00 on the 6th.
+  const ask = `import('./cli/command-line/moment.ts').then(m => console.log(JSON.stringify(['today', 'sunday', 'today 0:00'].map(text => m.readMoment(text, Date.parse('2026-09-06T15:00:00Z'), 'last')))))`;
+
+  const {stdout} = await promisify(execFile)(process.execPath, ['--import=tsx', '-e', ask], {
+    env: {...process.env, TZ: 'America/Santiago'},
+  });
+
+  t.deepEqual(JSON.parse(stdout), [
+    {at: '2026-09-06T04:00:00.000Z', isLocal: true},
+    {at: '2026-09-06T04:00:00.000Z', isLocal: true},
+    {fault: 'there is no 00:00 on 2026-09-06 here: clocks are put forward'},
   ]);
 });
 

@@ -144,3 +144,62 @@ test('a problem that begins, and its end, are told once, and change the version'
   t.deepEqual(told, ['a', 'postfix works']);
   t.is(new Set(versions).size, 3);
 });
+
+const backend = (name: string, check: Dependency['check'] = async () => undefined): Dependency => ({
+  ...{part: 'backend', name, quietMs: 60_000, retryMs: 10_000},
+  check,
+});
+
+test('backends that are slow to answer keep neither the scanner nor the other backends from being checked', async t => {
+  const {watch, pass, details} = arrange();
+  const slow = Array.from({length: 40}, (_, n) => backend(`slow${n}.test:25`, () => new Promise(() => {})));
+  const scanner: Dependency = {...{part: 'scanner', name: '', quietMs: 10_000, retryMs: 2000}, check: async () => 'dead'};
+  watch(slow);
+  await pass(0);
+  await pass(61);
+  watch([...slow, scanner]);
+  await pass(1);
+  await pass(11);
+
+  t.deepEqual(details(), ['dead']);
+});
+
+test('of many backends that nothing uses each is checked, however many there are', async t => {
+  const {watch, pass} = arrange();
+  const checked = new Set<string>();
+  watch(
+    Array.from({length: 1200}, (_, n) =>
+      backend(`mx${n}.test:25`, async () => {
+        checked.add(`mx${n}.test:25`);
+        return undefined;
+      }),
+    ),
+  );
+  for (let second = 0; second < 200; second += 1) await pass(1);
+
+  t.is(checked.size, 1200);
+});
+
+test('a hundred dead backends do not hide a scanner that died after them', async t => {
+  const {dependencies, watch, pass} = arrange();
+  const scanner: Dependency = {
+    ...{part: 'scanner', name: '', refusesMail: true, quietMs: 1e9, retryMs: 1e9},
+    check: async () => undefined,
+  };
+  const backends = Array.from({length: 150}, (_, n) => backend(`mx${n}.test:25`));
+  watch([...backends, scanner]);
+  for (const {name} of backends) dependencies.failed('backend', {name, detail: 'refused', isCertain: true});
+  await pass(1);
+  dependencies.failed('scanner', {detail: 'dead', isCertain: true});
+
+  t.is(dependencies.problems()[0]?.part, 'scanner');
+  t.is(dependencies.problems().length, 100);
+});
+
+test('a server that no domain has as its backend changes no version', async t => {
+  const {dependencies} = arrange();
+  const before = dependencies.version();
+  dependencies.failed('backend', {name: 'smarthost.test:25', detail: 'refused', isCertain: true});
+
+  t.is(dependencies.version(), before);
+});

@@ -1,4 +1,4 @@
-import {mkdtemp, readFile, rm, stat, writeFile} from 'node:fs/promises';
+import {mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
@@ -316,4 +316,34 @@ test('a download that breaks leaves no file', async t => {
     {message: /the connection broke/},
   );
   await t.throwsAsync(stat(file), {code: 'ENOENT'});
+});
+
+test('where a file cannot be replaced, the error says so and nothing is left beside it', async t => {
+  const folder = await newFolder(t);
+  const file = join(folder, 'mail.eml');
+  await writeFile(file, 'old');
+  async function* body() {
+    yield Buffer.from('Subject: x\r\n');
+    // Meanwhile the name is that of a folder, which a file cannot replace.
+    await rm(file);
+    await mkdir(file);
+  }
+
+  await t.throwsAsync(
+    saveMail(async () => body(), file, {isForced: true, hint: 'choose another name'}),
+    {instanceOf: CliError, message: /cannot write .*mail\.eml: is a folder/},
+  );
+  t.deepEqual(await readdir(folder), ['mail.eml']);
+});
+
+test('a file with the longest name that there can be is replaced', async t => {
+  const file = join(await newFolder(t), `${'m'.repeat(251)}.eml`);
+  await writeFile(file, 'old');
+  async function* body() {
+    yield Buffer.from('new');
+  }
+
+  await saveMail(async () => body(), file, {isForced: true});
+
+  t.is(await readFile(file, 'utf8'), 'new');
 });
