@@ -14,6 +14,7 @@ import {parseSafely} from './validate.ts';
 
 const text = (max: number) => z.string().min(1).max(max);
 const url = z.string().max(300).nullable();
+const domainName = z.string().refine(name => canonicalDomain(name) === name);
 
 /**
  * The fields that this version knows. Rules between fields do not belong here: two edits that were each valid may break such a
@@ -23,10 +24,11 @@ const schemas = {
   node: z.object({created_at: timestamp, node_id: nodeId, fqdn: text(300), cluster_url: url, api_url: url, smtp_listen: url}),
   domain: z.object({
     ...domainSchema.omit({id: true, updated_at: true}).shape,
-    name: z.string().refine(name => canonicalDomain(name) === name),
+    name: domainName,
   }),
   api_key: z.object({
     ...apiKeySchema.omit({id: true, last_used_at: true}).shape,
+    domains: z.array(domainName).min(1).max(maxDomains).nullable(),
     key_hash: text(200),
     domain_id: id.nullable(),
     domain_ids: z.array(id).min(1).max(maxDomains).nullable(),

@@ -42,3 +42,18 @@ test('what an earlier version did not know of a node or a filter reads as null',
   t.is(toReadable(as('node' as const, node)).smtp_listen, null);
   t.falsy(toReadable(as('mail_filter' as const, filter)).authenticated);
 });
+
+test('a key for several domains has at most 100 ids, and as many names that a domain can have', t => {
+  const isKey = (fields: object) =>
+    isComplete(change('api_key', 1, stampOf(1), {...newFields.apiKey(1), scope: 'domain-admin', ...fields} as never));
+  const many = (count: number) => Array.from({length: count}, (_, n) => n + 1);
+  const named = (...domains: unknown[]) => isKey({domains, domain_ids: [1]});
+
+  t.true(isKey({domain_ids: many(100), domains: many(100).map(n => `d${n}.test`)}));
+  for (const domain_ids of [[], many(101), many(1_000_000), ['1'], [1.5], [-1], [0], [null], [2 ** 53], {0: 1}, '1', {length: 1}])
+    t.false(isKey({domain_ids}), JSON.stringify(domain_ids).slice(0, 50));
+  t.false(named());
+  t.false(named(...many(101).map(n => `d${n}.test`)));
+  for (const name of ['', 'a\0.test', 'A.test', 'a', '\u001b[2J.test', `${'a.'.repeat(200)}test`, 5, null])
+    t.false(named('a.test', name), JSON.stringify(name));
+});
