@@ -1,6 +1,6 @@
 // Queries of the hold queue.
 
-import {type HoldFilter, isSearch} from '../../../shared/hold-filter.ts';
+import {type HoldFilter, isSearch, type Page} from '../../../shared/hold-filter.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
 import type {HeldGroup, SampledHeldQuery} from '../../services/ports.ts';
 import type {HoldCursor} from '../../services/quarantine/stored-mail.ts';
@@ -11,15 +11,15 @@ import {foldSubject, heldFilter, type ListedRow, listColumns, listedMail, type S
 export const createHeldQuery = (read: Db, nodeId: string): SampledHeldQuery => ({
   async list(filter, scope, {limit, offset}) {
     const search = await searchOf(read, filter, scope);
-    const {sql, bindings} = heldCondition(search, true);
+    const {sql, bindings} = pageCondition(search, {limit, offset});
     const total = totalIn(search);
     // One statement, so that both results are of one moment. A page after the end is one row without a mail.
     const rows = await query<(Omit<ListedRow, 'node_id'> | {queue_id: null}) & {total: number}>(
       read,
       `SELECT * FROM (SELECT (${total.sql}) AS total) LEFT JOIN (
-         SELECT ${listColumns} FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?
+         SELECT ${listColumns} FROM held_mail WHERE ${sql}
        ) ON true ${order}`,
-      [...total.bindings, ...bindings, limit, offset],
+      [...total.bindings, ...bindings],
     );
     return {
       mails: rows.flatMap(row => (row.queue_id === null ? [] : [listedMail({...row, node_id: nodeId})])),
@@ -29,16 +29,14 @@ export const createHeldQuery = (read: Db, nodeId: string): SampledHeldQuery => (
 
   async samples(filter, scope, {offset, stride, limit}) {
     const search = await searchOf(read, filter, scope);
-    const {sql, bindings} = heldCondition(search, true);
+    const {sql, bindings} = orderedMails(search, {limit: stride * limit, offset});
     // Limited before they are numbered, as a window function processes all its input.
     const marks = await query<HoldCursor>(
       read,
       `SELECT arrived_at, ? AS node_id, queue_id FROM (
-         SELECT arrived_at, queue_id, row_number() OVER (${order}) AS position FROM (
-           SELECT arrived_at, queue_id FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?
-         )
+         SELECT arrived_at, queue_id, row_number() OVER (${order}) AS position FROM (${sql})
        ) WHERE position % ? = 0 ORDER BY position`,
-      [nodeId, ...bindings, stride * limit, offset, stride],
+      [nodeId, ...bindings, stride],
     );
     return {marks, total: await countOf(read, totalIn(search))};
   },
@@ -152,6 +150,36 @@ const heldCondition = ({filter, scope, ids}: HeldSearch, isWalked = false): SqlC
   add('instr(folded_subject, ?)', filter.subject === undefined ? undefined : foldSubject(filter.subject));
   return {sql: parts.join(' AND '), bindings};
 };
+
+/** The rows of one page of the list. */
+const pageCondition = (search: HeldSearch, page: Page): SqlCondition => {
+  if (mergedDomains(search).length === 0) {
+    const {sql, bindings} = heldCondition(search, true);
+    return {sql: `${sql} ${order} LIMIT ? OFFSET ?`, bindings: [...bindings, page.limit, page.offset]};
+  }
+  const {sql, bindings} = orderedMails(search, page);
+  return {sql: `held_mail.rowid IN (SELECT id FROM (${sql}))`, bindings};
+};
+
+/** A page of the list, as row numbers with the columns that it is ordered by. */
+const orderedMails = (search: HeldSearch, {limit, offset}: Page): SqlCondition => {
+  const merged = mergedDomains(search).map((domainId): HeldSearch => ({...search, scope: {kind: 'domain', domainId}}));
+  const conditions = (merged.length === 0 ? [search] : merged).map(part => heldCondition(part, true));
+  const selects = conditions.map(({sql}) => `SELECT held_mail.rowid AS id, arrived_at, queue_id FROM held_mail WHERE ${sql}`);
+  return {
+    sql: `${selects.join(' UNION ALL ')} ${order} LIMIT ? OFFSET ?`,
+    bindings: [...conditions.flatMap(({bindings}) => bindings), limit, offset],
+  };
+};
+
+/**
+ * The domains of a scope whose mails are walked apart, each in the order of the list, and merged: with `IN`, SQLite sorts everything
+ * before a deep page. None where a condition leads to fewer mails through its own index.
+ */
+const mergedDomains = ({filter: {domain, sender, recipient, subject}, scope}: HeldSearch): number[] =>
+  [domain, sender, recipient, subject].every(value => value === undefined) && scope.kind === 'domains'
+    ? [...new Set(scope.domainIds)]
+    : [];
 
 const ofRecipient = 'held_mail.queue_id IN (SELECT queue_id FROM held_recipient WHERE recipient = ?)';
 const ofRecipientWalked = '(SELECT true FROM held_recipient AS r WHERE r.recipient = ? AND r.queue_id = held_mail.queue_id)';

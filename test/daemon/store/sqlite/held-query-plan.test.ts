@@ -33,3 +33,25 @@ test('samples are read from an index alone, filter by filter', async t => {
   }
   t.is(seen.filter(([sql]) => !sql.startsWith('EXPLAIN')).length, filters.length);
 });
+
+test('a deep page of several domains merges their indexes, and sorts no more than the page', async t => {
+  const {store} = await testStore(t, {isDurable: false});
+  await store.transaction(async tx => tx.hold.insert([mail]));
+  const seen: [sql: string, values: (string | number)[]][] = [];
+  store.read.on('query', ({sql, bindings}) => {
+    if (sql.includes('OFFSET')) seen.push([sql, bindings]);
+  });
+  const asked = createHeldQuery(store.read, 'alpha');
+  const scope = {kind: 'domains' as const, domainIds: [1, 2, 3]};
+
+  await asked.list({}, scope, {limit: 100, offset: 100_000});
+  await asked.samples({}, scope, {offset: 100_000, stride: 1, limit: 1});
+
+  t.is(seen.length, 2);
+  for (const [sql, values] of [...seen]) {
+    const details = (await query<{detail: string}>(store.read, `EXPLAIN QUERY PLAN ${sql}`, values)).map(({detail}) => detail);
+    t.true(details.includes('MERGE (UNION ALL)'), details.join('\n'));
+    const walked = details.filter(detail => /held_mail USING INDEX held_mail_by_domain_id \(domain_id=\?\)/.test(detail));
+    t.is(walked.length, 3, details.join('\n'));
+  }
+});
