@@ -164,6 +164,7 @@ const problemFindings = (peers: readonly Peer[]): Finding[] => {
     return {
       status: refuses ? critical : warning,
       text: problemText(problems, namesOf(alike.map(({peer}) => peer))),
+      nodes: alike.map(({peer}) => peer.node_id),
     };
   });
 };
@@ -206,6 +207,7 @@ const passwordFindings = (peers: readonly Peer[]): Finding[] =>
     .map(({node_id, open_password_files: keys}) => ({
       status: warning,
       text: `every user of ${node_id} can read the ${keys.length === 1 ? 'file' : 'files'} of ${keys.slice(0, namedNodes).join(', ')} (chmod o-r on that machine)`,
+      nodes: [node_id],
     }));
 
 const finding = (status: Finding['status'], peers: readonly Peer[], what: string): Finding[] =>

@@ -251,7 +251,7 @@ test('show of a mail that has ended says how, when and by whom, from the audit l
   const failed = {...ending, seq: 10, action: 'quarantine.discard', result: 'node_unreachable'};
   const log: AuditEntry[] = [failed, {...ending, seq: 11, target: 'mx1/aaaaaaa'}, ending];
   const api = await startApi(t, {
-    'GET /audit': ({query}) => ({data: log.filter(({action}) => action === query.get('action'))}),
+    'GET /audit': ({query}) => ({data: log.filter(({target}) => target === query.get('target'))}),
   });
   const show = () => api.mfctl(['quarantine', 'show', 'mx1/aaaaaa']);
 
@@ -264,7 +264,7 @@ test('show of a mail that has ended says how, when and by whom, from the audit l
   t.is(released.code, 5);
   t.is(
     released.stderr,
-    'error: mx1/aaaaaa was released at 2026-11-26T12:30:05Z with the key helpdesk from 192.0.2.9 via mx2 (not_found, request r-1)\nhint: mfctl audit --action quarantine.release\n',
+    'error: mx1/aaaaaa was released at 2026-11-26T12:30:05Z with the key helpdesk from 192.0.2.9 via mx2 (not_found, request r-1)\nhint: mfctl audit --target mx1/aaaaaa\n',
   );
   t.regex(discarded.stderr, /^error: mx1\/aaaaaa was discarded at \S+ with key 3, deleted since from 192\.0\.2\.9 \(/);
   t.regex(expired.stderr, /^error: mx1\/aaaaaa was removed when its time was over at 2026-11-26T12:30:05Z by the node itself \(/);
