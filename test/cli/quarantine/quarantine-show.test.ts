@@ -248,7 +248,7 @@ const ending = {
 };
 
 test('show of a mail that has ended says how, when and by whom, from the audit log', async t => {
-  const failed = {...ending, seq: 10, action: 'quarantine.discard', result: 'node_unreachable'};
+  const failed = {...ending, seq: 10, key_name: 'other', result: 'delivery_failed'};
   const log: AuditEntry[] = [failed, {...ending, seq: 11, target: 'mx1/aaaaaaa'}, ending];
   const api = await startApi(t, {
     'GET /audit': ({query}) => ({data: log.filter(({target}) => target === query.get('target'))}),
