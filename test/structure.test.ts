@@ -130,7 +130,7 @@ const mayImport: Record<string, string[]> = {
   'cli/dashboard/list': ['shared', 'cli', 'cli/output', 'cli/dashboard/shell'],
   'cli/dashboard/screens/audit': [...screenShared, 'cli/audit'],
   'cli/dashboard/screens/cluster': [...screenShared, 'cli/cluster'],
-  'cli/dashboard/screens/domains': [...screenShared, 'cli/domain', 'cli/filter'],
+  'cli/dashboard/screens/domains': [...screenShared, 'cli/dmarc', 'cli/domain', 'cli/filter'],
   'cli/dashboard/screens/events': screenShared,
   'cli/dashboard/screens/keys': [...screenShared, 'cli/key', 'cli/dashboard/screens/cluster'],
   'cli/dashboard/screens/quarantine': [...screenShared, 'cli/quarantine'],
