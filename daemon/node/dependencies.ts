@@ -120,7 +120,7 @@ export const watchPostfix = ({dependencies}: Pick<Base, 'dependencies'>): void =
 };
 
 /** With the cause: a Fault alone is for callers, who do not learn the addresses here. */
-export const reasonOf = (error: unknown): string => {
+const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
   const {cause} = error;
   const text = error instanceof Fault ? error.detail : error.message;

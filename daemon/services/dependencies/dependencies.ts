@@ -1,7 +1,7 @@
 // Health of what a node depends on: scanner, backends, store, name servers and Postfix. Real use says whether they work; what nothing
 // has used for a while is checked.
 //
-// works → a failed check, or two failed uses in a row → problem; a use or a check that works → works.
+// works → a failed check, or ten failed uses in a row → problem; a use or a check that works → works.
 // A server may greet, and answer nothing else: where uses fail although checks work, only a use ends the problem, or a minute without one.
 
 import {type DependencyPart, maxProblemDomains, maxProblems, type Problem} from '../../../shared/cluster-status.ts';
@@ -59,6 +59,8 @@ interface State {
   detail: string | undefined;
 }
 
+/** So many failed uses in a row count although checks work. Fewer may be mail that was made to fail. */
+const certainUses = 10;
 /** How long failed uses count more than checks that work. */
 const usesCountMs = 60_000;
 /** Checks of backends under way at once. A silent server takes half a minute, and one that is slow on purpose minutes. */
@@ -172,7 +174,7 @@ const createStates = ({now, monotonic, onBegin, onEnd}: StatesNeeds) => {
       const state = stateOf(key);
       if (state.failedUses === 0 && state.detail === undefined) state.sinceMs = now();
       Object.assign(state, {lastAtMs: monotonic(), lastFailedUseMs: monotonic(), failedUses: state.failedUses + 1});
-      if (!isCertain && state.failedUses < 2) return false;
+      if (!isCertain && state.failedUses < certainUses) return false;
       begin(key, state, detail);
       return true;
     },
