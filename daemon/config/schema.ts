@@ -69,7 +69,7 @@ const everyKey = z.strictObject({
       .default(['127.0.0.0/8', '::1/128'])
       .meta({description: 'Clients that may send outbound mail, and whose upstream spam headers are believed'}),
     backend_networks: z.array(network).optional().meta({
-      description: 'Networks of the servers that a key for one domain may set as its backends; without it: any',
+      description: 'Networks of the servers that a domain-admin key may set as its backends; without it: any',
     }),
     max_size: size(50 * 1024 * 1024, 1024).meta({description: 'Largest mail, in bytes or with K, M, G'}),
     max_connections: count(1000).meta({description: 'SMTP connections at one time, in all'}),

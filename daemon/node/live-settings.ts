@@ -16,7 +16,7 @@ import {operatorPair} from './tls-files.ts';
 
 export interface LiveSettings {
   trusted: NetworkSet;
-  /** The networks that backends of domains must be in when a key for one domain sets them; undefined for any. */
+  /** The networks that backends of domains must be in when a domain-admin key sets them; undefined for any. */
   backendNetworks: NetworkSet | undefined;
   scorer: Scorer;
   closeScorer(): void;

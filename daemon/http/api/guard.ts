@@ -70,7 +70,7 @@ export const needs =
     const {scope, reach} = ctx.state.actor;
     if (!permissionsOf(scope, reach).some(granted => [permission].flat().includes(granted))) {
       const requiredScopes = scopesWith(permission);
-      const why = reach.kind === 'none' ? 'the domain this key is bound to is gone' : `the scope ${scope} does not permit this`;
+      const why = reach.kind === 'none' ? 'every domain this key is bound to is gone' : `the scope ${scope} does not permit this`;
       throw new Fault('insufficient_scope', `${why}; it takes a key of scope ${requiredScopes.join(' or ')}`, {requiredScopes});
     }
     await next();

@@ -147,7 +147,7 @@ interface BackendRulesNeeds {
   nodes: {list(): readonly StoredNode[]};
   /** The number of this node. */
   nodeNo: number;
-  /** The networks to which a key for one domain may send mail; undefined for no restriction. */
+  /** The networks to which a domain-admin key may send mail; undefined for no restriction. */
   networks(): {contains(ip: string): boolean} | undefined;
 }
 
@@ -160,7 +160,7 @@ export const createBackendRules = ({nodes, nodeNo, networks}: BackendRulesNeeds)
     const allowed = networks();
     if (!allowed) return undefined;
     if (isIP(host) === 0)
-      return 'must be an address: a key for one domain may set only servers inside smtp.backend_networks, and a host name can be pointed elsewhere later';
+      return 'must be an address: a domain-admin key may set only servers inside smtp.backend_networks, and a host name can be pointed elsewhere later';
     return allowed.contains(host)
       ? undefined
       : 'must be inside smtp.backend_networks; ask an administrator of the cluster to set it';

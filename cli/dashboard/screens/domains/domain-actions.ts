@@ -1,7 +1,9 @@
 // Creation and deletion of domains. The question lists everything that is deleted with a domain.
+import type {Me} from '../../../../shared/api-key.ts';
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import {canonicalDomain} from '../../../../shared/domain-name.ts';
+import {domainNamesOf} from '../../../../shared/scopes.ts';
 import type {Client} from '../../../client/client.ts';
 import {loadRules} from '../../../command-line/rules.ts';
 import {unsentReports} from '../../../domain/unsent-reports.ts';
@@ -76,7 +78,7 @@ export const askToDelete = (needs: DomainServices, id: number): Promise<void> =>
         `With it go ${filters.data.length === 0 ? 'no mail filters' : plural(filters.data.length, 'mail filter')} and ${keysText(keys.data)}.`,
         ...(domain.direction === 'outbound' ? [] : [`Mail for ${name} is refused from then on.`]),
         await heldText(needs, domain),
-        ...(me.domain === name ? [`The key ${me.name} is bound to ${name}: it can do nothing afterwards.`] : []),
+        ...lossText(me, name),
       ],
       yes: `delete ${name}`,
       what: `delete ${name}`,
@@ -88,6 +90,14 @@ export const askToDelete = (needs: DomainServices, id: number): Promise<void> =>
       onSettled: needs.onChange,
     });
   });
+
+const lossText = (me: Me, name: string): string[] => {
+  const names = domainNamesOf(me);
+  if (!names.includes(name)) return [];
+  return [
+    `The key ${me.name} is bound to ${name}: ${names.length === 1 ? 'it can do nothing' : 'it has no access to it'} afterwards.`,
+  ];
+};
 
 const keysText = (keys: readonly DkimKey[]): string => {
   if (keys.length === 0) return 'no DKIM keys';

@@ -261,6 +261,21 @@ test('a deletion names what goes with it and what stays, and is put off so that 
   t.is(api.requests.find(({method}) => method === 'DELETE')?.headers['if-match'], '"1"');
 });
 
+test('the question says what the key in use loses with the domain', async t => {
+  const {shell, needs} = await startDomain(t, {
+    'GET /mail/quarantine/summary': {data: {count: 0, size_bytes: 0, oldest_arrived_at: null, groups: []}},
+  });
+  const lossOf = async (domains: string[]) => {
+    const me = {...needs.app.me, scope: 'domain-admin' as const, domains};
+    await askToDelete({...needs, app: {...needs.app, me}}, domain.id);
+    return (await shell.question()).lines.join('\n');
+  };
+
+  t.regex(await lossOf([domain.name]), /is bound to example\.com: it can do nothing afterwards/);
+  t.regex(await lossOf(['other.test', domain.name]), /is bound to example\.com: it has no access to it afterwards/);
+  t.notRegex(await lossOf(['other.test']), /is bound to/);
+});
+
 test('a domain that was changed after the question is not deleted', async t => {
   const {shell, needs} = await startDomain(t, {
     'GET /mail/quarantine/summary': {data: {count: 0, size_bytes: 0, oldest_arrived_at: null, groups: []}},
