@@ -82,7 +82,10 @@ test('a server elsewhere whose certificate everybody trusts never gets the key o
 
   t.deepEqual(JSON.parse(login.stdout).urls, [node.url, elsewhere.url]);
   t.is(code, 7);
-  t.regex(stderr, /the CA in \S+cluster\.pem \(cacert of the context mx1\) did not sign the certificate of localhost:\d+ \(tls_untrusted\)/);
+  t.regex(
+    stderr,
+    /the CA in \S+cluster\.pem \(cacert of the context mx1\) did not sign the certificate of localhost:\d+ \(tls_untrusted\)/,
+  );
   t.is(elsewhere.requests.length, 0);
   // It would be trusted without the setting of the authority.
   t.is((await mfctl(['openapi', '--url', elsewhere.url, '--cacert', `${clusterFile.replace('cluster', 'public')}`])).code, 5);

@@ -103,10 +103,7 @@ test('what was done before and what failed is counted separately, with the reaso
     {...three, error: {code: 'delivery_failed', detail: 'no', fields: [{path: 'a@example.com', detail: '550 no such user'}]}},
   ]);
 
-  t.is(
-    resultText('release', result),
-    '1 mail released, 1 had been released already, 1 failed: a@example.com: 550 no such user',
-  );
+  t.is(resultText('release', result), '1 mail released, 1 had been released already, 1 failed: a@example.com: 550 no such user');
   t.deepEqual(result.failures, [
     {
       id: 'mx1/mail000002',
