@@ -23,7 +23,7 @@ export interface AppOptions {
 }
 
 /** Rejects with a CliError when the node does not answer or refuses the key, and with the reason of `ended` when that aborts. */
-export const openApp = async (
+const openApp = async (
   opening: AppOptions,
   {name, connection, greeting}: AppTarget,
   ended = new AbortController(),
