@@ -226,7 +226,7 @@ withPostfix('a Postfix without a main.cf is to be configured first', async t => 
 
   const {code, stderr} = await setup();
 
-  t.is(code, 1);
+  t.is(code, 2);
   t.regex(stderr, /main\.cf: No such file or directory; configure Postfix first, on Debian with dpkg-reconfigure postfix/);
 });
 

@@ -58,7 +58,7 @@ test('the address is kept in mfd.yaml by who makes a node, and has to be one', a
   const wrong = await make('mail.example.com');
   const right = await make('mail.example.com:443');
 
-  t.is(wrong.code, 1);
+  t.is(wrong.code, 2);
   t.regex(wrong.stderr, /--api-advertise "mail\.example\.com": must be HOST:PORT/);
   t.is(right.code, 0, right.stderr);
   t.regex(await readFile(`${root}/data/mfd.yaml`, 'utf8'), /^ {2}advertise: mail\.example\.com:443$/m);

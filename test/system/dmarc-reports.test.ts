@@ -144,7 +144,14 @@ test('a domain can be set to send reports without configuration, and mfctl and c
   const {node} = await start(t, {domain: {dmarc_reporting: false}, dmarc: {report_from: undefined, organisation: undefined}});
 
   const updated = await node.api('PUT', `domains/${node.domainId}`, {body: {...relayAll, dmarc_reporting: true}});
-  const created = await node.mfctl(['domain', 'create', 'b.test', '--backend', 'a.test:25', '--dmarc-reporting']);
+  const created = await node.mfctl([
+    'domain',
+    'create',
+    'b.test',
+    '--backend',
+    `127.0.0.1:${node.sink.server.port}`,
+    '--dmarc-reporting',
+  ]);
   const check = await node.mfctl(['cluster', 'check']);
 
   t.deepEqual([updated.status, created.code, check.code], [200, 0, 1]);
@@ -159,7 +166,14 @@ test('reports come from the name of the node when nothing else is set', async t 
   const dmarc = {report_from: undefined, organisation: undefined};
   const {node, smarthost} = await start(t, {dmarc, fqdn: 'MX1.example.org'});
   await node.send(raw('a@good.test'), {from: 'b@good.test'});
-  const set = await node.mfctl(['domain', 'create', 'b.test', '--backend', 'a.test:25', '--dmarc-reporting']);
+  const set = await node.mfctl([
+    'domain',
+    'create',
+    'b.test',
+    '--backend',
+    `127.0.0.1:${node.sink.server.port}`,
+    '--dmarc-reporting',
+  ]);
 
   await passDays(node);
   const [mail] = await eventually(async () => smarthost.mails.length > 0 && smarthost.mails, 60_000);

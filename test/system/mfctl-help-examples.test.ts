@@ -65,6 +65,7 @@ const prepared = async (node: MailNode, line: string): Promise<string> => {
   const domain = await freshDomain(node);
   let text = line.replace(/\/domains\/\d+/, `/domains/${domain}`);
   if (/ domain create /.test(line)) await ask(node, 'DELETE', `domains/${domain}`);
+  if (/ key create .*example\.net/.test(line)) await node.createDomain({name: 'example.net'});
   if (/ dkim delete /.test(line)) await ask(node, 'POST', `domains/${domain}/dkim-keys`, {selector: 'mfd2026'});
   if (/ key (rotate|revoke|delete) /.test(line)) {
     const name = `example-${randomUUID()}`;

@@ -128,6 +128,7 @@ for (const batch of batches) {
           data: {...detail, subject, helo, sender, recipients, symbol_scores, authentication},
         },
         'GET /mail/quarantine/mx1/aaaaaa/body': {raw},
+        'GET /audit': {data: []},
       },
     });
 
@@ -138,7 +139,7 @@ for (const batch of batches) {
       labels.map(line => line.replace(/:.*/, '')),
       [
         ...['ID', 'Arrived', 'Score', 'Reason', 'Domain', 'Sender', 'Recipients', 'Subject', 'Client'],
-        ...['Verified', 'Size', 'Headers', 'Symbols', 'Attachments', 'Text'],
+        ...['Verified', 'Size', 'History', 'Headers', 'Symbols', 'Attachments', 'Text'],
       ],
     );
     // A wider line would wrap.
@@ -154,7 +155,7 @@ for (const batch of batches) {
     const text = await outputOf(t, {
       argv: ['domain', 'create', 'example.com', '--backend', 'a.example:25'],
       answers: {'POST /domains': {status: 422, error}},
-      code: 1,
+      code: 2,
     });
 
     assertHarmless(t, text);

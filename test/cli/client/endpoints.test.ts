@@ -21,6 +21,7 @@ const askAll = async ({keys, domains, quarantine, cluster, ...client}: Client): 
   await keys.remove(1);
   await domains.list();
   await domains.get(1);
+  await domains.test(1);
   await domains.create({name: 'example.com'});
   await domains.update(1, {active: true}, '"1"');
   await domains.remove(1);

@@ -112,7 +112,7 @@ test('any method is repeated, and in a pipe that is reported with -v only', asyn
   });
   const env = {MFCTL_RETRY_FOR: ''};
 
-  const created = await api.mfctl(['domain', 'create', 'example.com', '--backend', 'a.example:25'], {env});
+  const created = await api.mfctl(['domain', 'create', 'example.com', '--backend', 'a.example:25', '-q'], {env});
   const listed = await api.mfctl(['domain', 'list', '-v'], {env});
 
   t.deepEqual([created.code, listed.code], [0, 0]);
