@@ -51,7 +51,9 @@ const run = async (options: Options): Promise<string> => {
       'this changes the configuration of Postfix: run it as root, or without --apply to see what it would write',
     );
   if (options.configDir !== undefined && !(await isThere(join(options.configDir, 'main.cf'))))
-    throw new UsageError(`--config-dir ${options.configDir}: there is no main.cf, so this is no configuration of Postfix`);
+    throw new UsageError(
+      `--config-dir ${options.configDir}: there is no main.cf; configure Postfix first, on Debian with dpkg-reconfigure postfix`,
+    );
   const folder = dataFolder(resolve(options.data));
   const {config} = await loadConfig(folder.config, process.env);
   try {

@@ -68,7 +68,7 @@ test('options of mfd with impossible values are wrong usage', async t => {
   const wrong: [string[], string][] = [
     [
       ['setup', 'postfix', '--data', folder, '--config-dir', join(folder, 'nope')],
-      `--config-dir ${folder}/nope: there is no main.cf, so this is no configuration of Postfix`,
+      `--config-dir ${folder}/nope: there is no main.cf; configure Postfix first, on Debian with dpkg-reconfigure postfix`,
     ],
     [
       ['init', '--data', join(folder, 'new'), '--smtp-listen', '127.0.0.1:70000'],
