@@ -71,8 +71,10 @@ testWithPostgres('a mail whose claimer was killed is held again when its lease e
   const {queue_id} = await alpha.hold({to: `ben@${name}`});
   sink.behave({delayMs: 20_000});
   const path = `mail/quarantine/alpha/${queue_id}`;
+  const connections = sink.connectionCount();
   const abandoned = beta.api('POST', `${path}/release`).catch(() => undefined);
-  await delay(1000);
+  // It claims a mail before it connects.
+  await eventually(() => sink.connectionCount() > connections);
 
   await beta.stop('SIGKILL');
   await abandoned;
@@ -82,7 +84,9 @@ testWithPostgres('a mail whose claimer was killed is held again when its lease e
     return status === 200 && json.data;
   }, 60_000);
 
-  t.like(released, {state: 'released', already: false});
+  // The answer to the attempt that delivered it may have been late.
+  t.is(released.state, 'released');
+  t.is(sink.mails.length, 1);
 });
 
 testWithPostgres('without its database a node takes no mail and answers 503, and is back within 5 s of the database', async t => {
