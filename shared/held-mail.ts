@@ -56,6 +56,28 @@ export const actionOutcomeSchema = z
   .meta({id: 'ActionOutcome'});
 export type ActionOutcome = z.infer<typeof actionOutcomeSchema>;
 
+const trainingClass = z.enum(['ham', 'spam'], 'must be ham or spam');
+export type TrainingClass = z.infer<typeof trainingClass>;
+
+export const trainRequestSchema = z
+  .strictObject({as: trainingClass.meta({description: 'What the mail is'})})
+  .meta({id: 'TrainRequest'});
+
+const training = z.enum(['learned', 'learned_before', 'too_short', 'nothing_new']);
+export type Training = z.infer<typeof training>;
+
+export const trainingOutcomeSchema = z
+  .strictObject({
+    node_id: nodeId,
+    queue_id: queueId,
+    as: trainingClass,
+    outcome: training.meta({
+      description: 'What the scanner said. All but `learned` mean that this request taught it nothing',
+    }),
+  })
+  .meta({id: 'TrainingOutcome'});
+export type TrainingOutcome = z.infer<typeof trainingOutcomeSchema>;
+
 const mailReferenceSchema = z.strictObject({node_id: nodeId, queue_id: queueId});
 export type MailReference = z.infer<typeof mailReferenceSchema>;
 

@@ -17,6 +17,8 @@ import type {
   HoldAction,
   MailReference,
   Summary,
+  TrainingClass,
+  TrainingOutcome,
 } from '../../shared/held-mail.ts';
 import type {CreateMailFilter, GlobalFilter, MailFilter} from '../../shared/mail-filter.ts';
 import type {ReportedSources} from '../../shared/reported-source.ts';
@@ -132,6 +134,8 @@ const quarantineOver = ({send, download}: Transport) => ({
   /** See `Transport.download`. */
   body: (mail: MailReference, signal?: AbortSignal) => download(`${mailPath(mail)}/body`, signal),
   act: (action: HoldAction, mail: MailReference) => send<ActionOutcome>({method: 'POST', path: `${mailPath(mail)}/${action}`}),
+  train: (mail: MailReference, as: TrainingClass) =>
+    send<TrainingOutcome>({method: 'POST', path: `${mailPath(mail)}/train`, json: {as}}),
   /** Results in the order of `items`, at most 1,000. */
   actOnMany: (action: HoldAction, items: readonly MailReference[], options?: RequestOptions) =>
     send<BulkResult[]>({method: 'POST', path: `mail/quarantine/${action}`, json: {items}, ...options}),

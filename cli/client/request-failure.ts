@@ -156,6 +156,12 @@ const isField = (value: unknown): boolean => {
 
 const isListOf = (value: unknown, isEntry: (entry: unknown) => boolean): boolean => Array.isArray(value) && value.every(isEntry);
 
+const conflictHint = (path: string): string | undefined => {
+  if (path.includes('/auth/api-keys/')) return 'make another full-admin key first, or repeat with --force';
+  // The detail says what to set.
+  return path.endsWith('/train') ? undefined : listCommand(path);
+};
+
 const hintOf = (error: ErrorValue, wait: number | undefined, path: string): string | undefined => {
   switch (error.code) {
     case 'key_missing':
@@ -185,7 +191,7 @@ const hintOf = (error: ErrorValue, wait: number | undefined, path: string): stri
     case 'precondition_failed':
       return 'somebody changed it meanwhile; run the same command again';
     case 'conflict':
-      return path.includes('/auth/api-keys/') ? 'make another full-admin key first, or repeat with --force' : listCommand(path);
+      return conflictHint(path);
     case 'internal':
       return 'the log of the node says more under this request id';
     case 'malformed_json':

@@ -4,9 +4,11 @@ import {globalFilters, mailFilters} from '../filter/filter-fields.ts';
 import type {Session} from '../session.ts';
 import {parseMailId} from './held-mail-columns.ts';
 import {addSenderFilter, ruleText, type SenderAction, senderRule} from './sender-filter.ts';
+import {requireTrainingRight, sampleClassOf, trainingText, trainScanner} from './training.ts';
 
 interface Flags {
   allDomains?: boolean;
+  train?: boolean;
   dryRun?: boolean;
 }
 
@@ -24,31 +26,40 @@ const addSenderCommand = (quarantine: Command, session: Session, action: SenderA
     .prints(quarantine.command(action), globalFilters)
     .argument('<id>', 'NODE/QUEUE, as quarantine list shows it')
     .option('--all-domains', 'add the filter for all domains')
+    .option('--train', `let the scanner learn this mail as ${sampleClassOf[action]}: takes a full-admin key`)
     .option('--dry-run', 'say what the filter would do, and add none')
     .addHelpText('after', helpOf(action))
     .action((id: string, flags: Flags) => addFilter(session, action, {id, ...flags}));
 
 const helpOf = (action: SenderAction): string => `
-The mail itself stays held: quarantine release delivers it, quarantine discard deletes it.
+The mail itself stays held: quarantine release delivers it, quarantine discard deletes it. --train needs Rspamd and its
+controller; the built-in scanner learns nothing.
 
 Examples:
   mfctl quarantine ${action} NODE/QUEUE
-  mfctl quarantine ${action} NODE/QUEUE --all-domains`;
+  mfctl quarantine ${action} NODE/QUEUE --all-domains
+  mfctl quarantine ${action} NODE/QUEUE --train`;
 
 const addFilter = async (
   session: Session,
   action: SenderAction,
-  {id, allDomains: isForAll = false, dryRun}: Flags & {id: string},
+  {id, allDomains: isForAll = false, train, dryRun}: Flags & {id: string},
 ): Promise<void> => {
   const printer = session.printer();
   const reference = parseMailId(id);
   const client = await session.client();
+  if (train) await requireTrainingRight(client);
   const {data: mail} = await client.quarantine.get(reference);
   const rule = senderRule(mail, action);
   if (rule.warning !== undefined) printer.warn(rule.warning);
-  if (dryRun) return printer.note(`a dry run, nothing was changed: ${ruleText(rule, isForAll)}`);
+  if (dryRun) {
+    const learned = train ? `; the scanner learns this mail as ${sampleClassOf[action]}` : '';
+    return printer.note(`a dry run, nothing was changed: ${ruleText(rule, isForAll)}${learned}`);
+  }
 
   const {filter, isNew} = await addSenderFilter(client, rule, isForAll);
   printer.record(filter, isForAll ? globalFilters : mailFilters);
   printer.note(`${isNew ? '' : `filter ${filter.id} was there already: `}${ruleText(rule, isForAll)}; this mail stays held`);
+  // After the filter: that can be taken back, and repeating the command finds it.
+  if (train) printer.note(trainingText(await trainScanner(client, reference, action)));
 };

@@ -47,6 +47,20 @@ export const createPeerHoldQueue = (client: PeerClient, node: AskedNode): Listed
         client.ask(outcome, {...request, deadlineMs: actionMs, isAnnounced: true}),
       );
     },
+
+    async train(as, queueId, actor) {
+      const {path, answer} = holdQuestions.train;
+      const request = lookUp(path, {queue_id: queueId, as}, actor);
+      const asked = translateFaults(client, [...forCallers, 'conflict'], async () =>
+        client.ask(answer(nodeId), {...request, deadlineMs: actionMs, isAnnounced: true}),
+      );
+      return asked.catch(async error => {
+        if (!(error instanceof Fault) || error.code !== 'not_found') throw error;
+        // Not found is the mail, or the path on a node of an earlier version.
+        await ask(holdQuestions.get, {queue_id: queueId}, actor);
+        throw new Fault('conflict', `node ${nodeId} runs a version that cannot train; nothing was learned, update it first`);
+      });
+    },
   };
 };
 

@@ -1,5 +1,7 @@
 // Hold queue of this node: the list comes from the database, the bytes come from the hold backend.
 
+import {Fault} from '../../shared/fault.ts';
+import type {TrainingClass, TrainingOutcome} from '../../shared/held-mail.ts';
 import type {HoldFilter} from '../../shared/hold-filter.ts';
 import type {AccessScope} from '../../shared/scopes.ts';
 import type {Actor} from '../services/actor.ts';
@@ -21,7 +23,7 @@ export interface HoldQueueNeeds extends Omit<HoldActionsNeeds, 'writes'> {
 }
 
 export const createHoldQueue = (needs: HoldQueueNeeds): OwnHoldQueue => {
-  const {nodeId, query, backendOf} = needs;
+  const {nodeId, query, backendOf, trainer} = needs;
   const writes = createHoldWrites(needs);
   const {find, ...actions} = createHoldActions({...needs, writes});
 
@@ -47,6 +49,30 @@ export const createHoldQueue = (needs: HoldQueueNeeds): OwnHoldQueue => {
     return body;
   };
 
+  /** The bytes may be gone at any step once another action has ended the mail: then that is the answer. */
+  const whileHeld = async <T>(queueId: string, actor: Actor, work: (mail: StoredHeldMail) => Promise<T>): Promise<T> => {
+    const mail = await findHeld(queueId, actor);
+    try {
+      return await work(mail);
+    } catch (error) {
+      await findHeld(queueId, actor);
+      throw error;
+    }
+  };
+
+  const train = async (as: TrainingClass, mail: StoredHeldMail, actor: Actor): Promise<TrainingOutcome> => {
+    const {queue_id: queueId, sender, recipients} = mail;
+    const read = async () => backendOf(mail).body(mail);
+    const record = async (ended: {result?: string; detail: string}) =>
+      writes.write(queueId, async (_tx, recordAudit) => recordAudit(actor, {action: 'train', queueId, ...ended}));
+    const outcome = await trainer.trainAsAsked(as, {queueId, sender, recipients}, read).catch(async error => {
+      if (error instanceof Fault) await record({result: error.code, detail: `as ${as}: ${error.detail}`});
+      throw error;
+    });
+    await record({detail: `as ${as}: ${outcome}`});
+    return {node_id: nodeId, queue_id: queueId, as, outcome};
+  };
+
   return {
     ...actions,
     nodeId,
@@ -65,16 +91,8 @@ export const createHoldQueue = (needs: HoldQueueNeeds): OwnHoldQueue => {
 
     get: async (queueId, actor) => toDetail(nodeId, await findHeld(queueId, actor)),
 
-    async body(queueId, actor) {
-      const mail = await findHeld(queueId, actor);
-      try {
-        return await openBody(mail, actor);
-      } catch (error) {
-        // The file may be removed at any step once another action has ended the mail: then that is the answer.
-        await findHeld(queueId, actor);
-        throw error;
-      }
-    },
+    body: async (queueId, actor) => whileHeld(queueId, actor, async mail => openBody(mail, actor)),
+    train: async (as, queueId, actor) => whileHeld(queueId, actor, async mail => train(as, mail, actor)),
   };
 };
 

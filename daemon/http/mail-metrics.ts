@@ -46,7 +46,7 @@ const createIntakeMetrics = (
     for (const kind of ['relay', 'release']) deliveries.inc({kind, outcome}, 0);
   const samples = new Counter({
     name: 'mfd_rspamd_lessons_total',
-    help: 'Mails that Rspamd was to learn from, as ham when released and as spam when discarded, by outcome',
+    help: 'Mails that Rspamd was to learn from, as ham or spam, by outcome',
     labelNames: ['lesson', 'outcome'],
     registers,
   });

@@ -34,7 +34,9 @@ export const openHold = (base: Base, bus: EventBus, {inbox, readers}: {inbox: Re
     onHeld,
     common: {
       trainer: createTrainer({
+        nodeId: storage.nodeId,
         classifier: () => settings().classifier,
+        isTrainedByActions: () => settings().isTrainedByActions,
         onTrained: metrics.trained,
         onOutage: detail => log.warn({detail}, 'Rspamd training failed: decisions made until it recovers are not learned'),
         onRecovery: missed => log.info({missed}, 'Rspamd learns again'),

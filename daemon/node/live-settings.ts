@@ -24,8 +24,9 @@ export interface LiveSettings {
   /** See `Intake`. */
   weigh(verified: Verified): SymbolScore[];
   isUndecided(verified: Verified): boolean;
-  /** The classifier that is trained by releases and discards, if there is one. */
+  /** What learns from held mail, if anything does. */
   classifier: Classifier | undefined;
+  isTrainedByActions: boolean;
   onScorerFailure: Config['scanner']['on_failure'];
   smarthost: Omit<Route, 'signFor'> | undefined;
   keepMs: Record<Reason, number>;
@@ -80,6 +81,7 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
   weigh: config.scanner.type === 'builtin' ? scoreAuthentication : () => [],
   isUndecided: config.scanner.type === 'builtin' && config.authentication.on_temperror === 'defer' ? isUndecided : () => false,
   classifier: classifierFrom(config, loaded.rspamdControllerPassword),
+  isTrainedByActions: config.scanner.rspamd_learn,
   onScorerFailure: config.scanner.on_failure,
   smarthost: smarthostFrom(config, smarthostPassword, smarthostCa),
   keepMs: Object.fromEntries(
@@ -146,7 +148,7 @@ const scorerFrom = ({scanner}: Config, password: string | undefined): Pick<LiveS
 };
 
 const classifierFrom = ({scanner}: Config, password: string | undefined): Classifier | undefined =>
-  scanner.rspamd_learn
+  scanner.type === 'rspamd' || scanner.rspamd_learn
     ? createRspamdClassifier({url: scanner.rspamd_controller_url, ...(password !== undefined && {password})})
     : undefined;
 

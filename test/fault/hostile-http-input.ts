@@ -31,6 +31,7 @@ const rightBodies: Record<string, object> = {
   'POST /domains/:id/dkim-keys': {selector: 's1', algorithm: 'ed25519'},
   'POST /mail/quarantine/release': {items: [{node_id: 'x', queue_id: 'abcdef'}]},
   'POST /mail/quarantine/discard': {items: [{node_id: 'x', queue_id: 'abcdef'}]},
+  'POST /mail/quarantine/:node_id/:queue_id/train': {as: 'ham'},
   'POST /auth/api-keys/:id/revoke': {at: '2099-01-01T00:00:00Z'},
   'POST /cluster/tokens': {expires_in_s: 60},
 };

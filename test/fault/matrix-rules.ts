@@ -111,6 +111,11 @@ export const rules: Record<string, Rule> = {
     beyondReach: gone,
     isDestructive: true,
   },
+  // The node has the built-in scanner, which learns nothing.
+  'POST /mail/quarantine/:node_id/:queue_id/train': {
+    permitted: admins,
+    answers: {own: '409 conflict', other: '409 conflict', deleted: '409 conflict', unknown: gone},
+  },
   'GET /cluster/status': {permitted: readers, answers: ofNothing},
   'GET /cluster/drift': {permitted: readers, answers: ofNothing},
   'POST /cluster/tokens': {permitted: admins, answers: {own: '201'}},

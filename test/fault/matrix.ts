@@ -219,6 +219,7 @@ const bodyOf = (route: ApiRoute, {mail}: DomainThings): {body?: object} => {
     'POST /domains/:id/dkim-keys': {selector: `made${made}`, algorithm: 'ed25519'},
     'POST /mail/quarantine/release': {items: [mail]},
     'POST /mail/quarantine/discard': {items: [mail]},
+    'POST /mail/quarantine/:node_id/:queue_id/train': {as: 'spam'},
   };
   const body = bodies[nameOf(route)];
   return body ? {body} : {};

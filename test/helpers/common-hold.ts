@@ -73,6 +73,10 @@ export const startHoldNode = async (t: Teardown, settings: PostgresSettings, opt
         const body = await read().catch(() => undefined);
         if (body) node.trained.push(`${sampleClass} ${(await buffer(body.stream)).length}`);
       },
+      async trainAsAsked(sampleClass, _mail, read) {
+        node.trained.push(`${sampleClass} ${(await buffer((await read()).stream)).length} as asked`);
+        return 'learned';
+      },
     },
     onActed: outcome => node.acted.push(outcome),
     onLeftover: () => {},

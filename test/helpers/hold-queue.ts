@@ -39,6 +39,8 @@ export interface TestQueue {
   withReserve: <T>(write: () => Promise<T>) => Promise<T>;
   /** Called with every training sample; does nothing unless a test replaces it. */
   train: Trainer['train'];
+  /** Called with every training sample that a caller asks for. */
+  trainAsAsked: Trainer['trainAsAsked'];
   now: number;
   hold(queueId: string, parts?: HeldParts): Promise<void>;
 }
@@ -65,6 +67,9 @@ export const recordDeliveries = (node: Pick<TestQueue, 'answer' | 'deliveries'>)
   },
 });
 
+/** Where training is not what is tested. */
+export const idleTrainer: Trainer = {train: async () => {}, trainAsAsked: async () => 'learned'};
+
 export const openQueue = async (
   store: TestStore,
   spoolFolder: string,
@@ -78,7 +83,7 @@ export const openQueue = async (
     told: [],
     answer: async () => 'delivered',
     withReserve: async write => write(),
-    train: async () => {},
+    ...idleTrainer,
     now: Date.parse('2026-03-01T12:00:00.000Z'),
     async hold(queueId, {domainId = 1, domain = 'example.com', reason = 'spam', score = 8, arrivedAt = test.now, ...parts} = {}) {
       const mail = {...receivedMail(parts), queueId, receivedAt: new Date(arrivedAt)};
@@ -97,7 +102,10 @@ export const openQueue = async (
     store,
     query: store.heldQuery(nodeId),
     backendOf: () => keeper,
-    trainer: {train: async (...training) => test.train(...training)},
+    trainer: {
+      train: async (...training) => test.train(...training),
+      trainAsAsked: async (...training) => test.trainAsAsked(...training),
+    },
     now: () => test.now,
     withReserve: async write => test.withReserve(write),
     onActed: ({state, queue_id}) => test.told.push(`${state} ${queue_id}`),

@@ -19,6 +19,8 @@ const secretFile = async (t: ExecutionContext, secret: string): Promise<string> 
   return file;
 };
 
+const referenceOf = ({node_id, queue_id}: Held) => ({node_id, queue_id});
+
 const holdSample = async (node: MailNode, name: string): Promise<Held> => {
   const before = new Set((await node.held()).map(({queue_id}) => queue_id));
   await node.send(await sample(name));
@@ -72,6 +74,82 @@ withRspamd('[Rspamd] it learns what is discarded as spam and what is released as
   t.deepEqual(await trainingOf(node), ['ham learned 1', 'spam learned 1']);
   t.is((await node.act('discard', old)).status, 404);
   t.false(node.log().includes(password));
+});
+
+withRspamd('[Rspamd] a held mail is learned when an administrator asks for it, and stays held', async t => {
+  const {url, controllerUrl, password, trained} = await startTrainableRspamd(t);
+  const passwordFile = await secretFile(t, password);
+  const scanner = {
+    type: 'rspamd',
+    rspamd_url: url,
+    rspamd_controller_url: controllerUrl,
+    rspamd_controller_password_file: passwordFile,
+  };
+  const node = await startMailNode(t, {config: {scanner}, domain: holdAll});
+  const [spam, ham] = [await holdSample(node, 'phishing.eml'), await holdSample(node, 'plain.eml')];
+  const train = async ({node_id, queue_id}: Held, body: object, key?: string) =>
+    node.api('POST', `mail/quarantine/${node_id}/${queue_id}/train`, {body, ...(key !== undefined && {key})});
+
+  const outcomes = [(await train(spam, {as: 'spam'})).json.data, (await train(ham, {as: 'ham'})).json.data];
+  t.deepEqual(outcomes, [
+    {...referenceOf(spam), as: 'spam', outcome: 'learned'},
+    {...referenceOf(ham), as: 'ham', outcome: 'learned'},
+  ]);
+  t.deepEqual(await trained(), {ham: 1, spam: 1});
+  t.is((await train(spam, {as: 'ham'})).json.data.outcome, 'learned', 'a wrong answer is put right');
+  t.deepEqual(await trained(), {ham: 2, spam: 0});
+  const [again, wrong] = [await train(ham, {as: 'ham'}), await train(ham, {as: 'phish'})];
+  t.regex(
+    again.json.error.detail,
+    /^Rspamd did not learn this mail: HTTP status 404; it says that it has learned the mail before/,
+  );
+  t.is(wrong.status, 422);
+  const limited = await node.createKey('quarantine-only');
+  t.is((await train(ham, {as: 'ham'}, limited.key)).status, 403);
+  t.is((await node.held()).length, 2);
+  await node.act('discard', spam);
+  t.is((await train(spam, {as: 'spam'})).status, 404);
+  t.deepEqual(await trained(), {ham: 2, spam: 0}, 'without rspamd_learn a discard trains nothing');
+
+  await writeFile(passwordFile, 'wrong\n');
+  await configure(node, {});
+  const refused = await train(ham, {as: 'spam'});
+  t.is(refused.status, 409);
+  t.is(
+    refused.json.error.detail,
+    'Rspamd did not learn this mail: HTTP status 401; check scanner.rspamd_controller_password_file',
+  );
+  const entries = (await node.api('GET', 'audit?action=quarantine.train')).json.data as {result: string; detail: string}[];
+  t.deepEqual(
+    entries.map(({result, detail}) => `${result} ${detail}`.slice(0, 50)),
+    [
+      'conflict as spam: Rspamd did not learn this mail: ',
+      'conflict as ham: Rspamd did not learn this mail: H',
+      'ok as ham: learned',
+      'ok as ham: learned',
+      'ok as spam: learned',
+    ],
+  );
+  t.deepEqual(await trainingOf(node), ['ham learned 2', 'spam learned 1', 'ham failed 1', 'spam failed 1']);
+  for (const secret of [password, passwordFile]) t.false(node.log().includes(secret));
+});
+
+test('with the built-in scanner, or a controller that is away, whoever asks to train is told what to set', async t => {
+  const node = await startMailNode(t);
+  const {node_id, queue_id} = await holdSample(node, 'gtube.eml');
+  const train = async () => node.api('POST', `mail/quarantine/${node_id}/${queue_id}/train`, {body: {as: 'spam'}});
+
+  const builtin = await train();
+  const controller = `http://${formatHostPort(await closedPort())}`;
+  await configure(node, {scanner: {type: 'rspamd', rspamd_controller_url: controller}});
+  const away = await train();
+
+  t.is(builtin.status, 409);
+  t.regex(builtin.json.error.detail, /built-in scanner, which learns nothing; it takes scanner\.type: rspamd/);
+  t.is(away.status, 503);
+  t.is(away.headers['retry-after'], '5');
+  t.regex(away.json.error.detail, /cannot be reached \(ECONNREFUSED\); check scanner\.rspamd_controller_url$/);
+  t.is((await node.held()).length, 1);
 });
 
 test('nobody is trained unless it is configured, which needs no start', async t => {

@@ -7,6 +7,8 @@ import {
   heldMailDetailSchema,
   heldMailSchema,
   summarySchema,
+  trainingOutcomeSchema,
+  trainRequestSchema,
 } from '../../../shared/held-mail.ts';
 import {holdListQuerySchema, holdSummaryQuerySchema} from '../../../shared/hold-filter.ts';
 import {validate} from '../../services/validate.ts';
@@ -121,6 +123,23 @@ export const quarantineEndpoints = [
   }),
   actionOf('release', 'Deliver a held mail'),
   actionOf('discard', 'Remove a held mail without delivery'),
+  endpoint({
+    method: 'post',
+    path: '/mail/quarantine/{node_id}/{queue_id}/train',
+    // What the scanner learns counts for the mail of all domains.
+    permission: 'cluster:write',
+    operationId: 'trainMail',
+    tag: 'Quarantine',
+    summary: 'Let the scanner learn a held mail as ham or spam; the mail stays held, and repeating the request is safe',
+    params: mailParameters,
+    body: {schema: trainRequestSchema},
+    answer: () => ok(trainingOutcomeSchema),
+    failures: [404, 409, 504],
+    async run(ctx, {quarantine}) {
+      const {as} = validate(trainRequestSchema, ctx.state.body);
+      reply(ctx, await quarantine.train(ctx.state.actor, as, mailOf(ctx)));
+    },
+  }),
   bulkActionOf('release'),
   bulkActionOf('discard'),
 ];

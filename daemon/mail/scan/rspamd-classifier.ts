@@ -34,26 +34,32 @@ export const createRspamdClassifier = ({url, password, timeoutMs = 5000}: Rspamd
 };
 
 /** Leaves out the text of the answer: it begins with the Message-ID, which the sender chose. */
-const resultOf = ({status, body}: Answer): TrainingResult => {
-  if (status === 200 && isSuccess(body)) return {kind: 'learned'};
-  if (isKnown(status, body)) return {kind: 'known'};
-  const isPassword = status === 401 || status === 403;
-  const advice = isPassword
-    ? '; check scanner.rspamd_controller_password_file'
-    : '; the log of Rspamd says why, and is its Redis up?';
-  return {kind: 'refused', detail: `HTTP status ${status}${advice}`};
+const resultOf = (answer: Answer): TrainingResult => {
+  const {status, body} = answer;
+  if (status === 200 && memberOf(body, 'success') === true) return {kind: 'learned'};
+  const why = whyKnown(answer);
+  return why === undefined ? {kind: 'refused', detail: `HTTP status ${status}; ${adviceFor(answer)}`} : {kind: 'known', why};
 };
 
-const isSuccess = (body: string): boolean => memberOf(body, 'success') === true;
+/** An answer of 204 has no body, only its status line. */
+const whyKnown = ({status, statusText, body}: Answer): Extract<TrainingResult, {kind: 'known'}>['why'] | undefined => {
+  if (status === 208) return 'learned_before';
+  if (status === 204)
+    return / contains less tokens than required for \S+ classifier: \d+ < \d+$/.test(statusText) ? 'too_short' : 'nothing_new';
+  return status === 404 && errorIn(body).startsWith('all learn conditions denied learning ') ? 'nothing_new' : undefined;
+};
 
-/**
- * The mail was learned before (208), has too few words (204), or adds nothing new (204 or 404). A 404 that says "already learned" is
- * wrong: Rspamd answers that for every mail while its Redis is down.
- */
-const isKnown = (status: number, body: string): boolean => {
-  if (status === 204 || status === 208) return true;
-  const error = status === 404 ? memberOf(body, 'error') : undefined;
-  return typeof error === 'string' && error.startsWith('all learn conditions denied learning ');
+const adviceFor = ({status, body}: Answer): string => {
+  if (status === 401 || status === 403) return 'check scanner.rspamd_controller_password_file';
+  // A mail that Rspamd knows has 208 where its Redis stores that.
+  if (status === 404 && / has been already learned as (ham|spam), ignore it$/.test(errorIn(body)))
+    return 'it says that it has learned the mail before, as it says of every mail while its Redis is down';
+  return 'the log of Rspamd says why, and is its Redis up?';
+};
+
+const errorIn = (body: string): string => {
+  const error = memberOf(body, 'error');
+  return typeof error === 'string' ? error : '';
 };
 
 const memberOf = (body: string, name: string): unknown => {

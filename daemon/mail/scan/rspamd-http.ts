@@ -36,13 +36,16 @@ export interface Question {
 
 export interface Answer {
   status: number;
+  /** The text after the status. */
+  statusText: string;
   body: string;
 }
 
 /** Rejects with the error of the connection, see `isConnectionFailure`, or when the answer is incomplete. */
 export const post = async (question: Question): Promise<Answer> => {
   const response = await send(question);
-  return {status: response.statusCode ?? 0, body: await readBody(response)};
+  const {statusCode: status = 0, statusMessage: statusText = ''} = response;
+  return {status, statusText, body: await readBody(response)};
 };
 
 const send = ({target, agent, headers, content, signal}: Question): Promise<IncomingMessage> =>

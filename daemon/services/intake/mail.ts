@@ -4,7 +4,7 @@ import {randomInt} from 'node:crypto';
 import type {Readable} from 'node:stream';
 import {toBase62} from '../../../shared/api-key-value.ts';
 import type {Domain} from '../../../shared/domain.ts';
-import type {SymbolScore} from '../../../shared/held-mail.ts';
+import type {SymbolScore, Training, TrainingClass} from '../../../shared/held-mail.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
 import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
 import type {Reason} from '../../../shared/reason.ts';
@@ -144,8 +144,6 @@ export interface MailVerifier {
   verify(mail: ReceivedMail): Promise<Verified>;
 }
 
-export type TrainingClass = 'ham' | 'spam';
-
 interface TrainingSample {
   queueId: string;
   sender: string;
@@ -153,19 +151,26 @@ interface TrainingSample {
   content: MailContent;
 }
 
-/** `known`: the classifier does not need the mail, as it knows enough already. `refused`: it answered, but did not learn the mail. */
-export type TrainingResult = {kind: 'learned' | 'known'} | {kind: 'refused' | 'unreachable'; detail: string};
+/** `known`: the classifier does not need the mail. `refused`: it answered, but did not learn the mail. */
+export type TrainingResult =
+  | {kind: 'learned'}
+  | {kind: 'known'; why: Exclude<Training, 'learned'>}
+  | {kind: 'refused' | 'unreachable'; detail: string};
 
 /** Learns ham and spam from mail. Never rejects; resolves within 5 s. */
 export interface Classifier {
   train(sampleClass: TrainingClass, mail: TrainingSample): Promise<TrainingResult>;
 }
 
-/** Receives the decisions of users about held mail. Never rejects; takes at most 5 s, plus the time to read the mail. */
+/** Trains the classifier with held mail. Takes at most 5 s, plus the time to read the mail. */
 export interface Trainer {
-  /** Calls `read` only when there is a classifier to train. */
-  train(sampleClass: TrainingClass, mail: Omit<TrainingSample, 'content'>, read: () => Promise<MailBody>): Promise<void>;
+  /** After a release or a discard, where that trains. Never rejects; calls `read` only when there is a classifier to train. */
+  train(...sample: UnreadSample): Promise<void>;
+  /** Because a caller wants just that. Rejects with a Fault when nothing could be learned, and when `read` does. */
+  trainAsAsked(...sample: UnreadSample): Promise<Training>;
 }
+
+type UnreadSample = [sampleClass: TrainingClass, mail: Omit<TrainingSample, 'content'>, read: () => Promise<MailBody>];
 
 /** A reply of an SMTP server. `text` includes the enhanced status code; lines are joined by a space. */
 export interface SmtpReply {

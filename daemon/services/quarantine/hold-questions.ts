@@ -11,6 +11,8 @@ import {
   summaryGroupSchema,
   summarySchema,
   symbolSchema,
+  trainingOutcomeSchema,
+  trainRequestSchema,
 } from '../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {mailAuthenticationSchema} from '../../../shared/mail-authentication.ts';
@@ -71,6 +73,14 @@ export const holdQuestions = {
     request: z.object({queue_id: queueId, action: z.enum(holdActions)}),
     answer: owner => z.object({...actionOutcomeSchema.shape, ...ofNode(owner)}),
     run: async (queue: HoldQueue, {queue_id, action}, actor) => queue.act(action, queue_id, actor),
+  }),
+  /** Nodes of earlier versions know no such path. */
+  train: question({
+    path: 'hold/train',
+    permission: 'cluster:write',
+    request: z.object({queue_id: queueId, ...trainRequestSchema.shape}),
+    answer: owner => z.object({...trainingOutcomeSchema.shape, ...ofNode(owner)}),
+    run: async (queue: HoldQueue, {queue_id, as}, actor) => queue.train(as, queue_id, actor),
   }),
 };
 

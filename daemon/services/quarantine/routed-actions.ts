@@ -3,7 +3,15 @@
 import {groupBy} from '../../../shared/collections.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {hasOwn} from '../../../shared/has-own.ts';
-import type {ActionOutcome, BulkResult, HeldMailDetail, HoldAction, MailReference} from '../../../shared/held-mail.ts';
+import type {
+  ActionOutcome,
+  BulkResult,
+  HeldMailDetail,
+  HoldAction,
+  MailReference,
+  TrainingClass,
+  TrainingOutcome,
+} from '../../../shared/held-mail.ts';
 import type {Actor} from '../actor.ts';
 import {type AnswerLimit, answerMs, startAnswerLimit} from '../peers/gather.ts';
 import type {HoldQueue} from './stored-mail.ts';
@@ -16,6 +24,8 @@ export interface RoutedActions {
    * its outcome.
    */
   act(actor: Actor, action: HoldAction, mail: MailReference): Promise<ActionOutcome>;
+  /** Rejects like `act` when it takes too long. */
+  train(actor: Actor, as: TrainingClass, mail: MailReference): Promise<TrainingOutcome>;
   /**
    * Resolves with one result per mail, in the given order; a mail that fails does not reject. After an owner fails to answer, it is not
    * asked again: its other mails get `node_unreachable`. Mails whose action could not start in time get `unavailable`.
@@ -41,8 +51,18 @@ interface Needs {
 }
 
 export const createRoutedActions = ({routes, isAway, onUnexpected, withinMs = answerMs}: Needs): RoutedActions => {
-  const actWithin = async (limit: AnswerLimit, work: Promise<ActionOutcome>, {action, mail}: Wanted): Promise<ActionOutcome> =>
+  const actWithin = async <T>(limit: AnswerLimit, work: Promise<T>, {action, mail}: Wanted): Promise<T> =>
     limit.answer(work, `the ${action} of ${mail.node_id}/${mail.queue_id}`);
+
+  /** What one caller waits for. */
+  const actAlone = async <T>(wanted: Wanted, work: (owner: HoldQueue) => Promise<T>): Promise<T> => {
+    const limit = startAnswerLimit(withinMs);
+    try {
+      return await actWithin(limit, routes().queueOf(wanted.mail).then(work), wanted);
+    } finally {
+      limit.end();
+    }
+  };
 
   const faultOf = (error: unknown): Fault => {
     if (error instanceof Fault) return error;
@@ -57,15 +77,8 @@ export const createRoutedActions = ({routes, isAway, onUnexpected, withinMs = an
     );
 
   return {
-    async act(actor, action, mail) {
-      const limit = startAnswerLimit(withinMs);
-      const work = async () => (await routes().queueOf(mail)).act(action, mail.queue_id, actor);
-      try {
-        return await actWithin(limit, work(), {action, mail});
-      } finally {
-        limit.end();
-      }
-    },
+    act: async (actor, action, mail) => actAlone({action, mail}, async owner => owner.act(action, mail.queue_id, actor)),
+    train: async (actor, as, mail) => actAlone({action: 'training', mail}, async owner => owner.train(as, mail.queue_id, actor)),
     get: async (actor, mail) => (await routes().detailsOf(mail)).get(mail.queue_id, actor),
     body: async (actor, mail) => (await routes().queueOf(mail)).body(mail.queue_id, actor),
 
@@ -87,7 +100,7 @@ export const createRoutedActions = ({routes, isAway, onUnexpected, withinMs = an
 };
 
 interface Wanted {
-  action: HoldAction;
+  action: HoldAction | 'training';
   mail: MailReference;
 }
 

@@ -1,6 +1,15 @@
 // Held mail as it is stored, its states, and the port of a hold queue.
 
-import type {ActedState, ActionOutcome, HeldMail, HeldMailDetail, HoldAction, Summary} from '../../../shared/held-mail.ts';
+import type {
+  ActedState,
+  ActionOutcome,
+  HeldMail,
+  HeldMailDetail,
+  HoldAction,
+  Summary,
+  TrainingClass,
+  TrainingOutcome,
+} from '../../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
 import type {Reason} from '../../../shared/reason.ts';
 import type {Actor} from '../actor.ts';
@@ -115,6 +124,8 @@ export interface HoldQueue {
   body(queueId: string, actor: Actor): Promise<MailBody>;
   /** A mail is released when the backend has answered 250 for every recipient. */
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
+  /** Lets the scanner of the node that runs it learn a held mail, which stays held. */
+  train(as: TrainingClass, queueId: string, actor: Actor): Promise<TrainingOutcome>;
 }
 
 /** The hold queue of a node with a store of its own, whose list is merged with those of the others. */

@@ -1,13 +1,19 @@
 // Trainer of the classifier: passes on users' decisions about held mail. A failing classifier does not affect these actions.
 
+import {Fault} from '../../../shared/fault.ts';
 import {hasOwn} from '../../../shared/has-own.ts';
-import type {Classifier, MailBody, MailContent, Trainer, TrainingClass, TrainingResult} from '../intake/mail.ts';
+import type {TrainingClass} from '../../../shared/held-mail.ts';
+import type {Classifier, MailBody, MailContent, Trainer, TrainingResult} from '../intake/mail.ts';
 
 interface Needs {
-  /** Undefined while training is not configured. */
+  /** This node. */
+  nodeId: string;
+  /** Undefined where nothing learns. */
   classifier(): Classifier | undefined;
+  /** Whether releases and discards train it. */
+  isTrainedByActions(): boolean;
   onTrained(sampleClass: TrainingClass, outcome: 'learned' | 'known' | 'failed'): void;
-  /** Called once when training starts to fail; `onRecovery` is called once when it works again. */
+  /** Called once when training by actions starts to fail; `onRecovery` is called once when it works again. */
   onOutage(detail: string): void;
   onRecovery(missedSamples: number): void;
   now: () => number;
@@ -15,8 +21,11 @@ interface Needs {
 
 /** Pause after a classifier did not answer, so that a thousand discarded mails do not each wait for the deadline. */
 const pauseMs = 30_000;
+/** For mail that a caller wants to be learned: Rspamd takes no larger one by default. */
+const maxSampleBytes = 50 * 1024 * 1024;
 
-export const createTrainer = ({classifier, onTrained, onOutage, onRecovery, now}: Needs): Trainer => {
+export const createTrainer = (needs: Needs): Trainer => {
+  const {nodeId, classifier, isTrainedByActions, onTrained, onOutage, onRecovery, now} = needs;
   let missed = 0;
   let pause: {of: Classifier; until: number} | undefined;
 
@@ -35,7 +44,7 @@ export const createTrainer = ({classifier, onTrained, onOutage, onRecovery, now}
 
   return {
     async train(sampleClass, mail, read) {
-      const current = classifier();
+      const current = isTrainedByActions() ? classifier() : undefined;
       if (!current) return;
       const trained = await trainWith(current, sampleClass, mail, read);
       if (hasOwn(trained, 'detail')) {
@@ -48,7 +57,46 @@ export const createTrainer = ({classifier, onTrained, onOutage, onRecovery, now}
       if (missed > 0) onRecovery(missed);
       missed = 0;
     },
+
+    async trainAsAsked(sampleClass, mail, read) {
+      const current = classifier();
+      if (!current) throw noClassifier(nodeId);
+      const body = await read();
+      try {
+        if (body.sizeBytes > maxSampleBytes) throw new Fault('conflict', 'this mail is larger than 50 MiB; nothing was learned');
+        const trained = await current.train(sampleClass, {...mail, content: contentOf(body)});
+        onTrained(sampleClass, hasOwn(trained, 'detail') ? 'failed' : trained.kind);
+        return trainingIn(trained);
+      } finally {
+        body.stream.destroy();
+      }
+    },
   };
+};
+
+const noClassifier = (nodeId: string): Fault =>
+  new Fault(
+    'conflict',
+    `node ${nodeId} scores mail with the built-in scanner, which learns nothing; it takes scanner.type: rspamd and scanner.rspamd_controller_url there`,
+  );
+
+const trainingIn = (trained: TrainingResult) => {
+  switch (trained.kind) {
+    case 'learned':
+      return trained.kind;
+    case 'known':
+      return trained.why;
+    case 'refused':
+      throw new Fault('conflict', `Rspamd did not learn this mail: ${trained.detail}`);
+    case 'unreachable':
+      throw new Fault(
+        'unavailable',
+        `nothing was learned: the controller of Rspamd cannot be reached (${trained.detail}); check scanner.rspamd_controller_url`,
+        {retryAfterSeconds: 5},
+      );
+    default:
+      return trained satisfies never;
+  }
 };
 
 const contentOf = ({sizeBytes, stream}: MailBody): MailContent => {

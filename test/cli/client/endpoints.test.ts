@@ -38,6 +38,7 @@ const askAll = async ({keys, domains, quarantine, cluster, ...client}: Client): 
   await quarantine.summary();
   await quarantine.get(mail);
   await quarantine.body(mail);
+  await quarantine.train(mail, 'ham');
   for (const action of ['release', 'discard'] as const) {
     await quarantine.act(action, mail);
     await quarantine.actOnMany(action, [mail]);

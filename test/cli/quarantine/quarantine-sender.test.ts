@@ -1,9 +1,9 @@
 import test, {type ExecutionContext} from 'ava';
 import type {HeldMailDetail} from '../../../shared/held-mail.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
-import {filter as anyFilter} from '../../helpers/cli/sample-answers.ts';
+import {filter as anyFilter, me} from '../../helpers/cli/sample-answers.ts';
 import {detail, domain} from '../../helpers/cli/sample-records.ts';
-import {startApi} from '../../helpers/cli/scripted-api.ts';
+import {type Reply, startApi} from '../../helpers/cli/scripted-api.ts';
 
 const filterOf = (action: 'allow' | 'block', id: number): MailFilter => ({
   ...anyFilter,
@@ -11,15 +11,22 @@ const filterOf = (action: 'allow' | 'block', id: number): MailFilter => ({
 });
 
 interface Scene {
+  permissions?: string[];
+  training?: Reply;
   mail?: Partial<HeldMailDetail>;
   filters?: MailFilter[];
 }
 
-const startScene = async (t: ExecutionContext, {mail = {}, filters = []}: Scene = {}) => {
+const startScene = async (
+  t: ExecutionContext,
+  {mail = {}, filters = [], permissions = ['domains:write', 'cluster:write'], training = {}}: Scene = {},
+) => {
   const held: HeldMailDetail = {...detail, queue_id: 'aaaaaa', sender: 'News@Example.ORG', ...mail};
   const added = {status: 201, data: filterOf('block', 7)};
   const api = await startApi(t, {
     'GET /mail/quarantine/mx1/aaaaaa': {data: held},
+    'POST /mail/quarantine/mx1/aaaaaa/train': training,
+    'GET /auth/me': {data: {...me, permissions}},
     'GET /domains': {data: [domain]},
     [`GET /domains/${domain.id}/filters`]: {data: filters},
     'GET /filters': {data: filters},
@@ -128,3 +135,69 @@ for (const [what, mail] of [
     }
     t.deepEqual(posts(), []);
   });
+
+const trained = (as: string, outcome: string) => ({data: {node_id: 'mx1', queue_id: 'aaaaaa', as, outcome}});
+
+test('--train lets the scanner learn a blocked mail as spam and an allowed one as ham, after the filter, and says what it said', async t => {
+  const said: string[] = [];
+  for (const [action, as, outcome] of [
+    ['block', 'spam', 'learned'],
+    ['allow', 'ham', 'learned_before'],
+    ['allow', 'ham', 'too_short'],
+    ['allow', 'ham', 'nothing_new'],
+  ] as const) {
+    const {run, posts} = await startScene(t, {training: trained(as, outcome)});
+    const {code, stderr} = await run(action, 'mx1/aaaaaa', '--train');
+    t.is(code, 0);
+    t.deepEqual(posts().slice(1), [['/mail/quarantine/mx1/aaaaaa/train', {as}]]);
+    said.push(stderr.split('\n')[1] ?? '');
+  }
+
+  t.deepEqual(said, [
+    'the scanner learned this mail as spam',
+    'the scanner had learned this mail as ham before',
+    'the scanner learned nothing: this mail has too few words',
+    'the scanner learned nothing: it needs no more mail like this one',
+  ]);
+});
+
+test('--train in a dry run trains nothing, and says what would be learned', async t => {
+  const {run, posts} = await startScene(t);
+
+  const {stderr} = await run('block', 'mx1/aaaaaa', '--train', '--dry-run');
+
+  t.regex(stderr, /is refused; the scanner learns this mail as spam\n$/);
+  t.deepEqual(posts(), []);
+});
+
+test('--train with a key that may not train adds no filter either', async t => {
+  const {run, posts} = await startScene(t, {permissions: ['domains:write', 'quarantine:act']});
+
+  const {code, stderr} = await run('block', 'mx1/aaaaaa', '--train');
+
+  t.is(code, 4);
+  t.regex(
+    stderr,
+    /key may not train the scanner of all domains: nothing was done[\s\S]*leave out --train, or use a key of scope full-admin/,
+  );
+  t.deepEqual(posts(), []);
+});
+
+test('a scanner that learns nothing is told of after the filter that was added', async t => {
+  const detail = 'node mx1 scores mail with the built-in scanner, which learns nothing';
+  const refused = await startScene(t, {training: {status: 409, error: {code: 'conflict', detail}}});
+  const missing = {code: 'not_found', detail: 'there is nothing at this path; GET /api/v1/openapi.yaml describes the interface'};
+  const earlier = await startScene(t, {training: {status: 404, error: missing}});
+
+  const {code, stdout, stderr} = await refused.run('block', 'mx1/aaaaaa', '--train');
+  const beside = await earlier.run('block', 'mx1/aaaaaa', '--train');
+
+  t.is(code, 1);
+  t.regex(stdout, /^ID: +7\n/);
+  t.regex(
+    stderr,
+    /is refused; this mail stays held\nerror: node mx1 scores mail with the built-in scanner, which learns nothing \(conflict, request r-1\)\n$/,
+  );
+  t.is(beside.code, 5);
+  t.regex(beside.stderr, /error: this node does not know this request; it may run another version/);
+});

@@ -107,6 +107,47 @@ test('what the backend says to a release is told to the caller of another node, 
   t.regex(audited.detail, /^asked through alpha; .*550 refused/);
 });
 
+test('a mail of another node is learned there, for a key that may train, and audited there', async t => {
+  const {beta, remote} = await startTwo(t);
+  await beta.hold(id);
+  const learned: string[] = [];
+  beta.trainAsAsked = async (sampleClass, {queueId}) => {
+    learned.push(`${sampleClass} ${queueId}`);
+    if (learned.length > 1) throw new Fault('conflict', 'node beta learns nothing');
+    return 'learned_before';
+  };
+
+  t.deepEqual(await remote.train('spam', id, operator), {node_id: 'beta', queue_id: id, as: 'spam', outcome: 'learned_before'});
+  const refused = await faultOf(remote.train('ham', id, operator));
+  const unknown = await faultOf(remote.train('ham', 'NeverKnown', operator));
+  for (const scope of ['domain-admin', 'quarantine-only', 'read-only'] as const) {
+    beta.keys.set(7, storedKey({scope}));
+    t.is(await codeOf(remote.train('ham', id, {...operator, scope})), 'node_unreachable', scope);
+  }
+
+  t.deepEqual([refused.code, refused.detail], ['conflict', 'node beta learns nothing']);
+  t.is(unknown.code, 'not_found');
+  t.deepEqual(learned, [`spam ${id}`, `ham ${id}`]);
+  const [audited] = await beta.store.read('audit').orderBy('seq');
+  t.like(audited, {action: 'quarantine.train', detail: 'asked through alpha; as spam: learned_before'});
+});
+
+test('a node of an earlier version, which knows no such question, is named as one that cannot train', async t => {
+  const {alpha, beta} = await startTwo(t);
+  await beta.hold(id);
+  const client = beta.clientOf(alpha);
+  const earlier: PeerClient = {
+    ...client,
+    ask: async (schema, request) => client.ask(schema, {...request, path: request.path.replace('hold/train', 'hold/unheard')}),
+  };
+
+  const {code, detail} = await faultOf(remoteQueue(earlier).train('spam', id, operator));
+
+  t.is(code, 'conflict');
+  t.is(detail, 'node beta runs a version that cannot train; nothing was learned, update it first');
+  t.is(await codeOf(remoteQueue(earlier).train('spam', 'NeverKnown', operator)), 'not_found');
+});
+
 test('what only an action can meet is no answer to a question, whoever says so', async t => {
   const {beta, alpha} = await startTwo(t);
   const says = (code: FaultCode): PeerClient => {

@@ -8,7 +8,7 @@ import {createHoldQueue} from '../../../daemon/hold/hold-queue.ts';
 import {createSpool} from '../../../daemon/hold/spool/spool.ts';
 import {Fault, type FaultCode} from '../../../shared/fault.ts';
 import {eventually} from '../../helpers/eventually.ts';
-import {operator, type TestQueue, testQueue, trace} from '../../helpers/hold-queue.ts';
+import {idleTrainer, operator, type TestQueue, testQueue, trace} from '../../helpers/hold-queue.ts';
 import {contentOf, sample} from '../../helpers/received-mail.ts';
 
 const id = 'Q1w2E3r4T5';
@@ -40,7 +40,7 @@ test('a mail whose file is gone when it is opened for reading is unknown once it
       forget: async () => {},
       body: async () => ({sizeBytes: 1, stream: createReadStream('/nonexistent/mail')}),
     }),
-    trainer: {train: async () => {}},
+    trainer: idleTrainer,
     withReserve: async write => {
       const done = await write();
       await store.transaction(async tx => {
@@ -403,7 +403,7 @@ test('an action that waited for another one longer than its caller is not begun'
       forget: async () => {},
       body: async () => ({sizeBytes: 1, stream: createReadStream('/nonexistent/mail')}),
     }),
-    trainer: {train: async () => {}},
+    trainer: idleTrainer,
     withReserve: async write => write(),
     onActed: () => {},
     onLeftover: () => {},

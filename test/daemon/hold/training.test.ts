@@ -3,7 +3,8 @@ import {buffer} from 'node:stream/consumers';
 import test, {type ExecutionContext} from 'ava';
 import type {HoldBackend} from '../../../daemon/hold/hold-backend.ts';
 import {createHoldQueue} from '../../../daemon/hold/hold-queue.ts';
-import {operator, type TestQueue, testQueue, trace} from '../../helpers/hold-queue.ts';
+import {Fault} from '../../../shared/fault.ts';
+import {idleTrainer, operator, type TestQueue, testQueue, trace} from '../../helpers/hold-queue.ts';
 import {sample} from '../../helpers/received-mail.ts';
 
 /** A queue, and its training samples, each with what was delivered before and whether the mail could be read. */
@@ -103,7 +104,7 @@ test('where the action removes the bytes, the training comes before it', async t
     store: mails.store,
     query: mails.store.heldQuery('alpha'),
     backendOf: () => backend,
-    trainer: {train: async (...training) => mails.train(...training)},
+    trainer: {...idleTrainer, train: async (...training) => mails.train(...training)},
     withReserve: async write => write(),
     onActed: () => {},
     onLeftover: () => {},
@@ -116,4 +117,59 @@ test('where the action removes the bytes, the training comes before it', async t
 
   t.deepEqual(steps, ['spam Q00001', 'discard Q00001', 'ham Q00002', 'release Q00002']);
   t.deepEqual(samples, []);
+});
+
+test('a mail that a caller wants to be learned is read whole, stays held, and is audited with what the scanner said', async t => {
+  const {mails} = await startTrained(t);
+  const samples: string[] = [];
+  mails.trainAsAsked = async (sampleClass, {queueId, sender, recipients}, read) => {
+    const isWhole = (await buffer((await read()).stream)).equals(Buffer.concat([trace, sample('plain.eml')]));
+    samples.push([sampleClass, queueId, sender, recipients, isWhole].join(' '));
+    if (samples.length === 2) throw new Fault('conflict', 'Rspamd did not learn this mail');
+    return 'too_short';
+  };
+  // What trains nothing by itself is trained when someone asks for it.
+  await mails.hold('Q00001', {direction: 'outbound'});
+
+  const outcome = await mails.queue.train('spam', 'Q00001', operator);
+  await t.throwsAsync(mails.queue.train('ham', 'Q00001', operator), {message: /did not learn/});
+
+  t.deepEqual(outcome, {node_id: 'alpha', queue_id: 'Q00001', as: 'spam', outcome: 'too_short'});
+  t.deepEqual(
+    samples,
+    ['spam', 'ham'].map(each => `${each} Q00001 ada@example.net ben@example.com true`),
+  );
+  t.is((await mails.queue.get('Q00001', operator)).queue_id, 'Q00001');
+  const entries = await mails.store.read('audit').orderBy('seq');
+  t.deepEqual(
+    entries.map(({action, key_id, result, detail}) => [action, key_id, result, detail]),
+    [
+      ['quarantine.train', operator.keyId, 'ok', 'as spam: too_short'],
+      ['quarantine.train', operator.keyId, 'conflict', 'as ham: Rspamd did not learn this mail'],
+    ],
+  );
+});
+
+test('a mail of which the life has ended, or that another key may not see, trains nothing', async t => {
+  const {mails} = await startTrained(t);
+  mails.trainAsAsked = async () => t.fail() as never;
+  await mails.hold('Q00001', {domainId: 1});
+  const stranger = {...operator, reach: {kind: 'domain', domainId: 2}} as const;
+
+  await t.throwsAsync(mails.queue.train('ham', 'Q00001', stranger), {message: /there is no held mail/});
+  await mails.queue.act('discard', 'Q00001', operator);
+
+  await t.throwsAsync(mails.queue.train('ham', 'Q00001', operator), {message: /there is no held mail/});
+});
+
+test('a mail that another action ends while it is read to be learned is unknown then', async t => {
+  const {mails} = await startTrained(t);
+  await mails.hold('Q00001');
+  mails.trainAsAsked = async (_class, _mail, read) => {
+    await mails.queue.act('discard', 'Q00001', operator);
+    await read();
+    return 'learned';
+  };
+
+  await t.throwsAsync(mails.queue.train('spam', 'Q00001', operator), {message: /there is no held mail/});
 });

@@ -1,6 +1,8 @@
 // Form that allows or blocks the sender of the mail under the cursor.
 import type {MailReference} from '../../../../shared/held-mail.ts';
+import {CliError} from '../../../errors.ts';
 import {addSenderFilter, allDomains, ruleText, type SenderAction, senderRule} from '../../../quarantine/sender-filter.ts';
+import {sampleClassOf, trainingRight, trainingText, trainScanner} from '../../../quarantine/training.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import {type AskingShell, askByForm} from '../../shell/asking.ts';
 import type {FormField, FormValues} from '../../shell/modal.ts';
@@ -11,6 +13,7 @@ interface SenderShell extends AskingShell {
 }
 
 const isForAll = (values: FormValues): boolean => values.for === allDomains;
+const isForTraining = (values: FormValues): boolean => values.train === 'yes';
 
 /** The mail is read first: its sender may be one that cannot be named, or that nothing verifies. */
 export const openSenderForm = (shell: SenderShell, reference: MailReference, action: SenderAction): Promise<void> =>
@@ -20,19 +23,49 @@ export const openSenderForm = (shell: SenderShell, reference: MailReference, act
     const verb = action === 'allow' ? 'Allow' : 'Block';
     askByForm(shell, {
       title: `${verb} ${rule.sender}`,
-      fields: [forField(rule.domain, may('cluster:write')), {name: 'comment', label: 'Comment', value: rule.comment ?? ''}],
+      fields: [
+        forField(rule.domain, may('cluster:write')),
+        {name: 'comment', label: 'Comment', value: rule.comment ?? ''},
+        ...(may(trainingRight) ? [trainField(action)] : []),
+      ],
       question: values => [
         `${verb} ${rule.sender} for ${values.for}?`,
         `  ${ruleText(rule, isForAll(values))}.`,
         '  The mail that is held now stays held.',
+        ...(isForTraining(values) ? [`  The scanner learns it as ${sampleClassOf[action]}, for the mail of all domains.`] : []),
         ...(rule.warning === undefined ? [] : [`! ${rule.warning}`]),
       ],
       yes: action,
-      send: values => addSenderFilter(client, {...rule, comment: (values.comment ?? '').trim() || null}, isForAll(values)),
-      onDone: ({filter, isNew}) =>
-        shell.say(`${isNew ? 'Added' : 'There was already'} filter ${filter.id} for ${rule.sender}: ${action}`, 'good'),
+      async send(values) {
+        const comment = (values.comment ?? '').trim() || null;
+        const {filter, isNew} = await addSenderFilter(client, {...rule, comment}, isForAll(values));
+        const added = `${isNew ? 'Added' : 'There was already'} filter ${filter.id} for ${rule.sender}: ${action}`;
+        return isForTraining(values) ? `${added}; ${await train(client, reference, {action, added})}` : added;
+      },
+      onDone: text => shell.say(text, 'good'),
     });
   });
+
+/** A failure says that the filter is there all the same. */
+const train = async (
+  client: SenderShell['app']['client'],
+  mail: MailReference,
+  {action, added}: {action: SenderAction; added: string},
+): Promise<string> => {
+  try {
+    return trainingText(await trainScanner(client, mail, action));
+  } catch (error) {
+    throw error instanceof CliError ? error.with({detail: `${added}; but ${error.detail}`}) : error;
+  }
+};
+
+const trainField = (action: SenderAction): FormField => ({
+  name: 'train',
+  label: 'Train',
+  value: 'no',
+  choices: ['no', 'yes'],
+  hint: `yes: the scanner learns this mail as ${sampleClassOf[action]}; left and right change it`,
+});
 
 /** A key for one domain has no choice. */
 const forField = (domain: string, mayForAll: boolean): FormField => ({

@@ -9,7 +9,7 @@ import {createHoldQueue} from '../../../../daemon/hold/hold-queue.ts';
 import {createPostfixBackend} from '../../../../daemon/hold/postfix/postfix-backend.ts';
 import {createPostfixPrograms} from '../../../../daemon/hold/postfix/postfix-programs.ts';
 import type {StoredHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
-import {operator, testQueue} from '../../../helpers/hold-queue.ts';
+import {idleTrainer, operator, testQueue} from '../../../helpers/hold-queue.ts';
 import {testFolder} from '../../../helpers/store.ts';
 
 /** `answer` returns the lines with which the helper answers a request; undefined breaks the connection. */
@@ -46,7 +46,7 @@ const startQueue = async (t: ExecutionContext, answer: (request: string[]) => st
     store: mails.store,
     query: mails.store.heldQuery('alpha'),
     backendOf: () => keeper,
-    trainer: {train: async () => {}},
+    trainer: idleTrainer,
     withReserve: async write => write(),
     onActed: () => {},
     onLeftover: () => {},

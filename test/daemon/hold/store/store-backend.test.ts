@@ -134,6 +134,19 @@ testWithPostgres('a mail that another node has ended meanwhile is not called los
   t.regex(fault.detail, /lost its claim .* try again to learn its state/);
 });
 
+testWithPostgres('the mail of a node that is gone is learned by the node that is asked', async t => {
+  const settings = await newCluster(postgres());
+  await (await startHoldNode(t, settings)).hold(id);
+  const node = await startHoldNode(t, settings, {nodeId: 'beta', nodeNo: 2});
+
+  const {queue} = await node.queues.find({node_id: 'alpha', queue_id: id});
+  const outcome = await queue.train('ham', id, operator);
+
+  t.deepEqual(outcome, {node_id: 'alpha', queue_id: id, as: 'ham', outcome: 'learned'});
+  t.deepEqual(node.trained, [`ham ${trace.length + sample('plain.eml').length} as asked`]);
+  t.is((await queue.get(id, operator)).queue_id, id);
+});
+
 testWithPostgres('a discarded mail is trained as spam while its bytes are there, and then they are gone', async t => {
   const node = await startHoldNode(t, await newCluster(postgres()));
   await node.hold(id);

@@ -1,8 +1,9 @@
 import {createServer, type IncomingHttpHeaders, type RequestListener} from 'node:http';
 import test, {type ExecutionContext} from 'ava';
 import {createRspamdClassifier, type RspamdClassifierOptions} from '../../../../daemon/mail/scan/rspamd-classifier.ts';
-import type {Classifier, TrainingClass} from '../../../../daemon/services/intake/mail.ts';
+import type {Classifier} from '../../../../daemon/services/intake/mail.ts';
 import {Fault} from '../../../../shared/fault.ts';
+import type {Training, TrainingClass} from '../../../../shared/held-mail.ts';
 import {listening} from '../../../helpers/listening.ts';
 import {closedPort} from '../../../helpers/ports.ts';
 import {contentOf, sample} from '../../../helpers/received-mail.ts';
@@ -58,15 +59,19 @@ test('each training sample is a command of its own, with the envelope, the passw
 });
 
 test('what Rspamd has learned before, or has no use for, is no failure', async t => {
-  const answers: [number, string][] = [
-    [208, '{"error":"<a@b> has been already learned as spam, ignore it"}'],
-    [404, '{"error":"all learn conditions denied learning spam in default classifier"}'],
-    [204, ''],
+  const short = 'contains less tokens than required for bayes classifier: 3 < 11';
+  const answers: [number, string, Training][] = [
+    [208, '<a@b> has been already learned as spam, ignore it', 'learned_before'],
+    [404, 'all learn conditions denied learning spam in default classifier', 'nothing_new'],
+    [204, `<a@b> ${short}`, 'too_short'],
+    [204, `<a ${short}@b> is skipped for bayes classifier: unknown reason`, 'nothing_new'],
+    [204, 'No Content', 'nothing_new'],
   ];
 
-  for (const [status, body] of answers) {
-    const {trainer} = await startController(t, (_request, response) => response.writeHead(status).end(body));
-    t.deepEqual(await train(trainer, 'spam'), {kind: 'known'}, body);
+  for (const [status, text, why] of answers) {
+    const body = status === 204 ? '' : JSON.stringify({error: text});
+    const {trainer} = await startController(t, (_request, response) => response.writeHead(status, text).end(body));
+    t.deepEqual(await train(trainer, 'spam'), {kind: 'known', why}, text);
   }
 });
 
@@ -74,8 +79,12 @@ test('every other answer is a refusal, told without the words of the mail', asyn
   const answers: [number, string, RegExp][] = [
     [401, '{"error":"Unauthorized"}', /^HTTP status 401; check scanner\.rspamd_controller_password_file$/],
     [404, 'Not found', /^HTTP status 404; the log of Rspamd says why, and is its Redis up\?$/],
-    [404, '{"error":"<a@b> has been already learned as ham, ignore it"}', /^HTTP status 404/],
-    [404, '{"error":"<has been already learned as ham, ignore it> cannot be learned"}', /^HTTP status 404/],
+    [
+      404,
+      '{"error":"<a@b> has been already learned as ham, ignore it"}',
+      /^HTTP status 404; it says that it has learned the mail before/,
+    ],
+    [404, '{"error":"<has been already learned as ham, ignore it> cannot be learned"}', /^HTTP status 404; the log/],
     [500, '{"success":true}', /^HTTP status 500/],
     [200, '{"error":"<secret@id> is odd"}', /^HTTP status 200/],
     [200, 'null', /^HTTP status 200/],
@@ -122,7 +131,7 @@ withRspamd('[Rspamd] it learns each mail once as what it is, and again when it w
   t.deepEqual(await train(trainer, 'spam', sample('phishing.eml')), {kind: 'learned'});
   t.deepEqual(await trained(), {ham: 1, spam: 1});
   t.deepEqual(await train(trainer, 'spam'), {kind: 'learned'});
-  t.deepEqual(await train(trainer, 'spam', Buffer.from('Subject: short\r\n\r\nx\r\n')), {kind: 'known'});
+  t.deepEqual(await train(trainer, 'spam', Buffer.from('Subject: short\r\n\r\nx\r\n')), {kind: 'known', why: 'too_short'});
 
   t.deepEqual(await trained(), {ham: 0, spam: 2});
   t.like(await train(createRspamdClassifier({url: controllerUrl, password: 'wrong'}), 'ham'), {kind: 'refused'});

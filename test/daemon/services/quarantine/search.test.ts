@@ -29,6 +29,7 @@ const queueOf = (nodeId: string, read: () => Promise<void>): ListedQueue => ({
   get: async () => Promise.reject(new Error('not asked')),
   body: async () => Promise.reject(new Error('not asked')),
   act: async () => Promise.reject(new Error('not asked')),
+  train: async () => Promise.reject(new Error('not asked')),
 });
 
 const quarantineOf = (queues: ListedQueue[], limits: {searchWithinMs?: number} = {}) => {

@@ -5,7 +5,7 @@ import {startApi} from '../../../../helpers/cli/scripted-api.ts';
 import {clientOf, createFakeShell} from '../../../../helpers/dashboard/fake-shell.ts';
 import {eventually} from '../../../../helpers/eventually.ts';
 
-const start = async (t: ExecutionContext, mayForAll: boolean, sender = 'news@example.org') => {
+const start = async (t: ExecutionContext, mayForAll: boolean, {sender = 'news@example.org', training = {}} = {}) => {
   const added = {status: 201, data: {id: 7}};
   const api = await startApi(t, {
     'GET /mail/quarantine/mx1/aaaaaa': {data: {...detail, queue_id: 'aaaaaa', sender}},
@@ -14,6 +14,7 @@ const start = async (t: ExecutionContext, mayForAll: boolean, sender = 'news@exa
     'GET /filters': {data: []},
     [`POST /domains/${domain.id}/filters`]: added,
     'POST /filters': added,
+    'POST /mail/quarantine/mx1/aaaaaa/train': training,
   });
   const shell = createFakeShell();
   const app = {client: await clientOf(api), may: () => mayForAll};
@@ -55,16 +56,48 @@ test('a key that may not change all domains is offered the domain of the mail al
   await eventually(() => shell.said.length > 0);
   t.deepEqual(form.fields[0]?.choices, ['example.com']);
   t.deepEqual(
+    form.fields.map(({name}) => name),
+    ['for', 'comment'],
+    'nor may it train the scanner of all domains',
+  );
+  t.deepEqual(
     posts().map(([path]) => path),
     [`/domains/${domain.id}/filters`],
   );
 });
 
 test('a bounce opens no form', async t => {
-  const {shell, open} = await start(t, true, '');
+  const {shell, open} = await start(t, true, {sender: ''});
 
   await open('block');
 
   t.false(shell.isAnythingOpen());
   t.regex(shell.failures[0]?.detail ?? '', /a bounce has no sender/);
+});
+
+test('the scanner is trained only when that is chosen, and the form says so before', async t => {
+  const training = {data: {node_id: 'mx1', queue_id: 'aaaaaa', as: 'ham', outcome: 'learned'}};
+  const {shell, posts, open} = await start(t, true, {training});
+
+  await open('allow');
+  shell.fill(await shell.form(), {train: 'yes'});
+  const question = await shell.question();
+  question.onYes();
+
+  await eventually(() => shell.said.length > 0);
+  t.true(question.lines.includes('  The scanner learns it as ham, for the mail of all domains.'));
+  t.deepEqual(posts().at(-1), ['/mail/quarantine/mx1/aaaaaa/train', {as: 'ham'}]);
+  t.deepEqual(shell.said, ['Added filter 7 for news@example.org: allow; the scanner learned this mail as ham']);
+});
+
+test('a training that fails says that the filter is there', async t => {
+  const error = {code: 'conflict', detail: 'the built-in scanner learns nothing'};
+  const {shell, open} = await start(t, true, {training: {status: 409, error}});
+
+  await open('block');
+  shell.fill(await shell.form(), {train: 'yes'});
+  (await shell.question()).onYes();
+
+  await eventually(() => shell.failures.length > 0);
+  t.is(shell.failures[0]?.detail, 'Added filter 7 for news@example.org: block; but the built-in scanner learns nothing');
 });
