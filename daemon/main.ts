@@ -1,6 +1,7 @@
 // Command line of mfd: reads arguments, prints results, and decides the exit status (0 done, 1 failed, 2 wrong usage or configuration).
 import {Command, CommanderError} from 'commander';
 import packageJson from '../package.json' with {type: 'json'};
+import {Fault} from '../shared/fault.ts';
 import {formatHostPort} from '../shared/host-port.ts';
 import {safeLine} from '../shared/safe-text.ts';
 import {asOwnerOf} from './commands/as-owner.ts';
@@ -21,7 +22,7 @@ import {CommandError, UsageError} from './node/command-error.ts';
 import {dataFolder} from './node/data-folder.ts';
 import {isJournal, withPriority} from './node/log.ts';
 import type {RunningNode} from './node/node.ts';
-import {postgresErrorText} from './store/postgres/connection.ts';
+import {awayReason, postgresErrorText} from './store/postgres/connection.ts';
 import {StoreRefusal} from './store/postgres/inspect.ts';
 import {databaseErrorText, isDamaged, isOtherSchema} from './store/sqlite/database.ts';
 
@@ -229,10 +230,18 @@ const describe = (error: unknown, text: string): string => {
   if (code === 'EACCES' && where) return `no permission to listen on${where}`;
   if (code === 'EADDRNOTAVAIL') return `the address${where} is not one of this machine`;
   const line = text.split('\n')[0] ?? text;
-  const serverText = error instanceof Error ? postgresErrorText(error) : undefined;
+  return storeErrorText(error, line) ?? line;
+};
+
+const storeErrorText = (error: unknown, line: string): string | undefined => {
+  if (!(error instanceof Error)) return undefined;
+  // A Fault of the store is for callers of the API: its cause says what happened.
+  if (error instanceof Fault && error.code === 'unavailable' && error.cause !== undefined)
+    return `${error.detail}: ${awayReason(error.cause)}`;
+  const serverText = postgresErrorText(error);
   if (serverText !== undefined) return `the store cannot be used: ${serverText}`;
-  const databaseText = error instanceof Error ? databaseErrorText(error) : undefined;
+  const databaseText = databaseErrorText(error);
   if (isDamaged(error) || isOtherSchema(error))
     return `the database cannot be used: ${databaseText ?? line}; mfd repair rebuilds it from what can be read`;
-  return databaseText === undefined ? line : `the database cannot be used: ${databaseText}`;
+  return databaseText === undefined ? undefined : `the database cannot be used: ${databaseText}`;
 };

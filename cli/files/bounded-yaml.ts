@@ -36,7 +36,7 @@ export const readBoundedYaml = async (text: string, most = maxPieces): Promise<B
   const lineOfNode = (node: unknown): number => lineAt((node as Partial<ParsedNode> | null)?.range?.[0]);
   const faults: LineFault[] = [...composed.errors, ...composed.warnings].map(({message, pos}) => ({
     line: lineAt(pos[0]),
-    detail: message,
+    detail: `${message} (column ${lines.linePos(pos[0]).col})`,
   }));
   const {contents} = composed;
   const reportFault = (node: unknown, detail: string): void => void faults.push({line: lineOfNode(node), detail});

@@ -46,6 +46,8 @@ interface AllNeeds<T> {
   pages: AsyncIterable<ListPage<T>>;
   /** Collects the whole list before anything is printed. */
   sorter: Sorter<T> | undefined;
+  /** Called before an empty list is printed. Returns what to say in place of `none`; may reject. */
+  whenEmpty?: (answer: Printed) => Promise<string>;
 }
 
 interface Printed {
@@ -54,7 +56,11 @@ interface Printed {
 }
 
 /** Ends early when standard output is closed. */
-export const printAll = async <T>(session: Session, listed: Listed<T>, {pages, sorter}: AllNeeds<T>): Promise<Printed> => {
+export const printAll = async <T>(
+  session: Session,
+  listed: Listed<T>,
+  {pages, sorter, whenEmpty}: AllNeeds<T>,
+): Promise<Printed> => {
   const unreachable = new Set<string>();
   const stream = createListStream(session, listed);
   const toSort: T[] = [];
@@ -73,11 +79,15 @@ export const printAll = async <T>(session: Session, listed: Listed<T>, {pages, s
     }
   }
   // A single page is printed like any other list.
-  if (sorter) session.printer().list(sorter(toSort), listed);
+  const shown = await withNone(listed, printed(), whenEmpty);
+  if (sorter) session.printer().list(sorter(toSort), shown);
   else if (stream.hasBegun()) await stream.end(last);
-  else session.printer().list(last, listed);
+  else session.printer().list(last, shown);
   return printed();
 };
+
+const withNone = async <T>(listed: Listed<T>, answer: Printed, whenEmpty: AllNeeds<T>['whenEmpty']): Promise<Listed<T>> =>
+  whenEmpty && answer.count === 0 ? {...listed, none: await whenEmpty(answer)} : listed;
 
 const maxSorted = 1_000_000;
 

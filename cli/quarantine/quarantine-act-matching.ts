@@ -20,7 +20,7 @@ import {
 } from './bulk-action.ts';
 import {heldMails} from './held-mail-columns.ts';
 import {flagsText, isEmptyQuery, parametersOf, type QueryFlags, queryOf} from './hold-query.ts';
-import {askStrictly, partialList, reportUnknownFilter, type StrictFlag} from './quarantine-list.ts';
+import {askStrictly, noneOf, partialList, reportUnknownFilter, type StrictFlag} from './quarantine-list.ts';
 import {allowSenders, planAllowing, sayAllowances} from './sender-allowance.ts';
 
 export interface ActOptions {
@@ -48,7 +48,8 @@ export const actOnMatching = async (session: Session, action: HoldAction, needs:
 
   if (dryRun || mails.length === 0) {
     warnOfPartialList(session, matching);
-    printer.list(mails, {...heldMails, none: isAll(filter) ? 'no held mail' : `no held mail matches ${flagsText(filter)}`});
+    const none = noneOf(matching, filter, isAll(filter) ? 'no held mail' : `no held mail matches ${flagsText(filter)}`);
+    printer.list(mails, {...heldMails, none});
     sayAllowances(session, plan);
     if (dryRun) printer.note(`a dry run: nothing was changed, ${plural(mails.length, 'mail')} would be ${pastTense[action]}`);
     return;

@@ -55,7 +55,8 @@ export const addListCommands = (quarantine: Command, session: Session): void => 
       const query = {...parametersOf(queryOf(filter), Date.now()), strict};
       const answer = await askStrictly(client.quarantine.summary(query), {strict});
       if (answer.data.count === 0) await reportUnknownFilter(client, filter, session.printer());
-      printSummary(session, {...answer.data, groups: [...sorter(answer.data.groups)]});
+      const summary = {...answer.data, groups: [...sorter(answer.data.groups)]};
+      printSummary(session, summary, noneOf(answer, filter, 'no held mail'));
       reportPartial(session, answer, {strict});
     });
 };
@@ -66,23 +67,31 @@ const listPage = async (session: Session, {limit, offset, strict, sort, ...filte
   const query = {...parametersOf(queryOf(filter), Date.now()), strict, limit, offset};
   const answer = await askStrictly(client.quarantine.list(query), {strict});
   if ((answer.totalCount ?? answer.data.length) === 0) await reportUnknownFilter(client, filter, session.printer());
-  session.printer().list(sorter(answer.data), ofHeardNodes(answer, filter));
+  session.printer().list(sorter(answer.data), {...heldMails, none: noneOf(answer, filter, 'no held mail')});
   notePage(session, answer, {offset, sort, noun: 'held mails'});
   reportPartial(session, answer, {strict});
 };
 
-/** A node that is silent may hold mail. */
-const ofHeardNodes = ({unreachableNodes}: Pick<Answer<unknown>, 'unreachableNodes'>, {node}: Pick<HoldQuery, 'node'>) =>
-  node !== undefined && unreachableNodes.includes(node) ? {...heldMails, none: `what ${node} holds is not known`} : heldMails;
+/** What to say of an empty list: a node that is silent may hold mail. */
+export const noneOf = (
+  {unreachableNodes}: Pick<Answer<unknown>, 'unreachableNodes'>,
+  {node}: Pick<HoldQuery, 'node'>,
+  none: string,
+): string => (node !== undefined && unreachableNodes.includes(node) ? `what ${node} holds is not known` : none);
 
 const listAll = async (session: Session, {strict, sort, ...filter}: SummaryFlags): Promise<void> => {
   const sorter = createSorter(heldMails, {sort});
   const client = await session.client();
   const pages = pagesOf(client, {...parametersOf(queryOf(filter), Date.now()), strict});
-  const printed = await askStrictly(printAll(session, heldMails, {pages, sorter: sort === undefined ? undefined : sorter}), {
-    strict,
+  const all = printAll(session, heldMails, {
+    pages,
+    sorter: sort === undefined ? undefined : sorter,
+    async whenEmpty(answer) {
+      await reportUnknownFilter(client, filter, session.printer());
+      return noneOf(answer, filter, 'no held mail');
+    },
   });
-  if (printed.count === 0) await reportUnknownFilter(client, filter, session.printer());
+  const printed = await askStrictly(all, {strict});
   reportPartial(session, printed, {strict});
 };
 
@@ -97,9 +106,9 @@ Examples:
   mfctl quarantine list --all --sort=-score --since 1d
   mfctl quarantine list --subject invoice | grep -v example.org | mfctl quarantine release -`;
 
-const printSummary = (session: Session, summary: Summary): void => {
+const printSummary = (session: Session, summary: Summary, none: string): void => {
   const printer = session.printer();
-  printer.list(summary.groups, summaryGroups, {value: summary});
+  printer.list(summary.groups, {...summaryGroups, none}, {value: summary});
   if (summary.count > 0)
     printer.note(
       `${plural(summary.count, 'held mail')}, ${sizeText(summary.size_bytes)}, the oldest from ${timeText(summary.oldest_arrived_at)}`,

@@ -10,6 +10,7 @@ import {readClusterFingerprint, readIdentityFile} from '../node/identity-file.ts
 import type {NodeIdentity} from '../services/actor.ts';
 import type {CommonStore} from '../services/common-store.ts';
 import type {ConfigKey} from '../setup/node-config.ts';
+import {addressOf} from '../store/postgres/connection.ts';
 import {inspectPostgres} from '../store/postgres/inspect.ts';
 import {openPostgresStore} from '../store/postgres/store.ts';
 
@@ -63,10 +64,10 @@ export const requireOwnStore = async (folder: DataFolder, loaded: LoadedConfig):
 export const openCommonStore = async (
   folder: DataFolder,
   settings: StoreSettings,
-): Promise<{identity: NodeIdentity; store: CommonStore}> => {
+): Promise<{identity: NodeIdentity; store: CommonStore; address: string}> => {
   const identity = await readIdentityFile(folder.identity);
   const cluster = await readClusterFingerprint(folder.caCert);
-  return {identity, store: await openPostgresStore({settings, cluster, ...identity})};
+  return {identity, store: await openPostgresStore({settings, cluster, ...identity}), address: addressOf(settings)};
 };
 
 /** Checks the store as far as that is possible without changing anything; resolves with warnings. */

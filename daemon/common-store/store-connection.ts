@@ -1,6 +1,7 @@
 // Connection to the common store, as far as this node can trust it: what is in memory is trusted only for some seconds after the store
 // has last confirmed it, because the next change could be a revocation.
 import {Fault} from '../../shared/fault.ts';
+import {databaseAway} from '../services/common-store.ts';
 
 /** What has to work: receiving notifications of changes, reading them, and noting that this node lives. */
 type Part = 'poll' | 'reading' | 'presence';
@@ -10,6 +11,8 @@ export interface StoreConnection {
   isFresh(): boolean;
   /** Whether the store answers, and takes what this node writes. */
   isReachable(): boolean;
+  /** The error because of which it is not reachable; undefined while it is. */
+  fault(): unknown;
   /** Throws a Fault `unavailable` unless what is in memory is fresh. */
   requireFresh(): void;
   worked(part: Part): void;
@@ -32,16 +35,19 @@ const retryAfterSeconds = 2;
 export const createStoreConnection = ({monotonic, onLost, onBack}: Needs): StoreConnection => {
   const failing = new Set<Part>();
   let confirmedAtMs = Number.NEGATIVE_INFINITY;
+  let lastError: unknown;
   const isFresh = (): boolean => monotonic() - confirmedAtMs <= trustMs;
 
   return {
     isFresh,
     isReachable: () => failing.size === 0 && isFresh(),
+    fault() {
+      if (failing.size === 0 && isFresh()) return undefined;
+      return failing.size > 0 ? lastError : new Error(`no answer for ${trustMs / 1000} s`);
+    },
     requireFresh() {
       if (isFresh()) return;
-      throw new Fault('unavailable', 'the store that the nodes share does not answer this node; try again in a few seconds', {
-        retryAfterSeconds,
-      });
+      throw new Fault('unavailable', databaseAway, {retryAfterSeconds});
     },
     worked(part) {
       if (failing.delete(part) && failing.size === 0) onBack();
@@ -49,6 +55,7 @@ export const createStoreConnection = ({monotonic, onLost, onBack}: Needs): Store
     failed(part, error) {
       const isFirst = failing.size === 0;
       failing.add(part);
+      lastError = error;
       if (isFirst) onLost(error);
     },
     confirmed(atMs) {

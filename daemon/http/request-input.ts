@@ -6,6 +6,7 @@ import type {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
 import {nodeIdPattern, queueIdPattern} from '../../shared/fields.ts';
 import type {MailReference} from '../../shared/held-mail.ts';
+import {jsonFault} from '../../shared/json-fault.ts';
 import {validateParameters} from '../services/validate.ts';
 import type {RequestBody} from './api/endpoint.ts';
 import type {Ctx} from './observe.ts';
@@ -124,14 +125,20 @@ const read = async (request: IncomingMessage, limit: number): Promise<Buffer> =>
 
 const parse = (bytes: Buffer): unknown => {
   if (bytes.length === 0) throw new Fault('malformed_json', 'the body is empty; send a JSON object');
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder('utf-8', {fatal: true}).decode(bytes));
-  } catch (error) {
-    throw new Fault('malformed_json', 'the body is not JSON in UTF-8', {cause: error});
-  }
+  const value = valueIn(bytes);
   if (isDeeper(value, maxDepth)) throw new Fault('malformed_json', `the body is nested more than ${maxDepth} levels deep`);
   return value;
+};
+
+const valueIn = (bytes: Buffer): unknown => {
+  let text: string | undefined;
+  try {
+    text = new TextDecoder('utf-8', {fatal: true}).decode(bytes);
+    return JSON.parse(text);
+  } catch (error) {
+    const place = text === undefined ? '' : `: it breaks at ${jsonFault(text) ?? 'its end'}`;
+    throw new Fault('malformed_json', `the body is not JSON in UTF-8${place}`, {cause: error});
+  }
 };
 
 const isDeeper = (value: unknown, depth: number): boolean => {

@@ -7,7 +7,7 @@ import {createDependencies, type Dependencies, type Dependency} from '../service
 import type {Scorer} from '../services/intake/mail.ts';
 import type {Base} from './base.ts';
 import type {LiveSettings} from './live-settings.ts';
-import {storeFaults} from './storage.ts';
+import {storeFault} from './storage.ts';
 
 /** How long nothing has to have used them before they are checked. */
 const quiet = {scannerMs: 10_000, backendMs: 60_000, dnsMs: 60_000};
@@ -30,7 +30,7 @@ export const openDependencies = ({
   });
   const store: Dependency = {
     ...{part: 'store', name: '', refusesMail: true, quietMs: storeMs, retryMs: storeMs},
-    check: async () => storeFaults(engine)[0],
+    check: async () => storeFault(engine),
   };
   dependencies.watch(() => {
     const {scorer, onScorerFailure} = settings();

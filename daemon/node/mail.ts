@@ -112,8 +112,7 @@ const openTables = async (
     routeTo: domain => services.intake.routeOf({direction: 'inbound', domain}),
     isForReports: services.inbox.isForReports,
     recipients: createRecipientCheck({pool: services.pool, now}),
-    standstill: () =>
-      records.membership.advice() ?? (engine.isReachable() ? undefined : 'the store of the nodes cannot be reached'),
+    standstill: () => records.membership.advice() ?? (engine.isReachable() ? undefined : 'PostgreSQL does not answer'),
   });
   const server = await startSocketmapServer({
     listen,

@@ -15,7 +15,7 @@ import type {Cluster} from './cluster.ts';
 import {listenOf} from './free-addresses.ts';
 import {type Listener, listenHttp, listenMutualTls} from './listen.ts';
 import type {Services} from './services.ts';
-import {storeFaults} from './storage.ts';
+import {publicStoreFault} from './storage.ts';
 
 export const openPeerListener = async (
   base: Pick<Base, 'config' | 'records' | 'trust' | 'log'>,
@@ -99,9 +99,8 @@ export const openMetricsListener = async (
     },
     unready: async () => [
       ...(phase() === 'open' ? [] : [`the node is ${phase()}`]),
-      ...[records.membership.advice()].filter(advice => advice !== undefined),
       // The store is asked itself: it may have been lost since the last check.
-      ...storeFaults(engine),
+      ...[records.membership.advice(), publicStoreFault(engine)].filter(fault => fault !== undefined),
       ...dependencies
         .problems()
         .filter(({part, refuses_mail}) => refuses_mail && part !== 'store')

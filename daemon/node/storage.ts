@@ -12,6 +12,7 @@ import type {NodeIdentity} from '../services/actor.ts';
 import type {CommonStore} from '../services/common-store.ts';
 import type {NodeStore} from '../services/node-store.ts';
 import type {Store, StoreTransaction} from '../services/ports.ts';
+import {awayText} from '../store/postgres/connection.ts';
 import {acquireLock, isDiskFull} from '../store/sqlite/database.ts';
 import {openSqliteStore} from '../store/sqlite/store.ts';
 import {findLostCommits} from '../store/sqlite/wal-file.ts';
@@ -44,6 +45,8 @@ export interface CommonEngine {
   kind: 'common';
   store: CommonStore;
   connection: StoreConnection;
+  /** Of PostgreSQL. */
+  address: string;
   /** Whether the store answers, and takes what this node writes. */
   isReachable(): boolean;
   /** Waits for work of a node that stops, but not for a store that does not answer. */
@@ -60,7 +63,11 @@ interface Needs {
   openCommon: OpenCommonStore | undefined;
 }
 
-export type OpenCommonStore = (folder: DataFolder) => Promise<{identity: NodeIdentity; store: CommonStore}>;
+export type OpenCommonStore = (folder: DataFolder) => Promise<{
+  identity: NodeIdentity;
+  store: CommonStore;
+  address: string;
+}>;
 
 /** Refuses a folder that another process uses. */
 export const openStorage = async (needs: Needs): Promise<Storage> => {
@@ -110,18 +117,21 @@ const openCommonStorage = async (
   reserveFile: ReserveFile,
   openCommon: OpenCommonStore,
 ): Promise<Storage> => {
-  const {identity, store} = await openCommon(folder);
+  const {identity, store, address} = await openCommon(folder);
   const settled = async (work: Promise<unknown>) => Promise.race([work, delay(lastAnswersMs, undefined, {ref: false})]);
   closers.add(async () => void (await settled(store.close())));
   const connection = createStoreConnection({
     monotonic: () => performance.now(),
-    onLost: error => log.error({err: error}, 'the store cannot be reached: requests are answered 503, and mail 451'),
-    onBack: () => log.info('the store answers again'),
+    onLost(error) {
+      log.error(`${awayText(address, error)}; requests are answered 503, and mail 451`);
+      log.debug({err: error}, 'the error of PostgreSQL');
+    },
+    onBack: () => log.info(`PostgreSQL at ${address} answers again`),
   });
   const tmpDir = join(folder.spool, 'tmp');
   await reserveFile.withReserve(async () => makeEmpty(tmpDir));
   const {isReachable} = connection;
-  return {...identity, store, engine: {kind: 'common', store, connection, isReachable, settled}, tmpDir, reserveFile};
+  return {...identity, store, engine: {kind: 'common', store, connection, address, isReachable, settled}, tmpDir, reserveFile};
 };
 
 /** Its files belong to mail that was never acknowledged. */
@@ -130,13 +140,21 @@ const makeEmpty = async (path: string): Promise<void> => {
   await mkdir(path, {recursive: true, mode: 0o700});
 };
 
-/** Why a node with this store cannot take requests or mail, one line each. */
-export const storeFaults = (engine: Engine): string[] => {
-  if (!engine.isReachable()) return ['the store that the nodes share cannot be reached'];
-  if (engine.kind === 'common') return [];
+/** Why a node with this store cannot take requests or mail. */
+export const storeFault = (engine: Engine): string | undefined => {
+  if (engine.kind === 'common') {
+    const fault = engine.connection.fault();
+    return fault === undefined ? undefined : awayText(engine.address, fault);
+  }
   const damage = engine.store.damage();
-  return damage === undefined ? [] : [`the database is damaged: ${damage}`];
+  return damage === undefined ? undefined : `the database is damaged: ${damage}`;
 };
+
+/** The same for a caller without a key, who does not learn where the database is. */
+export const publicStoreFault = (engine: Engine): string | undefined =>
+  engine.kind === 'common' && engine.connection.fault() !== undefined
+    ? 'PostgreSQL does not answer: requests are answered 503, and mail 451; the log of this node says why'
+    : storeFault(engine);
 
 /** Runs before SQLite opens the log: SQLite would accept its readable part as complete and overwrite the rest. */
 const requireWholeLog = async ({database, root}: DataFolder): Promise<void> => {

@@ -94,3 +94,6 @@ export interface StoreListeners {
   onPosition(position: ConfigPosition, isNew: boolean): Promise<void>;
   onLost(error: Error): void;
 }
+
+/** For callers, who do not learn where it is. */
+export const databaseAway = 'PostgreSQL does not answer; nothing was done, try again in a few seconds';

@@ -101,11 +101,17 @@ testWithPostgres('without its database a node takes no mail and answers 503, and
   await postgres.stop('immediate');
   t.is((await send()).reply.code, 451);
   await delay(6000);
-  const {status, headers} = await beta.api('GET', 'mail/quarantine');
+  const {status, headers, json} = await beta.api('GET', 'mail/quarantine');
   t.is(status, 503);
   t.true(Number(headers['retry-after']) > 0);
+  t.is(json.error.detail, 'PostgreSQL does not answer; nothing was done, try again in a few seconds');
   t.is((await beta.api('GET', 'domains')).status, 503);
   t.is(await metric(beta, 'readyz'), 503);
+  // Anybody who reaches that port may read it.
+  t.is(
+    await (await fetch(`${beta.metrics_url}/readyz`)).text(),
+    'PostgreSQL does not answer: requests are answered 503, and mail 451; the log of this node says why\n',
+  );
   t.is(await metric(beta, 'healthz'), 200);
   t.regex((await send()).reply.text, /^4\.3\.0 /);
 
@@ -121,6 +127,7 @@ testWithPostgres('without its database a node takes no mail and answers 503, and
     .split('\n')
     .filter(line => line.includes('"level":"error"'));
   t.true(lost.length <= 3, lost.join('\n'));
+  t.regex(lost[0] ?? '', new RegExp(`"msg":"PostgreSQL at \\S+:${postgres.port} does not answer: .+; requests are answered 503`));
 });
 
 testWithPostgres('a stale If-Match is a conflict on every node, and a change is everywhere within a second', async t => {

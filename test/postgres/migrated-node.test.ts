@@ -31,6 +31,6 @@ testWithPostgres('a migrated node goes on where it was, and says in one line tha
   await postgres.stop('immediate');
   const {code, stderr} = await run(mfdFile, ['start', '--data', node.data]);
   t.is(code, 1);
-  t.regex(stderr, /^mfd: PostgreSQL at \S+ cannot be used: [^\n]*\n$/);
+  t.regex(stderr, /^mfd: PostgreSQL at \S+ does not answer: [^\n]*\n$/);
   t.false(stderr.includes(postgres.password));
 });

@@ -60,6 +60,7 @@ test('what is not JSON in UTF-8 is malformed', async t => {
     t.is(status, 400, body.toString().slice(0, 40));
     t.is(json.error.code, 'malformed_json');
   }
+  t.regex((await post('{\n  "name": "a.test",,\n}')).json.error.detail, /: it breaks at line 2, column 20$/);
   t.is((await post('', {'Content-Length': '0'})).status, 400, 'an empty body');
 });
 

@@ -3,6 +3,7 @@
 import pg from 'pg';
 import {Fault} from '../../../shared/fault.ts';
 import {hasOwn} from '../../../shared/has-own.ts';
+import {databaseAway} from '../../services/common-store.ts';
 
 export interface PostgresSettings {
   /** A host name, an address, or the folder of a unix socket. */
@@ -18,6 +19,10 @@ export interface PostgresSettings {
   /** The number of connections, besides the one that waits for changes. */
   pool: number;
 }
+
+/** Without user and database, for people. */
+export const addressOf = ({host, port}: Pick<PostgresSettings, 'host' | 'port'>): string =>
+  host.startsWith('/') ? `${host} (port ${port})` : `${host}:${port}`;
 
 /** How long a connection may take to open, and a caller may wait for a free one. */
 export const connectMs = 5000;
@@ -92,10 +97,21 @@ const isBug = (error: unknown): boolean => error instanceof pg.DatabaseError && 
 export const asFault = (error: unknown): unknown => {
   if (error instanceof Fault || isBug(error) || !isOfServer(error)) return error;
   const isFull = codeOf(error) === '53100';
-  const detail = isFull
-    ? 'the disk of the cluster’s database is full; nothing was done, try again later'
-    : 'the cluster’s database does not answer at present; nothing was done, try again later';
+  const detail = isFull ? 'the disk of the cluster’s database is full; nothing was done, try again later' : databaseAway;
   return new Fault('unavailable', detail, {cause: error, retryAfterSeconds: isFull ? 60 : 2});
+};
+
+/** For operators; callers get `databaseAway`, as strangers must not learn the address. */
+export const awayText = (address: string, error: unknown): string =>
+  `PostgreSQL at ${address} does not answer: ${awayReason(error)}`;
+
+/** The words of the driver or the server, without values of rows. */
+export const awayReason = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  // The words of a Fault are for callers.
+  if (error instanceof Fault && error.cause !== undefined) return awayReason(error.cause);
+  // For a host with several addresses, Node's error has no text.
+  return postgresErrorText(error) ?? (error.message || codeOf(error));
 };
 
 /** Errors of the driver without a code of their own. */

@@ -1,6 +1,6 @@
 // Requirements of a server, a role and a database, checked before a node uses them.
 import pg from 'pg';
-import {beginSession, clientConfig, codeOf, type PostgresSettings} from './connection.ts';
+import {addressOf, awayText, beginSession, clientConfig, codeOf, type PostgresSettings} from './connection.ts';
 import {hasTables, unknownMigrations} from './schema.ts';
 
 /** One line for the operator: what is wrong and what to do. */
@@ -40,8 +40,6 @@ export const inspectPostgres = async (settings: PostgresSettings, cluster: strin
   }
 };
 
-const nameOf = ({host, port}: PostgresSettings): string => (host.startsWith('/') ? `${host} (port ${port})` : `${host}:${port}`);
-
 const connect = async (settings: PostgresSettings): Promise<pg.Client> => {
   const client = new pg.Client(clientConfig(settings));
   client.on('error', () => {});
@@ -56,9 +54,17 @@ const connect = async (settings: PostgresSettings): Promise<pg.Client> => {
   }
 };
 
+/** Nothing answers there, or the server starts or stops (class 57P of its codes). */
+const isAway = (error: unknown): boolean =>
+  ['ECONNREFUSED', 'ECONNRESET', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'].includes(
+    codeOf(error),
+  ) ||
+  /^57P/.test(codeOf(error)) ||
+  (error instanceof Error && /^(?:timeout expired|Connection terminated)/.test(error.message));
+
 /** The words of the server have no password in them; those of the driver name addresses only. */
 const connectionText = (settings: PostgresSettings, error: unknown): string => {
-  const where = nameOf(settings);
+  const where = addressOf(settings);
   const {user, database, hasTls} = settings;
   const reason = error instanceof Error ? error.message : String(error);
   switch (codeOf(error)) {
@@ -72,6 +78,7 @@ const connectionText = (settings: PostgresSettings, error: unknown): string => {
   if (/password must be a string|password authentication/.test(reason))
     return `PostgreSQL at ${where} wants a password for ${user}; name a file with it in store.password_file`;
   const advice = hasTls ? '; check store.url, and store.ca_file for its certificate' : '; is it running, and is store.url right?';
+  if (isAway(error)) return `${awayText(where, error)}${advice}`;
   return `PostgreSQL at ${where} cannot be used: ${reason || codeOf(error)}${advice}`;
 };
 

@@ -64,7 +64,7 @@ export const startWatch = (settings: PostgresSettings, {onPosition, onLost}: Sto
 };
 
 const readPosition = async (client: pg.Client): Promise<ConfigPosition> => {
-  const late = delay(answerMs, undefined, {ref: false}).then(() => Promise.reject(new Error('the database does not answer')));
+  const late = delay(answerMs, undefined, {ref: false}).then(() => Promise.reject(new Error('no answer in time')));
   const {rows} = await Promise.race([client.query<PositionRow>(position), late]);
   const row = rows[0];
   if (!row || row.is_standby) throw new Error('the database has become a standby');

@@ -102,7 +102,7 @@ more: 1
   );
 });
 
-test('syntax errors are reported with their line, and so are tags, several documents and invalid names', async t => {
+test('syntax errors are reported with their line and column, and so are tags, several documents and invalid names', async t => {
   const wrong: [string, RegExp][] = [
     ['domains:\n  - name: a\n    name: b\n', /^3: Map keys must be unique/],
     ['domains: []\n---\ndomains: []\n', /^2: .*multiple documents/],
@@ -110,6 +110,7 @@ test('syntax errors are reported with their line, and so are tags, several docum
     ['domains:\n  - name: *nobody\n', /^2: Unresolved alias/],
     ['domains:\n  - [a]: 1\n', /^2: a list or mapping cannot be a name/],
     ['domains: [\n', /^2: /],
+    ['{"domains": [\n  {"name": "a.example"}}\n]}\n', /^2: .* \(column 24\)$/],
   ];
 
   for (const [text, fault] of wrong)

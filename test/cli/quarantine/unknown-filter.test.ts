@@ -7,25 +7,27 @@ import {startApi} from '../../helpers/cli/scripted-api.ts';
 const nothing = {count: 0, size_bytes: 0, oldest_arrived_at: null, groups: []};
 
 /** It holds nothing, protects example.com and is mx1. */
-const arrange = async (t: ExecutionContext, scope: Scope, held: HeldMail[] = []) =>
+const arrange = async (t: ExecutionContext, scope: Scope, held: HeldMail[] = [], headers: Record<string, string> = {}) =>
   startApi(t, {
     'GET /auth/me': {data: {...key, scope, permissions: permissionsOf(scope, {kind: 'all'}), node_id: 'mx1'}},
     'GET /domains': {data: [domain]},
     'GET /cluster/status': {data: clusterStatus([peer('mx1')])},
-    'GET /mail/quarantine': {data: held, headers: {'x-total-count': String(held.length)}},
-    'GET /mail/quarantine/summary': {data: nothing},
+    'GET /mail/quarantine': {data: held, headers: {...headers, 'x-total-count': String(held.length)}},
+    'GET /mail/quarantine/summary': {data: nothing, headers},
     'GET /events': {status: 404, error: {code: 'not_found', detail: 'no events'}},
   });
 
 const commands = [
   ['quarantine', 'list'],
+  ['quarantine', 'list', '--all'],
+  ['quarantine', 'list', '--all', '--sort', 'score'],
   ['quarantine', 'summary'],
   ['quarantine', 'release', '--all-matching', '--yes'],
   ['quarantine', 'discard', '--all-matching', '--dry-run'],
 ];
 
 for (const command of commands) {
-  const name = command.slice(0, 2).join(' ');
+  const name = command.join(' ');
   test(`${name} warns of a domain that does not exist, and is done`, async t => {
     const api = await arrange(t, 'full-admin');
 
@@ -44,8 +46,18 @@ for (const command of commands) {
     const right = await api.mfctl([...command, '--node', 'mx1']);
 
     t.is(code, 5, stderr);
-    t.regex(stderr, /^error: there is no node mx9 \(unknown_node\)\nhint: mfctl cluster status$/m);
+    t.is(stderr, 'error: there is no node mx9 (unknown_node)\nhint: mfctl cluster status\n');
     t.is(right.code, 0, right.stderr);
+  });
+
+  test(`${name} does not say that a silent node holds nothing`, async t => {
+    const api = await arrange(t, 'full-admin', [], {'x-unreachable-nodes': 'mx1'});
+
+    const {code, stderr} = await api.mfctl([...command, '--node', 'mx1']);
+
+    t.is(code, 0, stderr);
+    t.regex(stderr, /^what mx1 holds is not known$/m);
+    t.notRegex(stderr, /no held mail/);
   });
 }
 
