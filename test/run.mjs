@@ -134,7 +134,8 @@ try {
     TEST_PREPARED_NODE: await prepareNode(join(folder, 'node'), postgres?.initOptions ?? []),
     ...(postgres && {TEST_POSTGRES: JSON.stringify(postgres.address)}),
   };
-  const concurrency = Math.min(...named.map(name => rooms[name]?.concurrency ?? 3));
+  // Several rooms mix files that compute with files that wait.
+  const concurrency = Math.max(...named.map(name => rooms[name]?.concurrency ?? 3)) + (named.length > 1 ? 1 : 0);
   const args = [`--concurrency=${concurrency}`, ...options.slice(1), `${folder.slice(root.length)}/**/*.test.mjs`];
   const ava = spawn(join(root, 'node_modules/.bin/ava'), args, {cwd: root, env, stdio: 'inherit'});
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => ava.kill(signal));

@@ -268,7 +268,7 @@ test('the top level is what the map says, and daemon/ has no loose file but its 
   t.deepEqual(
     top.toSorted(),
     // biome-ignore format: a list of names
-    ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'biome.json', 'cli', 'daemon', 'docs', 'man', 'package-lock.json', 'package.json', 'shared', 'test', 'tsconfig.json'],
+    ['CHANGELOG.md', 'LICENSE', 'README.md', 'ava.config.mjs', 'bin', 'biome.json', 'cli', 'daemon', 'docs', 'man', 'package-lock.json', 'package.json', 'shared', 'test', 'tsconfig.json'],
   );
   t.deepEqual(
     (await readdir(join(root, 'daemon'), {withFileTypes: true})).filter(entry => entry.isFile()).map(({name}) => name),
