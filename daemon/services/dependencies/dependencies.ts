@@ -1,4 +1,4 @@
-// Health of what a node depends on: scanner, backends, store, name servers and Postfix. Real use says whether they work; what nothing
+// Health of what a node depends on: scanner, backends, store, name servers, Postfix and its password files. Real use says whether they work; what nothing
 // has used for a while is checked.
 //
 // works → a failed check, or ten failed uses in a row → problem; a use or a check that works → works.
@@ -9,7 +9,7 @@ import {ascending} from '../../../shared/collections.ts';
 
 export interface Dependency {
   part: DependencyPart;
-  /** The address of a backend; empty for what a node has one of. */
+  /** The address of a backend, the key of a password file; empty for what a node has one of. */
   name: string;
   /** The domains with that backend. */
   domains?: readonly string[];
