@@ -40,7 +40,7 @@ export const openDependencies = ({
     if (!scorer.check) return [store, ...files];
     const scanner: Dependency = {
       ...{part: 'scanner', name: '', refusesMail: onScorerFailure === 'tempfail'},
-      ...{quietMs: quiet.scannerMs, retryMs: retry.scannerMs},
+      ...{quietMs: quiet.scannerMs, retryMs: retry.scannerMs, isCheckedFirst: true},
       check: async () => scannerFault({scorer}),
     };
     return [store, scanner, ...files];
@@ -53,7 +53,7 @@ export const openDependencies = ({
  * never its path, as other nodes and people read it.
  */
 const passwordFile = ({key, file}: LiveSettings['passwordFiles'][number]): Dependency => ({
-  ...{part: 'password_file', name: key, quietMs: passwordMs, retryMs: passwordMs},
+  ...{part: 'password_file', name: key, quietMs: passwordMs, retryMs: passwordMs, isCheckedFirst: true},
   check: async () => passwordFileFault(file),
 });
 
@@ -114,7 +114,7 @@ const backendsOf = (domains: readonly Domain[], pool: Pick<BackendPool, 'check'>
     }
   }
   return [...namesOf].map(([name, names]) => ({
-    ...{part: 'backend', name, domains: names, quietMs: quiet.backendMs, retryMs: retry.backendMs},
+    ...{part: 'backend', name, domains: names, quietMs: quiet.backendMs, retryMs: retry.backendMs, isCheckedFirst: true},
     async check() {
       const server = parseHostPort(name);
       return server && pool.check(server);
