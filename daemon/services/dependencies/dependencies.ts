@@ -6,6 +6,7 @@
 
 import {type DependencyPart, maxProblemDomains, maxProblems, type Problem} from '../../../shared/cluster-status.ts';
 import {ascending} from '../../../shared/collections.ts';
+import {createSemaphore} from '../semaphore.ts';
 
 export interface Dependency {
   part: DependencyPart;
@@ -87,19 +88,19 @@ export const createDependencies = ({now, monotonic, onProblem = () => {}, onEnd 
     onBegin: (key, state) => changed(key, onProblem, state),
     onEnd: (key, state) => changed(key, onEnd, state),
   });
-  let backendChecks = 0;
+  // Backends are of the domains' owners: slow ones must not keep the scanner or the store from being checked.
+  const backendChecks = createSemaphore(maxBackendChecks);
   let hasBegun = false;
 
   const check = async (dependency: Dependency): Promise<void> => {
     const key = keyOf(dependency);
     const state = states.of(key);
-    // Backends are of the domains' owners: slow ones must not keep the scanner or the store from being checked.
-    const count = dependency.part === 'backend' ? 1 : 0;
-    if (state.isChecking || backendChecks + count > maxBackendChecks) return;
+    if (state.isChecking) return;
+    const leave = dependency.part === 'backend' ? backendChecks.tryAcquire() : () => {};
+    if (!leave) return;
     state.isChecking = true;
-    backendChecks += count;
     const detail = await dependency.check().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
-    backendChecks -= count;
+    leave();
     state.isChecking = false;
     states.checked(key, detail);
   };
