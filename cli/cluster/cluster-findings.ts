@@ -42,7 +42,6 @@ export const findingsOf = (status: ClusterStatus, limits: CheckLimits = defaultL
     ...authorityFindings(peers),
     ...dmarcFindings(peers),
     ...problemFindings(peers),
-    ...passwordFindings(peers),
   ].sort((a, b) => b.status - a.status);
 };
 
@@ -187,6 +186,8 @@ const problemText = (problems: readonly Problem[], nodes: string): string => {
       return `the name servers of ${nodes} do not answer ${end}: mail is not verified`;
     case 'postfix':
       return `the hold queue of Postfix on ${nodes} cannot be read ${end}`;
+    case 'password_file':
+      return `every user of ${nodes} can read the file of ${name} (chmod o-r on that machine)`;
     default:
       return `${[part, name].filter(Boolean).join(' ')} of ${nodes} does not work ${end}`;
   }
@@ -199,16 +200,6 @@ const domainsText = (problems: readonly Problem[]): string => {
   const rest = domains.length - namedDomains;
   return `${domains.slice(0, namedDomains).join(', ')}${rest > 0 ? ` and ${countText(rest)} more` : ''}`;
 };
-
-/** Nodes of an earlier version do not report it. */
-const passwordFindings = (peers: readonly Peer[]): Finding[] =>
-  peers
-    .filter(({open_password_files: keys}) => Array.isArray(keys) && keys.length > 0)
-    .map(({node_id, open_password_files: keys}) => ({
-      status: warning,
-      text: `every user of ${node_id} can read the ${keys.length === 1 ? 'file' : 'files'} of ${keys.slice(0, namedNodes).join(', ')} (chmod o-r on that machine)`,
-      nodes: [node_id],
-    }));
 
 const finding = (status: Finding['status'], peers: readonly Peer[], what: string): Finding[] =>
   peers.length === 0 ? [] : [{status, text: `${namesOf(peers)} ${what}`, nodes: peers.map(({node_id}) => node_id)}];

@@ -32,7 +32,6 @@ const peerFields: Fields<Peer> = {
       'dmarc_config',
       'dmarc_unset',
       'problems',
-      'open_password_files',
     ],
   ],
   answerFields: ['local_node_id', 'local_hostname', 'peers', 'generated_at'],

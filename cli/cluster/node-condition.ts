@@ -57,6 +57,7 @@ const partWords: Record<DependencyPart, string> = {
   store: 'no store',
   name_servers: 'no name servers',
   postfix: 'no Postfix',
+  password_file: 'open password file',
 };
 
 /** What the node depends on and does not work, each once. Nodes of an older version do not report it. */

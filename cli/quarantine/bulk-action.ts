@@ -83,6 +83,7 @@ export const actOn = async (
   const items = mails.map(({node_id, queue_id}) => ({node_id, queue_id}));
   const results: BulkResult[] = [];
   let size = firstChunkSize;
+  let before: Timed | undefined;
   let at = 0;
   onProgress?.({done: 0, total: items.length});
   while (at < items.length && !signal?.aborted && !abandon?.aborted) {
@@ -94,7 +95,9 @@ export const actOn = async (
       return {results, ...brokenOff(outcome, items.slice(at + chunk.length), abandon?.aborted ?? false)};
     at += chunk.length;
     onProgress?.({done: at, total: items.length});
-    size = nextSize(size, now() - startedAt);
+    const last = {size, tookMs: now() - startedAt};
+    size = nextSize(last, before);
+    before = last;
   }
   return {results, uncertain: [], untried: items.slice(at), failure: undefined};
 };
@@ -145,8 +148,21 @@ const brokenOff = ({left, error}: ChunkOutcome, rest: MailReference[], isGivenUp
 const isLate = (result: BulkResult | undefined): boolean =>
   result !== undefined && hasOwn(result, 'error') && result.error.code === 'unavailable';
 
-const nextSize = (size: number, tookMs: number): number =>
-  Math.round(Math.min(maxChunkSize, size * 2, Math.max(minChunkSize, (size * aimMs) / Math.max(tookMs, 1))));
+interface Timed {
+  size: number;
+  tookMs: number;
+}
+
+/**
+ * Only the time that grows with the size counts: where each request takes long whatever its size, small chunks would make everything
+ * slower. Two chunks of different sizes tell the two apart.
+ */
+const nextSize = (last: Timed, before: Timed | undefined): number => {
+  const msPerMail =
+    before && before.size !== last.size ? (last.tookMs - before.tookMs) / (last.size - before.size) : last.tookMs / last.size;
+  const wanted = msPerMail > 0 ? aimMs / msPerMail : Number.POSITIVE_INFINITY;
+  return Math.round(Math.min(maxChunkSize, last.size * 2, Math.max(minChunkSize, wanted)));
+};
 
 /** Whether the request may have arrived without an answer. A refused connection received nothing, and a refusal is an answer. */
 const hasNoAnswer = ({code, cause}: CliError): boolean => {

@@ -15,7 +15,6 @@ import type {Closers} from './closers.ts';
 import {type Cluster, type ClusterBase, createNews, goodbyeMs, greetingMs, openPeers} from './cluster.ts';
 import {createDmarcState} from './dmarc-state.ts';
 import type {Job} from './jobs.ts';
-import {openPasswordFiles} from './open-password-files.ts';
 
 interface Shared {
   store: CommonStore;
@@ -113,7 +112,6 @@ const openExchange = (
     hasAuthority: trust.hasAuthority,
     dmarc: createDmarcState({config, fqdn, records}),
     problems: dependencies.problems,
-    openPasswordFiles: async () => openPasswordFiles(settings().passwordFiles),
     async report() {
       const {config_hash, changed_at_ms} = follower.position();
       return {config_hash, changed_at_ms, last_seq: 0, applied: {}};

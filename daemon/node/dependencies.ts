@@ -1,4 +1,5 @@
 // What this node depends on, with the way to check each.
+import {stat} from 'node:fs/promises';
 import type {Domain} from '../../shared/domain.ts';
 import {Fault} from '../../shared/fault.ts';
 import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
@@ -14,6 +15,7 @@ const quiet = {scannerMs: 10_000, backendMs: 60_000, dnsMs: 60_000};
 /** How often they are checked while they do not work. */
 const retry = {scannerMs: 2000, backendMs: 10_000, dnsMs: 10_000};
 const storeMs = 1000;
+const passwordMs = 10_000;
 
 /** With the store and the scanner; the other parts are watched where they are opened. */
 export const openDependencies = ({
@@ -33,16 +35,37 @@ export const openDependencies = ({
     check: async () => storeFault(engine),
   };
   dependencies.watch(() => {
-    const {scorer, onScorerFailure} = settings();
-    if (!scorer.check) return [store];
+    const {scorer, onScorerFailure, passwordFiles} = settings();
+    const files = passwordFiles.map(passwordFile);
+    if (!scorer.check) return [store, ...files];
     const scanner: Dependency = {
       ...{part: 'scanner', name: '', refusesMail: onScorerFailure === 'tempfail'},
-      ...{quietMs: quiet.scannerMs, retryMs: retry.scannerMs},
+      ...{quietMs: quiet.scannerMs, retryMs: retry.scannerMs, isCheckedFirst: true},
       check: async () => scannerFault({scorer}),
     };
-    return [store, scanner];
+    return [store, scanner, ...files];
   });
   return dependencies;
+};
+
+/**
+ * One that every user of the machine can read is told of and not refused: secrets that are mounted have such modes. Its key is named,
+ * never its path, as other nodes and people read it.
+ */
+const passwordFile = ({key, file}: LiveSettings['passwordFiles'][number]): Dependency => ({
+  ...{part: 'password_file', name: key, quietMs: passwordMs, retryMs: passwordMs, isCheckedFirst: true},
+  check: async () => passwordFileFault(file),
+});
+
+const otherMayRead = 0o004;
+
+/** Undefined where not every user can read it, and where it is not there. */
+export const passwordFileFault = async (file: string): Promise<string | undefined> => {
+  const mode = await stat(file).then(
+    found => found.mode,
+    () => 0,
+  );
+  return (mode & otherMayRead) === 0 ? undefined : 'every user of this machine can read it';
 };
 
 /** Why the scanner is not there; undefined when it is. */
@@ -91,7 +114,7 @@ const backendsOf = (domains: readonly Domain[], pool: Pick<BackendPool, 'check'>
     }
   }
   return [...namesOf].map(([name, names]) => ({
-    ...{part: 'backend', name, domains: names, quietMs: quiet.backendMs, retryMs: retry.backendMs},
+    ...{part: 'backend', name, domains: names, quietMs: quiet.backendMs, retryMs: retry.backendMs, isCheckedFirst: true},
     async check() {
       const server = parseHostPort(name);
       return server && pool.check(server);

@@ -94,6 +94,8 @@ const open = async ({data, loaded, log, version, openCommon}: Needs, closers: Cl
     await cluster.links.stop();
     await engine.settled(idle);
   });
+  // A scanner that is dead already is not to be found by the first mail.
+  dependencies.check();
   phase = 'open';
   // Renewal that was due before the peers were connected.
   void renewOrLog(false);

@@ -28,7 +28,6 @@ import {
 } from './cluster.ts';
 import {createDmarcState} from './dmarc-state.ts';
 import type {Job} from './jobs.ts';
-import {openPasswordFiles} from './open-password-files.ts';
 
 interface ReplicatedRecords {
   store: NodeStore;
@@ -205,7 +204,6 @@ const openReplication = (
     hasAuthority: trust.hasAuthority,
     dmarc: createDmarcState({config, fqdn, records}),
     problems: dependencies.problems,
-    openPasswordFiles: async () => openPasswordFiles(settings().passwordFiles),
     now,
   });
   return {replication, inbox, drift, lateChanges, exchange, refusals};

@@ -36,7 +36,6 @@ import {openDmarc} from './dmarc.ts';
 import {createDmarcState} from './dmarc-state.ts';
 import {apiUrl, listenOf} from './free-addresses.ts';
 import {openHold} from './hold.ts';
-import {openPasswordFiles} from './open-password-files.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
 import {openReaders} from './readers.ts';
 import {openReportInbox} from './report-inbox.ts';
@@ -90,7 +89,6 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
       hasAuthority: trust.hasAuthority,
       dmarc: createDmarcState(base),
       problems: base.dependencies.problems,
-      openPasswordFiles: async () => openPasswordFiles(settings().passwordFiles),
     }),
     audit:
       engine.kind === 'own'

@@ -28,7 +28,6 @@ interface EveryNodeNeeds {
   hasAuthority: boolean;
   dmarc(): DmarcState;
   problems(): Problem[];
-  openPasswordFiles(): Promise<string[]>;
   now: () => number;
 }
 
@@ -47,7 +46,6 @@ export const createHeartbeats = (needs: HeartbeatNeeds): HeartbeatExchange => {
   const {peerStates, limiter, keyDirectory, nodeId, nodeNo, now} = needs;
 
   const heartbeat: HeartbeatExchange['heartbeat'] = async (to, usesAfter) => {
-    const open_password_files = await needs.openPasswordFiles();
     const {changed_at_ms, ...report} = await needs.report(to);
     const {uses, upTo} = keyDirectory.usesAfter(usesAfter);
     return {
@@ -62,7 +60,6 @@ export const createHeartbeats = (needs: HeartbeatNeeds): HeartbeatExchange => {
         has_authority: needs.hasAuthority,
         dmarc: needs.dmarc(),
         problems: needs.problems(),
-        open_password_files,
         key_counts: limiter.counts(),
         key_uses: uses,
         unreached: peerStates.unreached().slice(0, 1000),

@@ -4,6 +4,8 @@
 export interface Semaphore {
   /** Resolves with the function that gives the place back. Rejects with the reason of `signal` when that aborts first. */
   acquire(signal?: AbortSignal): Promise<() => void>;
+  /** The same without waiting; undefined when no place is free. */
+  tryAcquire(): (() => void) | undefined;
   /** Runs `work` in its turn. */
   run<T>(work: () => Promise<T>): Promise<T>;
 }
@@ -18,12 +20,16 @@ export const createSemaphore = (atOnce: number): Semaphore => {
     else free += 1;
   };
 
+  const tryAcquire: Semaphore['tryAcquire'] = () => {
+    if (free === 0) return undefined;
+    free -= 1;
+    return release;
+  };
+
   const acquire: Semaphore['acquire'] = async signal => {
     signal?.throwIfAborted();
-    if (free > 0) {
-      free -= 1;
-      return release;
-    }
+    const leave = tryAcquire();
+    if (leave) return leave;
     await new Promise<void>((resolve, reject) => {
       const end = () => {
         waiting.delete(enter);
@@ -45,6 +51,7 @@ export const createSemaphore = (atOnce: number): Semaphore => {
 
   return {
     acquire,
+    tryAcquire,
     async run(work) {
       const leave = await acquire();
       try {

@@ -190,6 +190,7 @@ export const alertCases: Record<string, AlertCase> = {
     silent: {
       [`mfd_dependency_problems{${mx1},part="name_servers"}`]: '0x6 1x20',
       [`mfd_dependency_problems{${mx1},part="backend"}`]: '1x20',
+      [`mfd_dependency_problems{${mx1},part="password_file"}`]: '1x20',
     },
     labels: {...ofInstance, job: 'mfd', part: 'name_servers'},
     summary: 'something that mx1:9090 depends on does not work: name_servers',

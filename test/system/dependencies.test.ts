@@ -76,6 +76,25 @@ test('a scanner that dies makes the node unready where mail is refused, until it
   t.is((await check(node)).code, 0);
 });
 
+test('a scanner and a backend that are dead at the start are known once the node is ready, before any mail', async t => {
+  const {scanner, node} = await startScanned(t, 'tempfail');
+  const backend = formatHostPort(await closedPort());
+  await node.createDomain({name: 'dead.test', backend_servers: [backend]});
+  await scanner.stop();
+  await node.stop();
+  await node.start();
+
+  // A backend would not be due for a minute.
+  const critical = await eventually(async () => {
+    const {stdout} = await check(node);
+    return stdout.includes('backend ') && stdout.includes('the scanner of') && stdout;
+  });
+
+  t.regex(critical, /the scanner of \S+ unreachable since \S+Z .*: mail is answered 451/);
+  t.regex(critical, new RegExp(`backend ${backend} of dead\\.test unreachable`));
+  t.is((await ready(node)).status, 503);
+});
+
 test('a scanner that dies is a warning where mail passes without it, and is noticed without mail', async t => {
   const {scanner, node} = await startScanned(t, 'pass');
   await scanner.stop();

@@ -92,12 +92,14 @@ type ConnectionOptions = NonNullable<ConstructorParameters<typeof SMTPConnection
     onGone(): void;
   };
 
+/** Reads the envelope that the command under way would add to; a refusal of it is recorded. Most commands are not refused. */
+type AskedEnvelope = (() => Pick<EnvelopeRefusal, 'sender' | 'recipient'>) | undefined;
+
 class GatewayConnection extends SMTPConnection {
   readonly #server: GatewayServer;
   readonly #options: ConnectionOptions;
   #errors = 0;
-  /** The envelope that the command under way would add to; a refusal of it is recorded. */
-  #asked: Pick<EnvelopeRefusal, 'sender' | 'recipient'> | undefined;
+  #asked: AskedEnvelope;
 
   constructor(server: GatewayServer, socket: Socket, options: ConnectionOptions) {
     super(server, socket, options);
@@ -116,7 +118,7 @@ class GatewayConnection extends SMTPConnection {
     super.send(code, text, typeof text === 'string' && hasEnhancedCode(text) ? false : context);
     if (code >= 400 && this.#asked) {
       const reply = {code, text: String(data ?? '')};
-      this.#options.onRefused({clientIp: plainAddress(this.session.remoteAddress), ...this.#asked, reply});
+      this.#options.onRefused({clientIp: plainAddress(this.session.remoteAddress), ...this.#asked(), reply});
     }
     if (code < 500) return;
     this.#errors += 1;
@@ -140,7 +142,7 @@ class GatewayConnection extends SMTPConnection {
   }
 
   /** A command that does not belong to a mail, such as RCPT after a refused MAIL, is no refusal of a mail. */
-  #watch(asked: Pick<EnvelopeRefusal, 'sender' | 'recipient'> | undefined, callback: () => void): () => void {
+  #watch(asked: AskedEnvelope, callback: () => void): () => void {
     this.#asked = asked;
     return () => {
       this.#asked = undefined;
@@ -150,13 +152,16 @@ class GatewayConnection extends SMTPConnection {
 
   override handler_MAIL(command: Buffer, callback: () => void): void {
     const isNested = Boolean(this.session.envelope.mailFrom);
-    super.handler_MAIL(command, this.#watch(isNested ? undefined : {sender: pathIn(command), recipient: undefined}, callback));
+    super.handler_MAIL(
+      command,
+      this.#watch(isNested ? undefined : () => ({sender: pathIn(command), recipient: undefined}), callback),
+    );
   }
 
   /** The refusal of a recipient goes before that of a path or of parameters that cannot be parsed. */
   override handler_RCPT(command: Buffer, whenDone: () => void): void {
     const {mailFrom} = this.session.envelope;
-    const callback = this.#watch(mailFrom ? {sender: mailFrom.address, recipient: pathIn(command)} : undefined, whenDone);
+    const callback = this.#watch(mailFrom ? () => ({sender: mailFrom.address, recipient: pathIn(command)}) : undefined, whenDone);
     const path = /^[^:]*:\s*(<[^<>]*>)/.exec(command.toString())?.[1];
     const refusal = path === undefined ? undefined : this.#options.refuseRecipient(path, this.session);
     if (!refusal) {

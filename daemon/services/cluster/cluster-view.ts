@@ -29,7 +29,6 @@ interface Needs {
   hasAuthority: boolean;
   dmarc(): DmarcState;
   problems(): Problem[];
-  openPasswordFiles(): Promise<string[]>;
   /** Since when this node is cut off from all other nodes, ISO 8601; undefined while it is not. */
   cutOffSince(): string | undefined;
   now: () => number;
@@ -62,7 +61,6 @@ export const createClusterView = (needs: Needs): ClusterView => {
       has_authority: needs.hasAuthority,
       ...shownDmarc(needs.dmarc()),
       problems: needs.problems(),
-      open_password_files: await needs.openPasswordFiles(),
     };
   };
 

@@ -133,8 +133,6 @@ export const heartbeatSchema = z.object({
   dmarc: dmarcStateSchema.optional(),
   // Since 0.9:
   problems: z.array(z.object(problemSchema.shape)).max(maxProblems).optional(),
-  /** Keys of the sender's configuration whose password file every user of its machine can read. */
-  open_password_files: z.array(z.string().max(100)).max(20).optional(),
 });
 export type Heartbeat = z.infer<typeof heartbeatSchema>;
 

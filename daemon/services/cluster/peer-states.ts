@@ -276,7 +276,6 @@ const entryOf = (node: StoredNode, {state, applied, ageMs, now}: Observation) =>
     has_authority: heartbeat?.has_authority ?? null,
     ...shownDmarc(heartbeat?.dmarc),
     ...(heartbeat?.problems && {problems: heartbeat.problems}),
-    open_password_files: heartbeat?.open_password_files ?? [],
     clock_skew_s: state?.skewSeconds === undefined ? null : Math.round(state.skewSeconds * 10) / 10,
   };
 };

@@ -1,15 +1,16 @@
-// Health of what a node depends on: scanner, backends, store, name servers and Postfix. Real use says whether they work; what nothing
-// has used for a while is checked.
+// Health of what a node depends on: scanner, backends, store, name servers, Postfix and its password files. Real use says whether they work; what nothing
+// has used for a while is checked, and some of it once at the start.
 //
 // works → a failed check, or ten failed uses in a row → problem; a use or a check that works → works.
 // A server may greet, and answer nothing else: where uses fail although checks work, only a use ends the problem, or a minute without one.
 
 import {type DependencyPart, maxProblemDomains, maxProblems, type Problem} from '../../../shared/cluster-status.ts';
 import {ascending} from '../../../shared/collections.ts';
+import {createSemaphore} from '../semaphore.ts';
 
 export interface Dependency {
   part: DependencyPart;
-  /** The address of a backend; empty for what a node has one of. */
+  /** The address of a backend, the key of a password file; empty for what a node has one of. */
   name: string;
   /** The domains with that backend. */
   domains?: readonly string[];
@@ -18,6 +19,8 @@ export interface Dependency {
   /** A dependency that nothing has used for this long is checked. One with a problem is checked after `retryMs`. */
   quietMs: number;
   retryMs: number;
+  /** The first of all checks includes it. */
+  isCheckedFirst?: true;
   /** Resolves with why it does not work; with undefined when it works. */
   check(): Promise<string | undefined>;
 }
@@ -47,7 +50,7 @@ interface Needs {
 }
 
 interface State {
-  /** When it was last used or checked; at first, when it was first named. */
+  /** When it was last used or checked; at first, when it was first named, or long ago. */
   lastAtMs: number;
   failedUses: number;
   lastFailedUseMs: number;
@@ -85,18 +88,19 @@ export const createDependencies = ({now, monotonic, onProblem = () => {}, onEnd 
     onBegin: (key, state) => changed(key, onProblem, state),
     onEnd: (key, state) => changed(key, onEnd, state),
   });
-  let backendChecks = 0;
+  // Backends are of the domains' owners: slow ones must not keep the scanner or the store from being checked.
+  const backendChecks = createSemaphore(maxBackendChecks);
+  let hasBegun = false;
 
   const check = async (dependency: Dependency): Promise<void> => {
     const key = keyOf(dependency);
     const state = states.of(key);
-    // Backends are of the domains' owners: slow ones must not keep the scanner or the store from being checked.
-    const count = dependency.part === 'backend' ? 1 : 0;
-    if (state.isChecking || backendChecks + count > maxBackendChecks) return;
+    if (state.isChecking) return;
+    const leave = dependency.part === 'backend' ? backendChecks.tryAcquire() : () => {};
+    if (!leave) return;
     state.isChecking = true;
-    backendChecks += count;
     const detail = await dependency.check().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
-    backendChecks -= count;
+    leave();
     state.isChecking = false;
     states.checked(key, detail);
   };
@@ -118,6 +122,8 @@ export const createDependencies = ({now, monotonic, onProblem = () => {}, onEnd 
     check() {
       const dependencies = all();
       states.retain(new Set(dependencies.map(keyOf)));
+      if (!hasBegun) states.addUnused(dependencies.filter(({isCheckedFirst}) => isCheckedFirst).map(keyOf));
+      hasBegun = true;
       // The one that has waited longest first: the first ones are due again before all have had their turn.
       const due = dependencies.filter(isDue).toSorted((a, b) => lastAtMs(a) - lastAtMs(b));
       for (const dependency of due) void check(dependency);
@@ -139,6 +145,9 @@ interface StatesNeeds extends Pick<Needs, 'now' | 'monotonic'> {
   onBegin(key: string, state: State): void;
   onEnd(key: string, state: State): void;
 }
+
+/** Due, whatever the clock says. */
+const longAgoMs = Number.MIN_SAFE_INTEGER;
 
 const createStates = ({now, monotonic, onBegin, onEnd}: StatesNeeds) => {
   const states = new Map<string, State>();
@@ -188,6 +197,10 @@ const createStates = ({now, monotonic, onBegin, onEnd}: StatesNeeds) => {
       } else if (monotonic() - state.lastFailedUseMs > usesCountMs) end(key, state);
       else if (state.failedUses > 0 && state.detail === undefined) state.isCheckDoubted = true;
       else if (!state.isCheckDoubted) end(key, state);
+    },
+    /** All but those that were used already are due. */
+    addUnused(keys: readonly string[]): void {
+      for (const key of keys) if (!states.has(key)) stateOf(key).lastAtMs = longAgoMs;
     },
     retain(keys: ReadonlySet<string>): void {
       for (const key of states.keys()) if (!keys.has(key)) states.delete(key);

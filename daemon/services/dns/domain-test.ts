@@ -8,6 +8,7 @@ import {Fault} from '../../../shared/fault.ts';
 import {formatHostPort, type HostPort, parseHostPort} from '../../../shared/host-port.ts';
 import type {Actor} from '../actor.ts';
 import type {Domains} from '../domains/domains.ts';
+import {createSemaphore} from '../semaphore.ts';
 import type {DnsView} from './domain-dns.ts';
 
 export interface DomainTests {
@@ -34,13 +35,13 @@ interface Needs {
 const maxTests = 8;
 
 export const createDomainTests = (needs: Needs): DomainTests => {
-  let underWay = 0;
+  const places = createSemaphore(maxTests);
   return {
     async run(actor, domainId, {isConnectionOnly}) {
       const domain = needs.domains.get(actor, domainId);
-      if (underWay >= maxTests)
+      const leave = places.tryAcquire();
+      if (!leave)
         throw new Fault('unavailable', 'too many domains are being tested; try again in a few seconds', {retryAfterSeconds: 5});
-      underWay += 1;
       try {
         const parts = isConnectionOnly
           ? [connections(needs, domain)]
@@ -48,7 +49,7 @@ export const createDomainTests = (needs: Needs): DomainTests => {
         const steps = [...domainSteps(domain), ...(await Promise.all(parts)).flat()];
         return {domain: domain.name, node_id: needs.nodeId, works: doesWork(steps), steps};
       } finally {
-        underWay -= 1;
+        leave();
       }
     },
   };

@@ -37,16 +37,21 @@ test('a cluster that is well is OK, with its figures', async t => {
   );
 });
 
+const openFile = (name: string) => ({
+  ...{part: 'password_file', name, domains: [], since: '2026-03-01T12:00:00Z', refuses_mail: false},
+  detail: 'every user of this machine can read it',
+});
+
 test('a password file that every user can read is a warning with the node and the key', async t => {
   const {code, stdout} = await check(t, [
     mx1,
-    {...mx2, open_password_files: ['smtp.smarthost_password_file', 'store.password_file']},
+    {...mx2, problems: ['smtp.smarthost_password_file', 'store.password_file'].map(openFile)},
   ]);
 
   t.is(code, 1);
   t.regex(
     stdout,
-    /WARNING: every user of mx2 can read the files of smtp\.smarthost_password_file, store\.password_file \(chmod o-r on that machine\) \|/,
+    /WARNING: every user of mx2 can read the file of smtp\.smarthost_password_file \(chmod o-r on that machine\), every user of mx2 can read the file of store\.password_file \(chmod o-r on that machine\) \|/,
   );
 });
 
@@ -155,7 +160,6 @@ test('a node of an older version says none of that, and is well', async t => {
     has_authority: _has,
     dmarc_config: _config,
     dmarc_unset: _unset,
-    open_password_files: _open,
     ...older
   } = mx1;
 

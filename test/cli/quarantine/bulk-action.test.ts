@@ -64,6 +64,30 @@ test('requests become smaller when they are slow', async t => {
   t.deepEqual(node.sizes, [100, 50, 50]);
 });
 
+/** The sizes of requests to a node that needs `ms` for each. */
+const sizesWhere = async (ms: (items: number, request: number) => number): Promise<number[]> => {
+  let nowMs = 0;
+  const node = createNode((items, request) => {
+    nowMs += ms(items.length, request);
+    return done(items, request);
+  });
+  await actOn(node, 'discard', mails, {now: () => nowMs});
+  return node.sizes;
+};
+
+test('requests grow again where each takes long whatever its size', async t => {
+  const sizes = await sizesWhere(() => 1500);
+
+  t.deepEqual(sizes.slice(0, 6), [100, 67, 134, 268, 536, 1000]);
+});
+
+test('one slow request makes the next ones small, and those after it as large as before', async t => {
+  const sizes = await sizesWhere((items, request) => (request === 2 ? 60_000 : items * 5));
+
+  t.deepEqual(sizes.slice(0, 3), [100, 200, 10]);
+  t.is(Math.max(...sizes.slice(3)), 200);
+});
+
 test('what a node had no time for is asked for again, as long as that gets anything done, and stands in its place', async t => {
   const late = ({node_id, queue_id}: MailReference): BulkResult => ({
     node_id,

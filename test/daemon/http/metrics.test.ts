@@ -28,7 +28,6 @@ const sourceWith = (healthy: Health): MetricsSource => ({
         has_authority: true,
         dmarc_config: null,
         dmarc_unset: false,
-        open_password_files: [],
       },
     ],
   }),

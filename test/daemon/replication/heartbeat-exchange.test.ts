@@ -41,7 +41,6 @@ test('the hash in a heartbeat is that of the events it names, however much is be
     hasAuthority: true,
     dmarc: () => ({config: '', is_unset: false}),
     problems: () => [],
-    openPasswordFiles: async () => [],
     now: Date.now,
   });
   const hashAfter = new Map<number, string>();

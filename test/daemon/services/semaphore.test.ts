@@ -35,3 +35,21 @@ test.serial('work that waits for its turn for too long is not begun, and takes n
 
   t.deepEqual(begun, ['too late', 'third']);
 });
+
+test('who does not wait gets a place only while one is free, and nobody who waits loses his turn', async t => {
+  const semaphore = createSemaphore(2);
+  const begun: string[] = [];
+
+  const [first, second] = [semaphore.tryAcquire(), semaphore.tryAcquire()];
+  const refused = semaphore.tryAcquire();
+  const waiting = semaphore.run(async () => void begun.push('waiting'));
+  first?.();
+  const hurried = semaphore.tryAcquire();
+  await waiting;
+
+  t.truthy(second);
+  t.is(refused, undefined);
+  t.is(hurried, undefined, 'the place is for the one who waited');
+  t.deepEqual(begun, ['waiting']);
+  t.truthy(semaphore.tryAcquire());
+});

@@ -111,7 +111,6 @@ export const peer = (node_id: string): Peer => ({
   has_authority: true,
   dmarc_config: 'c0ffee',
   dmarc_unset: false,
-  open_password_files: [],
 });
 
 export const clusterStatus = (peers: Peer[]): ClusterStatus => ({

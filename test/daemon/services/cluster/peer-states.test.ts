@@ -98,7 +98,6 @@ test('the entry says what the node said, and when by the clock of this one', asy
     has_authority: false,
     dmarc_config: null,
     dmarc_unset: false,
-    open_password_files: [],
   });
   t.deepEqual(states.skews(), {beta: 600});
 });

@@ -57,7 +57,6 @@ const arrange = async (t: ExecutionContext, nodeNo: number) => {
     hasAuthority: true,
     dmarc: () => ({config: '', is_unset: false}),
     problems: () => [],
-    openPasswordFiles: async () => [],
     now: Date.now,
   });
   return {...replica, directory, refusals, peerStates, inbox, exchange, said};

@@ -143,6 +143,53 @@ test('a problem that begins, and its end, are told once, and change the version'
   t.is(new Set(versions).size, 3);
 });
 
+test('the first check of all includes what is to be known at the start, and is not repeated for what is named later', async t => {
+  const checked: string[] = [];
+  const named = (name: string, fields: Partial<Dependency> = {}) => ({
+    ...backend(name, async () => {
+      checked.push(name);
+      return 'connection refused';
+    }),
+    ...fields,
+  });
+  const dependencies = createDependencies({now: () => start, monotonic: () => 5000});
+  const watched = [named('early', {isCheckedFirst: true}), named('used', {isCheckedFirst: true}), named('patient')];
+  dependencies.watch(() => watched);
+  dependencies.worked('backend', 'used');
+
+  dependencies.check();
+  await turn();
+  watched.push(named('late', {isCheckedFirst: true}));
+  dependencies.check();
+  await turn();
+
+  t.deepEqual(checked, ['early']);
+  t.deepEqual(
+    dependencies.problems().map(({name}) => name),
+    ['early'],
+  );
+});
+
+test('more backends than are checked at once all have their turn at the start', async t => {
+  const checked = new Set<string>();
+  const all = Array.from(
+    {length: 40},
+    (_, n): Dependency => ({
+      ...backend(`mx${n}.test:25`, async () => void checked.add(`mx${n}`)),
+      isCheckedFirst: true,
+    }),
+  );
+  const dependencies = createDependencies({now: () => start, monotonic: () => 5000});
+  dependencies.watch(() => all);
+
+  for (let n = 0; n < 3; n += 1) {
+    dependencies.check();
+    await turn();
+  }
+
+  t.is(checked.size, 40);
+});
+
 const backend = (name: string, check: Dependency['check'] = async () => undefined): Dependency => ({
   ...{part: 'backend', name, quietMs: 60_000, retryMs: 10_000},
   check,

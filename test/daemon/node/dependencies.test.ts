@@ -1,0 +1,51 @@
+import {chmod, rm, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import test from 'ava';
+import {pino} from 'pino';
+import {leavesOf, readConfig} from '../../../daemon/config/load.ts';
+import {configSchema} from '../../../daemon/config/schema.ts';
+import type {Base} from '../../../daemon/node/base.ts';
+import {openDependencies, passwordFileFault} from '../../../daemon/node/dependencies.ts';
+import {liveSettings} from '../../../daemon/node/live-settings.ts';
+import {eventually} from '../../helpers/eventually.ts';
+import {testFolder} from '../../helpers/test-folder.ts';
+
+const openText = 'every user of this machine can read it';
+
+test('all password files of a configuration that every user can read are problems, named by their keys', async t => {
+  const file = join(await testFolder(t), 'password');
+  await writeFile(file, 'secret', {mode: 0o600});
+  await chmod(file, 0o644);
+  const text = [
+    ...['store:', '  url: postgres://mfd@127.0.0.1/mfd', `  password_file: ${file}`],
+    ...['smtp:', '  smarthost: mail.example.com:587', '  smarthost_username: mfd', `  smarthost_password_file: ${file}`],
+    ...['scanner:', `  rspamd_password_file: ${file}`, `  rspamd_controller_password_file: ${file}`],
+  ];
+  const settings = liveSettings(await readConfig(text.join('\n'), 'mfd.yaml', {}));
+  const keys = leavesOf(configSchema).flatMap(({path}) => (path.at(-1)?.endsWith('password_file') ? [path.join('.')] : []));
+  const storage = {engine: {kind: 'common'}} as Base['storage'];
+  const dependencies = openDependencies({settings: () => settings, storage, log: pino({level: 'silent'}), now: Date.now});
+
+  // Each is looked at now rather than in its turn.
+  for (const name of keys) dependencies.failed('password_file', {name, detail: 'look'});
+  const problems = await eventually(() => dependencies.problems().length === keys.length && dependencies.problems());
+
+  t.true(keys.length > 3);
+  t.deepEqual(problems.map(({name}) => name).sort(), keys.toSorted());
+  t.false(JSON.stringify(problems).includes(file));
+  t.like(problems[0], {part: 'password_file', detail: openText, refuses_mail: false});
+});
+
+test('a password file is open when others than its owner and group can read it, at the moment', async t => {
+  const file = join(await testFolder(t), 'password');
+  await writeFile(file, 'secret');
+  const faults: (string | undefined)[] = [];
+  for (const mode of [0o600, 0o640, 0o644, 0o604]) {
+    await chmod(file, mode);
+    faults.push(await passwordFileFault(file));
+  }
+  await rm(file);
+
+  t.deepEqual(faults, [undefined, undefined, openText, openText]);
+  t.is(await passwordFileFault(file), undefined);
+});
