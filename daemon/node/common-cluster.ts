@@ -111,7 +111,7 @@ const openExchange = (
     ...{peerStates, limiter, keyDirectory, nodeId, nodeNo, version, now},
     license: () => settings().license,
     hasAuthority: trust.hasAuthority,
-    dmarc: createDmarcState({config, fqdn, records}),
+    dmarc: createDmarcState({settings, fqdn, records}),
     problems: dependencies.problems,
     openPasswordFiles: async () => openPasswordFiles(settings().passwordFiles),
     async report() {

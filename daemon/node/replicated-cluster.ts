@@ -203,7 +203,7 @@ const openReplication = (
     version,
     license: () => settings().license,
     hasAuthority: trust.hasAuthority,
-    dmarc: createDmarcState({config, fqdn, records}),
+    dmarc: createDmarcState({settings, fqdn, records}),
     problems: dependencies.problems,
     openPasswordFiles: async () => openPasswordFiles(settings().passwordFiles),
     now,
