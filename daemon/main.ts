@@ -4,7 +4,7 @@ import packageJson from '../package.json' with {type: 'json'};
 import {Fault} from '../shared/fault.ts';
 import {formatHostPort} from '../shared/host-port.ts';
 import {safeLine} from '../shared/safe-text.ts';
-import {asOwnerOf} from './commands/as-owner.ts';
+import {asOwnerOf, requireOwner} from './commands/as-owner.ts';
 import {bootstrapKey} from './commands/bootstrap-key.ts';
 import {certificateWarnings, checkConfig} from './commands/check-config.ts';
 import {type InitReport, initialise} from './commands/init.ts';
@@ -60,7 +60,12 @@ export const program = (): Command => {
   addMigrateCommand(mfd, print, warn);
   addSetupCommand(mfd, print);
   explainUsageErrors(mfd);
-  mfd.hook('preAction', async (_, command) => requireFolder(command.opts<{data?: string}>().data));
+  mfd.hook('preAction', async (_, command) => {
+    const {data} = command.opts<{data?: string}>();
+    if (data === undefined) return;
+    await requireFolder(data);
+    await requireOwner(data, command);
+  });
   return mfd;
 };
 

@@ -177,6 +177,9 @@ export const readCa = async ({value: file, source}: Given): Promise<string> => {
 export const checkedKey = (text: string, source: string): string => {
   const key = text.trim();
   if (!/^[!-~]{1,200}$/.test(key))
-    throw usageError(`${source} holds no API key`, 'a key is one line that begins with mfk_; mfctl key create makes one');
+    throw usageError(
+      key === '' ? `${source} is empty: there is no API key` : `${source} holds no API key`,
+      'a key is one line that begins with mfk_; mfctl key create makes one',
+    );
   return key;
 };

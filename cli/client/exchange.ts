@@ -2,6 +2,7 @@
 // already loaded: loading a library would take longer than most commands do.
 import type {IncomingMessage} from 'node:http';
 import type {AgentOptions} from 'node:https';
+import type {TLSSocket} from 'node:tls';
 import {readUpTo} from '../command-line/read-up-to.ts';
 
 /** Resolves once the answer has begun. */
@@ -35,7 +36,7 @@ const wholeAnswerMs = 5 * 60_000;
 
 /**
  * `ca` in PEM in place of what Node trusts. Rejects with the error of Node, and with `ETIMEDOUT` for what takes too long. The error has
- * `isUnsent` when nothing of the request was sent, which begins after the TLS handshake.
+ * `isUnsent` when nothing of the request was sent, which begins after the TLS handshake, and with `shownNames` of the server's certificate.
  */
 export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartialTrustChain'>): Promise<Exchange> => {
   const {Agent, request} = await import('node:https');
@@ -46,6 +47,7 @@ export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartia
     const {connect, handshake} = isHurried ? hurriedDeadlines : deadlines;
     let isKept = false;
     let isSent = false;
+    let shownNames: string | undefined;
     let timer: NodeJS.Timeout | undefined;
     try {
       return await new Promise<IncomingMessage>((resolve, reject) => {
@@ -64,6 +66,8 @@ export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartia
           socket.once('connect', () => waitFor(handshake));
           socket.once('secureConnect', () => {
             isSent = true;
+            // A socket that is destroyed no longer knows.
+            shownNames = (socket as TLSSocket).getPeerX509Certificate()?.subjectAltName;
             waitFor(silenceMs);
           });
         });
@@ -74,7 +78,7 @@ export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartia
       // harm; a change may have been received (RFC 9110, section 9.2.2).
       if (isKept && method === 'GET' && ['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? ''))
         return await exchange(url, outgoing);
-      throw isSent ? error : Object.assign(error as Error, {isUnsent: true});
+      throw Object.assign(error as Error, {...(shownNames !== undefined && {shownNames}), ...(!isSent && {isUnsent: true})});
     } finally {
       clearTimeout(timer);
     }

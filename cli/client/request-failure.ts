@@ -3,6 +3,7 @@
 import type {IncomingHttpHeaders} from 'node:http';
 import type {ErrorValue} from '../../shared/envelope.ts';
 import {ownValue} from '../../shared/has-own.ts';
+import {nodeUriPrefix} from '../../shared/node-uri.ts';
 import {CliError, type ExitCode, exitCodes} from '../errors.ts';
 import {isForGood} from './retry.ts';
 
@@ -47,10 +48,11 @@ const secondsUntil = (retryAfter: string | undefined): number | undefined => {
 
 /** `caSource` is the file of the authority that alone is trusted, and what named it. */
 export const connectionFailure = (error: unknown, url: URL, caSource?: string): CliError => {
-  const {code = 'unknown', message, trusted} = error as NodeJS.ErrnoException & {trusted?: string};
+  const {code = 'unknown', message, trusted} = error as ConnectionError;
   const failure = (name: string, detail: string, hint: string) =>
     new CliError(name, detail, {exitCode: exitCodes.unreachable, hint, cause: error});
 
+  if (isOfNodePort(error as ConnectionError)) return nodePortFailure(url, error);
   if (untrusted.has(code) && trusted !== undefined)
     return failure(
       'tls_changed',
@@ -103,6 +105,27 @@ export const connectionFailure = (error: unknown, url: URL, caSource?: string): 
       : 'is mfd running there? mfd start --data DIR',
   );
 };
+
+interface ConnectionError extends NodeJS.ErrnoException {
+  /** The fingerprint of the authority that was trusted at login. */
+  trusted?: string;
+  /** The names in the certificate that the server showed. */
+  shownNames?: string;
+  /** Set by Node when it is for another name. */
+  cert?: {subjectaltname?: string};
+}
+
+const isOfNodePort = ({shownNames, cert}: ConnectionError): boolean => isNodeCertificate(shownNames ?? cert?.subjectaltname);
+
+/** By its subject alternative names. The API's certificate does not say which node it is of. */
+export const isNodeCertificate = (names = ''): boolean => names.includes(`URI:${nodeUriPrefix}`);
+
+export const nodePortFailure = (url: URL, cause?: unknown): CliError =>
+  new CliError('unreachable', `${url.host}: ${url.port || 443} is the port between nodes, not that of the API`, {
+    exitCode: exitCodes.unreachable,
+    hint: 'name the port of the API: api.listen in mfd.yaml, 8443 by default',
+    cause,
+  });
 
 export const clocksHint = 'compare the clocks of both machines';
 export const endedHint = `${clocksHint}; if they are right, ask another node for now. A certificate from the cluster is renewed once the node that has tls/ca.key runs, or with that file in tls/ of this node for one start; one of your own (api.cert_file) is yours to replace`;

@@ -2,7 +2,8 @@
 import {X509Certificate} from 'node:crypto';
 import {isIP} from 'node:net';
 import {checkServerIdentity, connect, type DetailedPeerCertificate, type TLSSocket} from 'node:tls';
-import {connectionFailure} from './request-failure.ts';
+import {CliError} from '../errors.ts';
+import {connectionFailure, isNodeCertificate, nodePortFailure} from './request-failure.ts';
 import {trusting} from './trust.ts';
 
 export interface ServerCertificate {
@@ -31,6 +32,7 @@ export const inspectServer = async (url: URL, ca: string | undefined, deadlineMs
     await handshake(socket, deadlineMs);
     const shown = socket.getPeerCertificate(true);
     const leaf = new X509Certificate(shown.raw);
+    if (isNodeCertificate(leaf.subjectAltName)) throw nodePortFailure(url);
     return {
       leaf,
       anchor: topOf(leaf, shown),
@@ -38,7 +40,7 @@ export const inspectServer = async (url: URL, ca: string | undefined, deadlineMs
       isNamed: checkServerIdentity(host, shown) === undefined,
     };
   } catch (error) {
-    throw connectionFailure(error, url);
+    throw error instanceof CliError ? error : connectionFailure(error, url);
   } finally {
     socket.destroy();
   }

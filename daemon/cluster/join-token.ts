@@ -37,6 +37,11 @@ export const encodeJoinToken = ({caFingerprint, seed, certificate, address}: Joi
 /** Ignores line breaks from copying. Throws a Fault `invalid_parameter` that says whether the text is not a token or a damaged one. */
 export const decodeJoinToken = (text: string): JoinToken => {
   const compact = text.replace(/\s/g, '');
+  if (compact === '')
+    throw new Fault(
+      'invalid_parameter',
+      'this is not a join token: it is empty; mfctl cluster token makes one, and mfd join - reads it from standard input',
+    );
   if (!compact.startsWith(prefix))
     throw new Fault('invalid_parameter', `this is not a join token: one begins with ${prefix}; mfctl cluster token makes one`);
   const encoded = compact.slice(prefix.length);

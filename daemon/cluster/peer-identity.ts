@@ -3,18 +3,18 @@
 
 import type {X509Certificate} from 'node:crypto';
 import type {TLSSocket} from 'node:tls';
+import {nodeUriPrefix} from '../../shared/node-uri.ts';
 import type {NodeIdentity} from '../services/actor.ts';
 import type {ShownCertificate} from '../services/cluster/certificate-names.ts';
 
-const idPrefix = 'urn:mfd:node:';
 const noPrefix = 'urn:mfd:node-no:';
 
-export const identityUris = ({nodeId, nodeNo}: NodeIdentity): string[] => [`${idPrefix}${nodeId}`, `${noPrefix}${nodeNo}`];
+export const identityUris = ({nodeId, nodeNo}: NodeIdentity): string[] => [`${nodeUriPrefix}${nodeId}`, `${noPrefix}${nodeNo}`];
 
 /** Reads the subject alternative names of a verified certificate, as node:tls formats them. */
 export const identityIn = (subjectAltName: string | undefined): NodeIdentity | undefined => {
   const valueIn = (prefix: string) => uriIn(subjectAltName, prefix);
-  const nodeId = valueIn(idPrefix);
+  const nodeId = valueIn(nodeUriPrefix);
   const nodeNo = Number(valueIn(noPrefix));
   return nodeId !== undefined && Number.isSafeInteger(nodeNo) && nodeNo > 0 ? {nodeId, nodeNo} : undefined;
 };

@@ -1,5 +1,7 @@
-// Work in the data directory with its owner's rights: a package creates the directory for a user of its own, and root creates the node.
-import {stat} from 'node:fs/promises';
+// Owner of the data directory. Root works there with the owner's rights: a package creates the directory for a user of its own, and root creates the node.
+import {access, constants, readFile, stat} from 'node:fs/promises';
+import type {Command} from 'commander';
+import {UsageError} from '../node/command-error.ts';
 import {loadDriver} from '../store/sqlite/database.ts';
 
 /**
@@ -24,3 +26,38 @@ export const asOwnerOf = async <T>(folder: string, work: () => Promise<T>): Prom
     process.setgroups?.(groups);
   }
 };
+
+/** Commands that change nothing in the folder. */
+const readers: readonly string[] = ['check-config', 'postfix'];
+
+/** Refuses a user who may not use the folder of another one, and names the command to type. */
+export const requireOwner = async (folder: string, command: Command): Promise<void> => {
+  const owner = await stat(folder).catch(() => undefined);
+  if (!owner || owner.uid === process.geteuid?.()) return;
+  const write = readers.includes(command.name()) ? 0 : constants.W_OK;
+  const isUsable = await access(folder, constants.R_OK | constants.X_OK | write).then(
+    () => true,
+    () => false,
+  );
+  if (isUsable) return;
+  const name = await userName(owner.uid);
+  throw new UsageError(
+    `--data ${folder}: this folder belongs to ${name}, and you may not use it; run as ${name}: sudo -u ${quoted(name)} ${typed(command, folder)}`,
+  );
+};
+
+/** As sudo takes it where /etc/passwd does not know the user. */
+const userName = async (uid: number): Promise<string> => {
+  const lines = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n');
+  return lines.map(line => line.split(':')).find(([, , id]) => id === String(uid))?.[0] ?? `#${uid}`;
+};
+
+/** Without other options and arguments: a join token is a secret. */
+const typed = (command: Command, folder: string): string => {
+  const names: string[] = [];
+  for (let each: Command | null = command; each; each = each.parent) names.unshift(each.name());
+  const others = command.args.length > 0 || Object.keys(command.opts()).length > 1 ? ' …' : '';
+  return `${names.join(' ')} --data ${quoted(folder)}${others}`;
+};
+
+const quoted = (word: string): string => (/^[\w./@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

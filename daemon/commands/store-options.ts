@@ -39,7 +39,9 @@ export const storeKeys = async ({storeUrl, storePasswordFile, storeCaFile}: Stor
   const keys = [{key: 'store.url', value: storeUrl}];
   for (const [option, key, file] of files) {
     if (file === undefined) continue;
-    await readText(file, option);
+    const text = await readText(file, option);
+    if (text.trim() === '')
+      throw new UsageError(`${option}: ${file} is empty; write what belongs there into it, or leave it out`);
     keys.push({key, value: resolve(file)});
   }
   return keys;

@@ -30,8 +30,8 @@ const ofOnlyCommand = ({commands: [only, ...others]}: Command, path: readonly st
 };
 
 /** Refuses a file as data directory, such as the mfd.yaml in it. What else is wrong with a folder its command finds out. */
-export const requireFolder = async (data: string | undefined): Promise<void> => {
-  const found = data === undefined ? undefined : await stat(data).catch(() => undefined);
-  if (data !== undefined && found?.isFile())
+export const requireFolder = async (data: string): Promise<void> => {
+  const found = await stat(data).catch(() => undefined);
+  if (found?.isFile())
     throw new UsageError(`--data ${data}: this is a file; name the folder it lies in: --data ${dirname(data)}`);
 };

@@ -62,11 +62,14 @@ export const readConfig = async (text: string, file: string, environment: Enviro
   try {
     return {
       config: parsed.data,
-      smarthostPassword: await secret(smtp.smarthost_password_file, 'smtp.smarthost_password_file'),
+      smarthostPassword: await password(smtp.smarthost_password_file, 'smtp.smarthost_password_file'),
       smarthostCa: await secret(smtp.smarthost_ca_file, 'smtp.smarthost_ca_file'),
-      rspamdPassword: await secret(scanner.rspamd_password_file, 'scanner.rspamd_password_file'),
-      rspamdControllerPassword: await secret(scanner.rspamd_controller_password_file, 'scanner.rspamd_controller_password_file'),
-      storePassword: await secret(store.password_file, 'store.password_file'),
+      rspamdPassword: await password(scanner.rspamd_password_file, 'scanner.rspamd_password_file'),
+      rspamdControllerPassword: await password(
+        scanner.rspamd_controller_password_file,
+        'scanner.rspamd_controller_password_file',
+      ),
+      storePassword: await password(store.password_file, 'store.password_file'),
       storeCa: await secret(store.ca_file, 'store.ca_file'),
       unknownVariables: overrides.unknown,
       whereIs,
@@ -121,6 +124,12 @@ const withSections = (schema: z.ZodType, values: unknown): unknown => {
 
 const isMapping = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const password = async (file: string | undefined, key: string): Promise<string | undefined> => {
+  const text = await secret(file, key);
+  if (text === '') throw new ConfigError(`${key}: ${file} is empty; write the password into it, or leave ${key} out`, key);
+  return text;
+};
 
 const secret = async (file: string | undefined, key: string): Promise<string | undefined> =>
   file === undefined ? undefined : (await readText(file, key)).trim();

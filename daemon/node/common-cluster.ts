@@ -110,7 +110,7 @@ const openExchange = (
     ...{peerStates, limiter, keyDirectory, nodeId, nodeNo, version, now},
     license: () => settings().license,
     hasAuthority: trust.hasAuthority,
-    dmarc: createDmarcState({config, fqdn, records}),
+    dmarc: createDmarcState({settings, fqdn, records}),
     problems: dependencies.problems,
     async report() {
       const {config_hash, changed_at_ms} = follower.position();

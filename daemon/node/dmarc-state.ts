@@ -5,19 +5,21 @@ import type {DmarcState} from '../services/cluster/peer-protocol.ts';
 import type {Base} from './base.ts';
 
 /** The address that reports of this node come from; undefined if its name has no dot, as nobody could answer then. */
-export const reportFromOf = ({config: {dmarc}, fqdn}: Pick<Base, 'config' | 'fqdn'>): string | undefined => {
-  if (dmarc.report_from !== undefined) return dmarc.report_from;
+export const reportFromOf = ({settings, fqdn}: Pick<Base, 'settings' | 'fqdn'>): string | undefined => {
+  const {report_from} = settings().dmarc;
+  if (report_from !== undefined) return report_from;
   const host = canonicalDomain(fqdn);
   return host === undefined ? undefined : `dmarc-reports@${host}`;
 };
 
-export const createDmarcState = (base: Pick<Base, 'config' | 'fqdn' | 'records'>): (() => DmarcState) => {
+export const createDmarcState = (base: Pick<Base, 'settings' | 'fqdn' | 'records'>): (() => DmarcState) => {
   const {
-    config: {dmarc},
+    settings,
     records: {domainDirectory},
   } = base;
-  const hasAddress = reportFromOf(base) !== undefined;
-  const config = createHash('sha256').update(JSON.stringify(dmarc)).digest('hex').slice(0, 16);
   const isWanted = () => domainDirectory.list().some(({dmarc_reporting}) => dmarc_reporting);
-  return () => ({config, is_unset: !hasAddress && isWanted()});
+  return () => ({
+    config: createHash('sha256').update(JSON.stringify(settings().dmarc)).digest('hex').slice(0, 16),
+    is_unset: reportFromOf(base) === undefined && isWanted(),
+  });
 };

@@ -19,6 +19,7 @@ import type {Base} from './base.ts';
 import {reportFromOf} from './dmarc-state.ts';
 import type {Job} from './jobs.ts';
 import type {followPeers} from './peer-clients.ts';
+import {remade} from './remade.ts';
 
 interface Needs {
   sign: DeliverNeeds['sign'];
@@ -30,30 +31,32 @@ interface Needs {
 }
 
 export const openDmarc = (base: Base, needs: Needs) => {
-  const {config, storage, records, metrics, now} = base;
+  const {settings, storage, records, metrics, now} = base;
   const {store, engine, nodeId, nodeNo} = storage;
-  const {organisation, contact, keep_days} = config.dmarc;
-  const from = reportFromOf(base);
   const {nodeDirectory, domainDirectory} = records;
   const generator = `mfd ${needs.version}`;
-  const reporter = from === undefined ? undefined : {from, organisation: organisation ?? domainPart(from), contact, generator};
+  const reporter = (): Reporter | undefined => {
+    const from = reportFromOf(base);
+    const {organisation, contact} = settings().dmarc;
+    return from === undefined ? undefined : {from, organisation: organisation ?? domainPart(from), contact, generator};
+  };
 
   const counter = createDmarcCounter({
     store,
     nodeNo,
-    reportAddresses: [...(from === undefined ? [] : [from]), ...config.dmarc.receive_at],
+    reportAddresses: () => [reportFromOf(base), ...settings().dmarc.receive_at].filter(address => address !== undefined),
     onUncounted: metrics.dmarcUncounted,
   });
-  const sender = reporter && openSender(base, {...needs, reporter});
+  const sender = openSender(base, {...needs, reporter});
 
   const jobs: Job[] = [
     {everyMs: 500, what: 'storing DMARC counts', run: counter.flush},
-    ...(sender?.jobs ?? []),
+    ...sender.jobs,
     {
       everyMs: 3_600_000,
       what: 'forgetting old DMARC counts',
       async run() {
-        const day = dayOf(now() - keep_days * 86_400_000);
+        const day = dayOf(now() - settings().dmarc.keep_days * 86_400_000);
         await store.transaction(async tx => {
           await tx.dmarc.forget(day);
           await tx.received.forget(day);
@@ -75,20 +78,23 @@ export const openDmarc = (base: Base, needs: Needs) => {
     ask: needs.others.ask,
     domains: domainDirectory,
   };
-  const names = createClientNames({servers: config.authentication.dns_servers});
+  const names = remade(
+    () => settings().dns.servers,
+    servers => createClientNames({servers}),
+  );
   return {
     own,
-    view: {...createDmarcView({...asking, reporter}), ...createReportedView({...asking, nameOf: names.find})},
+    view: {...createDmarcView({...asking, reporter}), ...createReportedView({...asking, nameOf: async ip => names().find(ip)})},
     count: counter.count,
     jobs,
     async close() {
-      await sender?.close();
+      await sender.close();
       await counter.flush();
     },
     /** Counts of a node of 0.8, which has chosen this one to report them. */
     async take(from: NodeIdentity, given: GivenBatch): Promise<void> {
       // It then reports them itself, or asks again.
-      if (!sender)
+      if (!reporter())
         throw new Fault('conflict', 'this node sends no DMARC reports: it has no fqdn with a dot and no dmarc.report_from');
       if (given.day >= dayOf(now())) throw new Fault('unavailable', 'the day is not over by the clock of this node');
       await store.transaction(async tx => tx.dmarc.take(fromGiven(given, from.nodeNo)));
@@ -97,15 +103,13 @@ export const openDmarc = (base: Base, needs: Needs) => {
 };
 
 interface SenderNeeds extends Needs {
-  reporter: Reporter;
+  reporter(): Reporter | undefined;
 }
 
 const openSender = (
-  {config, settings, storage, records, trust, fqdn, metrics, log, now}: Base,
+  {settings, storage, records, trust, fqdn, metrics, log, now}: Base,
   {sign, newLookup, reporter, inbox}: SenderNeeds,
 ) => {
-  const {report_delay} = config.dmarc;
-  const {from} = reporter;
   const {store, engine, nodeNo} = storage;
   const {domainDirectory, membership, nodeDirectory, peerStates} = records;
   const others = () => nodeDirectory.list().filter(node => node.id !== nodeNo && peerStates.healthOf(node) === 'online');
@@ -115,10 +119,9 @@ const openSender = (
     store,
     nodeNo,
     reporter,
-    delayMs: report_delay * 1000,
+    delayMs: () => settings().dmarc.report_delay * 1000,
     ...(engine.kind !== 'own' && {living: () => [nodeNo, ...others().map(({id}) => id)]}),
     transport: createReportTransport({
-      from,
       newLookup,
       inbox,
       deliver: createDeliver({pool, ...(sign && {sign})}).deliver,
@@ -127,7 +130,7 @@ const openSender = (
         const domain = domainDirectory.findByName(name);
         return domain ? routeFor({direction: 'inbound', domain}, smarthost) : smarthost;
       },
-      signFor() {
+      signFor(from) {
         const domain = domainDirectory.findByName(domainPart(from).toLowerCase());
         return domain?.dkim_active ? domain : undefined;
       },

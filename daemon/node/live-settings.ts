@@ -21,6 +21,8 @@ export interface LiveSettings {
   scorer: Scorer;
   closeScorer(): void;
   isMailVerified: boolean;
+  /** Name servers for the verification of mail, and seconds for all questions of one mail. */
+  dns: {servers: Config['authentication']['dns_servers']; timeout: number};
   /** See `Intake`. */
   weigh(verified: Verified): SymbolScore[];
   isUndecided(verified: Verified): boolean;
@@ -33,6 +35,7 @@ export interface LiveSettings {
   /** Whether STARTTLS has a certificate of the operator. */
   hasOwnCertificate: boolean;
   license: Config['license'];
+  dmarc: Config['dmarc'];
   /** The files that hold passwords, by their keys. */
   passwordFiles: {key: string; file: string}[];
 }
@@ -77,6 +80,7 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
   backendNetworks: config.smtp.backend_networks && networkSet('smtp.backend_networks', config.smtp.backend_networks),
   ...scorerFrom(config, loaded.rspamdPassword),
   isMailVerified: config.authentication.verify,
+  dns: {servers: config.authentication.dns_servers, timeout: config.authentication.dns_timeout},
   // Rspamd has symbols of its own for that.
   weigh: config.scanner.type === 'builtin' ? scoreAuthentication : () => [],
   isUndecided: config.scanner.type === 'builtin' && config.authentication.on_temperror === 'defer' ? isUndecided : () => false,
@@ -89,6 +93,7 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
   ) as Record<Reason, number>,
   hasOwnCertificate: config.api.cert_file !== undefined,
   license: config.license,
+  dmarc: config.dmarc,
   passwordFiles: passwordFilesIn(config),
 });
 
@@ -112,9 +117,6 @@ const fixed: readonly [key: string, value: (config: Config) => unknown][] = [
   ['smtp.max_connections_per_client', config => config.smtp.max_connections_per_client],
   ['smtp.max_recipients', config => config.smtp.max_recipients],
   ['smtp.reverse_lookup', config => config.smtp.reverse_lookup],
-  ['authentication.dns_servers', config => config.authentication.dns_servers],
-  ['authentication.dns_timeout', config => config.authentication.dns_timeout],
-  ['dmarc', config => config.dmarc],
   ['postfix', config => config.postfix],
   ['retention.sweep_interval', config => config.retention.sweep_interval],
   ['store', config => config.store],

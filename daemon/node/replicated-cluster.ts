@@ -202,7 +202,7 @@ const openReplication = (
     version,
     license: () => settings().license,
     hasAuthority: trust.hasAuthority,
-    dmarc: createDmarcState({config, fqdn, records}),
+    dmarc: createDmarcState({settings, fqdn, records}),
     problems: dependencies.problems,
     now,
   });

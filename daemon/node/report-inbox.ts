@@ -4,15 +4,15 @@ import {createReportInbox, type ReportInbox} from '../services/dmarc/report-inbo
 import type {Base} from './base.ts';
 
 export const openReportInbox = (
-  {config, storage, records, now, log}: Pick<Base, 'config' | 'storage' | 'records' | 'now' | 'log'>,
+  {settings, storage, records, now, log}: Pick<Base, 'settings' | 'storage' | 'records' | 'now' | 'log'>,
   {readReport}: Readers,
 ): ReportInbox =>
   createReportInbox({
-    addresses: config.dmarc.receive_at,
+    addresses: () => settings().dmarc.receive_at,
     store: storage.store,
     domains: records.domainDirectory,
     read: readReport,
-    keepDays: config.dmarc.keep_days,
+    keepDays: () => settings().dmarc.keep_days,
     now,
     log,
   });

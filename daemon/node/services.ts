@@ -183,14 +183,14 @@ const openDomainTests = (
 const reportedMs = 30 * 86_400_000;
 
 const openDnsView = (
-  {config, settings, records: {nodeDirectory}, now}: Pick<Base, 'config' | 'settings' | 'records' | 'now'>,
+  {settings, records: {nodeDirectory}, now}: Pick<Base, 'settings' | 'records' | 'now'>,
   {domains, domainParts, claim, freshLookup, readers, dmarc}: DnsNeeds,
 ): DnsView =>
   createDnsView({
     domains,
     parts: domainParts,
     hosts: () => nodeDirectory.list().map(({fqdn}) => fqdn),
-    receiveAt: config.dmarc.receive_at,
+    receiveAt: () => settings().dmarc.receive_at,
     takesMailTo: address => claim({isTrusted: false}, '', address).kind === 'owned',
     hasCertificate: () => settings().hasOwnCertificate,
     check: createDnsCheck(freshLookup, readers.checkSender),

@@ -63,12 +63,12 @@ export const startDmarcCluster = async (t: Teardown, {nodeNos = [1, 2, 3], commo
     return createReportSender({
       store: mortal,
       nodeNo: no,
-      reporter: {from: 'reports@example.com', organisation: 'Example', contact: undefined, generator: 'mfd test'},
-      delayMs: 3_600_000,
+      reporter: () => ({from: 'reports@example.com', organisation: 'Example', contact: undefined, generator: 'mfd test'}),
+      delayMs: () => 3_600_000,
       ...(common && {living: () => nodeNos.filter(one => !away.has(one))}),
       transport: {
         destinationOf: async address => shared.wants(address),
-        async deliver({id}, address, xml) {
+        async deliver({id}, address, {xml}) {
           const delivery = await shared.answer(address);
           if (delivery.state === 'sent') sent.push({by: no, id, address, xml});
           await shared.afterDelivery(no).catch(error => {

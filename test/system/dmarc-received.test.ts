@@ -3,6 +3,7 @@ import test, {type ExecutionContext} from 'ava';
 import {startDnsZone} from '../helpers/dns-zone.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {relayAll, startMailNode} from '../helpers/mail-node.ts';
+import {addToConfig} from '../helpers/node.ts';
 import {runInStore} from '../helpers/node-store.ts';
 import {mailWith, reportMailOf} from '../helpers/received-report.ts';
 
@@ -95,6 +96,40 @@ test('without dmarc.receive_at a report is mail like any other', async t => {
 
   t.is(node.sink.mails.length, 1);
   t.is((await node.api('GET', 'dmarc/sources?domain=example.com')).json.data.count, 0);
+});
+
+test('settings of DMARC and of the name servers apply from the next SIGHUP on', async t => {
+  const {server} = await startDnsZone(t, zone);
+  const {node, send} = await start(t, {dmarc: {}, authentication: {dns_servers: ['127.0.0.1:9'], dns_timeout: 1}});
+  const reload = async (config: Record<string, object>) => {
+    const before = node.log().length;
+    await addToConfig(node.data, config);
+    node.signal('SIGHUP');
+    await eventually(() => /configuration and certificates reread/.test(node.log().slice(before)));
+  };
+  const preview = async () => node.mfctl(['dmarc', 'report', '--policy-domain', 'a.test', '--date', '2026-03-01', '--dry-run']);
+  const state = async () => (await node.api('GET', 'cluster/status')).json.data.peers[0].dmarc_unset;
+  await node.updateDomain(node.domainId, {dmarc_reporting: true});
+
+  await send(reportMailOf());
+  const [isUnset, refused] = [await state(), await preview()];
+  await reload({
+    dmarc: {receive_at: ['dmarc@example.com'], report_from: 'dmarc@example.com'},
+    authentication: {dns_servers: [server], dns_timeout: 5},
+  });
+  await send(reportMailOf());
+  const {json} = await node.api('GET', 'dmarc/sources?domain=example.com');
+
+  t.is(node.sink.mails.length, 1, 'the report that came before');
+  t.regex(refused.stderr, /sends no DMARC reports/);
+  t.regex((await preview()).stderr, /nothing of a\.test was received/);
+  t.deepEqual([isUnset, await state()], [true, false]);
+  t.is(json.data.report_count, 1);
+  t.true(json.data.sources[0].reporters[0].verified, 'the new name server was asked');
+  t.notRegex(node.log(), /take effect at the next start/);
+  await reload({dmarc: {receive_at: []}});
+  await send(reportMailOf());
+  t.is(node.sink.mails.length, 2);
 });
 
 test('what this cluster reports about its own domain is read here, and goes to no server', async t => {

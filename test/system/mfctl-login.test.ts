@@ -30,6 +30,19 @@ test.serial('the fingerprint of the cluster is good for all of its nodes, and fo
   t.regex(elsewhere.stderr, /\(tls_changed\)/);
 });
 
+test.serial('the port between nodes is named where it is given for that of the API', async t => {
+  const node = await startNode(t);
+  const {port, origin} = new URL(node.cluster_url);
+  const said = `error: 127.0.0.1:${port}: ${port} is the port between nodes, not that of the API (unreachable)`;
+  const url = origin.replace('localhost', '127.0.0.1');
+
+  for (const args of [['whoami'], ['quarantine', 'list'], ['login', '--yes', url]]) {
+    const {code, stderr} = await node.mfctl(args, {env: {MFCTL_URL: url, MFCTL_API_KEY: node.api_key}});
+    t.is(code, 7);
+    t.is(stderr.split('\n')[0], said, args.join(' '));
+  }
+});
+
 test.serial('the certificate of an operator is shown as it is, without the authority of the cluster', async t => {
   const node = await startNode(t);
   const own = await selfSigned('localhost');

@@ -15,7 +15,6 @@ import type {Lookup} from '../lookup.ts';
 import {reportMail} from './report-mail.ts';
 
 interface Needs {
-  from: string;
   /** The lookups for one report. */
   newLookup(): Lookup;
   deliver: Deliver['deliver'];
@@ -23,15 +22,14 @@ interface Needs {
   inbox: ReportInbox;
   /** The route to a domain here, or to all others; undefined: by their mail exchangers, with public addresses only. */
   routeTo(domain: string): Omit<Route, 'signFor'> | undefined;
-  /** The domain of `from`, when it is one of this cluster that signs. */
-  signFor(): Route['signFor'];
+  /** The domain of the address that a report comes from, when it is one of this cluster that signs. */
+  signFor(from: string): Route['signFor'];
   monotonic?: () => number;
   /** How long a server may take for one mail: one that needs longer may want to hold up all of them. */
   withinMs?: number;
 }
 
 export const createReportTransport = ({
-  from,
   newLookup,
   deliver,
   inbox,
@@ -55,7 +53,7 @@ export const createReportTransport = ({
       return domainPart(instead).toLowerCase() === host ? instead : undefined;
     },
 
-    async deliver(report, address, xml): Promise<Delivery> {
+    async deliver(report, address, {from, xml}): Promise<Delivery> {
       if (inbox.isForReports(address)) return kept(inbox, await reportMail({report, xml, from, to: address}), from);
       const domain = domainPart(address).toLowerCase();
       const way = routeTo(domain) ?? (await foreignRoute(domain, newLookup()));
@@ -63,7 +61,7 @@ export const createReportTransport = ({
       if (!mayGetOne(way.servers.map(({host}) => host)))
         return {state: 'waiting', detail: 'its server has received many reports within a minute', isPostponed: true};
       const bytes = await reportMail({report, xml, from, to: address});
-      const signer = signFor();
+      const signer = signFor(from);
       const route = {...way, ...(signer && {signFor: signer})};
       const envelope = {sender: from, recipients: [address], isUtf8: false, isEightBit: false};
       const [result] = await Promise.race([deliver(route, envelope, bytesContent(bytes)), delay(withinMs, [], {ref: false})]);

@@ -9,7 +9,7 @@ interface Needs {
   store: Pick<Store, 'transaction'>;
   nodeNo: number;
   /** Mail to these addresses is about reports. */
-  reportAddresses: readonly string[];
+  reportAddresses(): readonly string[];
   /** Called for each mail that is not counted, as too many kinds of them came on its day. */
   onUncounted(): void;
 }
@@ -34,7 +34,6 @@ const maxKindsPerSubject = 5000;
 const countedDays = 3;
 
 export const createDmarcCounter = ({store, nodeNo, reportAddresses, onUncounted}: Needs): DmarcCounter => {
-  const left = new Set(reportAddresses.map(comparableAddress));
   const kinds = new Map<string, DayKinds>();
   let waiting = new Map<string, MailCount>();
 
@@ -64,7 +63,9 @@ export const createDmarcCounter = ({store, nodeNo, reportAddresses, onUncounted}
   return {
     count(received) {
       const {domain} = received.ownership;
-      if (!domain.dmarc_reporting || received.mail.envelope.recipients.some(one => left.has(comparableAddress(one)))) return;
+      if (!domain.dmarc_reporting) return;
+      const left = new Set(reportAddresses().map(comparableAddress));
+      if (received.mail.envelope.recipients.some(one => left.has(comparableAddress(one)))) return;
       const counted = countedMail(received);
       if (!counted) return;
       const {mail, policy} = counted;

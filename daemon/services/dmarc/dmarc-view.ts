@@ -33,7 +33,7 @@ interface Needs {
   ask: AskAll;
   domains: Pick<DomainDirectory, 'findByName'>;
   /** Undefined on a node that sends no reports. */
-  reporter: Reporter | undefined;
+  reporter(): Reporter | undefined;
 }
 
 export const createDmarcView = ({nodes, ask, domains, reporter}: Needs): DmarcView => ({
@@ -67,7 +67,8 @@ export const createDmarcView = ({nodes, ask, domains, reporter}: Needs): DmarcVi
   },
 
   async preview(actor, subject) {
-    if (!reporter)
+    const by = reporter();
+    if (!by)
       throw new Fault('conflict', 'this node sends no DMARC reports: set dmarc.report_from in mfd.yaml, or an fqdn with a dot');
     const {answers, unreachable} = await ask(nodes(), async node => node.counts(subject, actor));
     const counts = answers.flatMap(({answer}) => answer);
@@ -77,13 +78,13 @@ export const createDmarcView = ({nodes, ask, domains, reporter}: Needs): DmarcVi
         'not_found',
         `nothing of ${subject.policy_domain} was received on ${subject.day} for a domain that reports`,
       );
-    const id = reportId(subject, counts, reporter);
+    const id = reportId(subject, counts, by);
     return {
       result: {
         ...subject,
         count: counts.reduce((sum, {count}) => sum + count, 0),
         addresses: policy.record.reportTo,
-        xml: aggregateReport({id, day: subject.day}, {counts, policy}, reporter),
+        xml: aggregateReport({id, day: subject.day}, {counts, policy}, by),
       },
       unreachable,
     };

@@ -36,11 +36,11 @@ export interface ReportInbox {
 }
 
 interface Needs {
-  addresses: readonly string[];
+  addresses(): readonly string[];
   store: {transaction: Store['transaction']; received: Pick<Store['received'], 'isKnown'>};
   domains: Pick<DomainDirectory, 'findByName' | 'list'>;
   read: ReadReport;
-  keepDays: number;
+  keepDays(): number;
   now: () => number;
   log: {warn(fields: object, message: string): void};
 }
@@ -65,7 +65,6 @@ const limits: Record<Standing, ReadLimits> = {
 };
 
 export const createReportInbox = ({addresses, store, domains, read, keepDays, now, log}: Needs): ReportInbox => {
-  const known = new Set(addresses.map(comparableAddress));
   const inTurn = createReadingOrder(now);
 
   const standingOf = async ({domain, isVerified}: ReportOrigin): Promise<Standing> => {
@@ -75,12 +74,12 @@ export const createReportInbox = ({addresses, store, domains, read, keepDays, no
 
   const firstDayOf = ({begin, end}: ReceivedReport): string | undefined => {
     const [first, last] = [begin * 1000, end * 1000];
-    const isPossible = last >= first && last - first <= maxRangeMs && last <= now() + dayMs && first > now() - keepDays * dayMs;
+    const isPossible = last >= first && last - first <= maxRangeMs && last <= now() + dayMs && first > now() - keepDays() * dayMs;
     return isPossible ? dayOf(first) : undefined;
   };
 
   return {
-    isForReports: recipient => known.has(comparableAddress(recipient)),
+    isForReports: recipient => addresses().map(comparableAddress).includes(comparableAddress(recipient)),
 
     async take(content, from) {
       const standing = await standingOf(from);

@@ -17,14 +17,15 @@ export interface ReportTransport {
    * none. Rejects when DNS gives no answer.
    */
   destinationOf(address: string, policyDomain: string): Promise<string | undefined>;
-  deliver(report: StoredReport, address: string, xml: string): Promise<Delivery>;
+  deliver(report: StoredReport, address: string, sent: {from: string; xml: string}): Promise<Delivery>;
 }
 
 interface Needs {
   store: Pick<Store, 'dmarc' | 'transaction'>;
   nodeNo: number;
-  reporter: Reporter;
-  delayMs: number;
+  /** Undefined while this node sends no reports. */
+  reporter(): Reporter | undefined;
+  delayMs(): number;
   /** The numbers of the nodes that are not away, this one included; only where all nodes have one store. */
   living?(): number[];
   transport: ReportTransport;
@@ -50,10 +51,10 @@ const retriesMs = [5, 15, 30, 60].map(minutes => minutes * 60_000);
 const timeAt = (ms: number): string => new Date(ms).toISOString();
 
 export const createReportSender = (needs: Needs): ReportSender => {
-  const {store, nodeNo, living, now, delayMs} = needs;
+  const {store, nodeNo, living, now, reporter, delayMs} = needs;
   const {dmarc} = store;
 
-  const makeReport = async (subject: ReportSubject): Promise<void> =>
+  const makeReport = async (subject: ReportSubject, by: Reporter): Promise<void> =>
     store.transaction(async tx => {
       const batch = `${nodeNo}.${randomBytes(9).toString('base64url')}`;
       const counts = await tx.dmarc.claim(subject, batch);
@@ -62,7 +63,7 @@ export const createReportSender = (needs: Needs): ReportSender => {
       const at = timeAt(now());
       const report: StoredReport = {
         ...subject,
-        id: reportId(subject, counts, needs.reporter),
+        id: reportId(subject, counts, by),
         holder: nodeNo,
         state: 'waiting',
         addresses: [...new Set(addresses)].map(address => ({address, state: 'waiting', detail: ''})),
@@ -78,23 +79,27 @@ export const createReportSender = (needs: Needs): ReportSender => {
   const sendOne = createSending(needs);
   return {
     async make() {
+      const by = reporter();
+      if (!by) return;
       if (living) await store.transaction(async tx => tx.dmarc.adopt(living(), nodeNo));
       const subjects = await dmarc.unreported(dayOf(now()));
-      const due = subjects.filter(subject => now() >= dueAt(subject, delayMs));
-      await each(due, makeReport);
+      const due = subjects.filter(subject => now() >= dueAt(subject, delayMs()));
+      await each(due, async subject => makeReport(subject, by));
     },
     async send() {
+      const by = reporter();
+      if (!by) return;
       const due = await dmarc.dueReports(nodeNo, timeAt(now()));
-      const results = await Promise.allSettled(due.map(sendOne));
+      const results = await Promise.allSettled(due.map(async report => sendOne(report, by)));
       for (const result of results) if (result.status === 'rejected') throw result.reason;
     },
   };
 };
 
-const createSending = ({store, reporter, transport, now, onEnded}: Needs) => {
+const createSending = ({store, transport, now, onEnded}: Needs) => {
   const {dmarc} = store;
 
-  const attempt = async (report: StoredReport, address: string, xml: string): Promise<Delivery> => {
+  const attempt = async (report: StoredReport, address: string, sent: {from: string; xml: string}): Promise<Delivery> => {
     const {policy_domain} = report;
     if (await dmarc.hasRefused({address, policy_domain}, timeAt(now() - refusedMs)))
       return {state: 'left out', detail: 'it has refused a report for good in the last 30 days'};
@@ -102,7 +107,7 @@ const createSending = ({store, reporter, transport, now, onEnded}: Needs) => {
     if (destination === null) return {state: 'waiting', detail: 'DNS gave no answer'};
     if (destination === undefined)
       return {state: 'left out', detail: 'its domain does not say that it wants reports about this one'};
-    return transport.deliver(report, destination, xml);
+    return transport.deliver(report, destination, sent);
   };
 
   const write = async (report: StoredReport, refused: readonly string[]): Promise<void> => {
@@ -113,12 +118,12 @@ const createSending = ({store, reporter, transport, now, onEnded}: Needs) => {
     });
   };
 
-  return async (report: StoredReport): Promise<void> => {
+  return async (report: StoredReport, by: Reporter): Promise<void> => {
     const counts = await dmarc.reportedCounts(report.id);
     const policy = lastPolicy(counts);
     // The database was damaged, and the counts are lost.
     if (!policy) return write({...report, state: 'given up', ended_at: timeAt(now())}, []);
-    const xml = aggregateReport(report, {counts, policy}, reporter);
+    const sent = {from: by.from, xml: aggregateReport(report, {counts, policy}, by)};
     const failures: unknown[] = [];
     const failed = (error: unknown): Delivery => {
       if (!(error instanceof Fault)) failures.push(error);
@@ -126,7 +131,7 @@ const createSending = ({store, reporter, transport, now, onEnded}: Needs) => {
     };
     const waiting = report.addresses.filter(({state}) => state === 'waiting');
     const tried = new Map(
-      await Promise.all(waiting.map(async ({address}) => [address, await attempt(report, address, xml).catch(failed)] as const)),
+      await Promise.all(waiting.map(async ({address}) => [address, await attempt(report, address, sent).catch(failed)] as const)),
     );
     const addresses = report.addresses.map(one => {
       const {state, detail} = tried.get(one.address) ?? one;
@@ -134,12 +139,12 @@ const createSending = ({store, reporter, transport, now, onEnded}: Needs) => {
     });
     const postponed = [...tried.values()].filter(({isPostponed}) => isPostponed).length;
     const attempts = report.attempts + (postponed < tried.size ? 1 : 0);
-    const sent = endedBy({...report, addresses, attempts}, {now: now(), isPostponed: postponed > 0});
+    const ended = endedBy({...report, addresses, attempts}, {now: now(), isPostponed: postponed > 0});
     await write(
-      sent,
+      ended,
       [...tried].flatMap(([address, {state}]) => (state === 'refused' ? [address] : [])),
     );
-    if (sent.ended_at !== null) onEnded(sent);
+    if (ended.ended_at !== null) onEnded(ended);
     if (failures.length > 0) throw failures[0];
   };
 };

@@ -30,7 +30,7 @@ interface Needs {
   parts: Pick<DomainParts, 'dkimKeys'>;
   /** The names of all nodes. */
   hosts(): readonly string[];
-  receiveAt: readonly string[];
+  receiveAt(): readonly string[];
   /** Whether this cluster takes mail to the address. */
   takesMailTo(address: string): boolean;
   hasCertificate(): boolean;
@@ -51,12 +51,13 @@ export const createDnsView = ({
 }: Needs): DnsView => ({
   async of(actor, domainId, {isChecked}) {
     const domain = domains.get(actor, domainId);
+    const addresses = receiveAt();
     const facts = {
       domain,
       keys: await parts.dkimKeys(actor, domainId),
       hosts: [...new Set(hosts().map(host => host.toLowerCase()))],
-      receiveAt,
-      unread: receiveAt.filter(address => !takesMailTo(address)),
+      receiveAt: addresses,
+      unread: addresses.filter(address => !takesMailTo(address)),
       hasCertificate: hasCertificate(),
     };
     const wanted = wantedRecords(facts);
@@ -66,7 +67,7 @@ export const createDnsView = ({
 
     const [{records, published}, results] = await Promise.all([check(wanted, facts), reported(actor, domain.name)]);
     // Without an address for reports there cannot be any.
-    const dmarcAdvice = receiveAt.length === 0 ? [] : adviceOf({published, results, ...(await loadPublicSuffixes())});
+    const dmarcAdvice = addresses.length === 0 ? [] : adviceOf({published, results, ...(await loadPublicSuffixes())});
     return {...common, records, advice: [...advice, ...dmarcAdvice]};
   },
 });

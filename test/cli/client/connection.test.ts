@@ -70,6 +70,7 @@ test('an empty variable is as good as none', async t => {
 
 test('the key is read from standard input', async t => {
   t.is((await resolveWith({apiKeyFile: '-'}, {}, 'mfk_input\n')).apiKey, 'mfk_input');
+  await t.throwsAsync(resolveWith({apiKeyFile: '-'}, {}, '\n'), {message: /standard input is empty: there is no API key$/});
 });
 
 test('an address may have a path and a slash at its end, and must be HTTPS without credentials', t => {

@@ -44,6 +44,16 @@ test('an error keeps its code, its words and its request id', t => {
   t.deepEqual({code, detail, requestId, hint}, {code: 'not_found', detail: 'why', requestId: 'r-1', hint: 'mfctl domain list'});
 });
 
+test('a certificate for another name tells the port between nodes, too', t => {
+  const error = Object.assign(new Error('names'), {
+    code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+    cert: {subjectaltname: 'DNS:mx1, URI:urn:mfd:node:mx1, URI:urn:mfd:node-no:1'},
+  });
+
+  t.regex(connectionFailure(error, url).detail, /8443 is the port between nodes/);
+  t.is(connectionFailure(Object.assign(error, {cert: {subjectaltname: 'DNS:mx1'}}), url).code, 'tls_wrong_name');
+});
+
 test('a rate limit says when to come back', t => {
   t.is(answered('rate_limited', {'retry-after': '17'}).hint, 'repeat it in 17 s');
 });

@@ -45,6 +45,11 @@ test('a token broken over lines or with spaces around it is still good', t => {
   t.deepEqual(decodeJoinToken(`  ${token.slice(0, 80)}\r\n${token.slice(80)}\n`), sample);
 });
 
+test('a text without a token is told from an empty one', t => {
+  t.regex(problemWith('mfk_abc'), /^this is not a join token: one begins with/);
+  t.regex(problemWith(' \n'), /^this is not a join token: it is empty; mfctl cluster token makes one/);
+});
+
 test('a token with any character changed, lost or added is told to be damaged', t => {
   const token = encodeJoinToken(sample);
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';

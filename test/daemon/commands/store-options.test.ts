@@ -79,6 +79,12 @@ test('options that name no store, or a password, are wrong usage; nothing is cre
   const missing = await messageOf(t, init({data, storeUrl: url, storePasswordFile: join(root, 'none')}));
   t.is(missing, `--store-password-file: ${join(root, 'none')} does not exist`);
   t.deepEqual(await readdir(root), []);
+  await writeFile(join(root, 'empty'), '\n');
+  t.regex(
+    await messageOf(t, init({data, storeUrl: url, storePasswordFile: join(root, 'empty')})),
+    /^--store-password-file: \S+ is empty; /,
+  );
+  t.deepEqual(await readdir(root), ['empty']);
 });
 
 test('a server that does not answer makes no node', async t => {

@@ -259,6 +259,22 @@ test('a secret whose file is missing is named by its key, and a secret is in no 
   t.notRegex(other, /hunter2/);
 });
 
+test('a password file without a password is refused, by its key', async t => {
+  const file = join(await testFolder(t), 'password');
+  await writeFile(file, '\n');
+
+  for (const [section, key] of [
+    ['smtp:\n  smarthost_username: x', 'smtp.smarthost_password_file'],
+    ['scanner:\n  on_failure: pass', 'scanner.rspamd_password_file'],
+    ['scanner:\n  on_failure: pass', 'scanner.rspamd_controller_password_file'],
+    ['store:\n  url: postgres://a@b/c', 'store.password_file'],
+  ] as const)
+    t.is(
+      await faultIn(t, `${section}\n  ${key.split('.')[1]}: ${file}\n`),
+      `mfd.yaml:3: ${key}: ${file} is empty; write the password into it, or leave ${key} out`,
+    );
+});
+
 test('a key called __proto__ or constructor is as unknown as any other', async t => {
   t.regex(await faultIn(t, 'constructor: 1\n'), /constructor is not a known key/);
   t.regex(await faultIn(t, '__proto__: {listen: 1}\n'), /__proto__ is not a known key/);

@@ -74,7 +74,6 @@ const start = async (t: ExecutionContext, {smarthost}: {smarthost?: Route} = {})
   const clock = {ms: 0};
   const transport = createReportTransport({
     monotonic: () => clock.ms,
-    from: 'dmarc@example.org',
     newLookup: answers.forMail,
     deliver,
     inbox,
@@ -87,7 +86,7 @@ const start = async (t: ExecutionContext, {smarthost}: {smarthost?: Route} = {})
     routes,
     kept,
     clock,
-    send: async (address: string) => transport.deliver(report as never, address, '<feedback/>'),
+    send: async (address: string) => transport.deliver(report as never, address, {from: 'dmarc@example.org', xml: '<feedback/>'}),
   };
 };
 

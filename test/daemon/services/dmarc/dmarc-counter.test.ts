@@ -19,7 +19,7 @@ const start = () => {
   const counter = createDmarcCounter({
     store,
     nodeNo: 1,
-    reportAddresses: ['DMARC@example.org'],
+    reportAddresses: () => ['DMARC@example.org'],
     onUncounted() {
       state.uncounted += 1;
     },

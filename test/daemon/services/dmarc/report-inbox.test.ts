@@ -22,7 +22,7 @@ interface Watching {
 
 const openInbox = (store: Store, {onLookUp = () => {}, onLog = () => {}, reader = read}: Watching = {}) => {
   const inbox = createReportInbox({
-    addresses: ['DMARC@example.com'],
+    addresses: () => ['DMARC@example.com'],
     store,
     domains: {
       findByName(name) {
@@ -32,7 +32,7 @@ const openInbox = (store: Store, {onLookUp = () => {}, onLog = () => {}, reader 
       list: () => here.map(name => ({name}) as Domain),
     },
     read: reader,
-    keepDays: 400,
+    keepDays: () => 400,
     now: Date.now,
     log: {warn: onLog},
   });
