@@ -9,6 +9,10 @@ export const heldMailSchema = z
     node_id: nodeId.meta({description: 'Owner node'}),
     queue_id: queueId.meta({description: 'Identifier on the owner node, never reused'}),
     sender: z.string().meta({description: 'Envelope sender; empty for a bounce'}),
+    from: z.array(z.string()).nullable().meta({
+      description:
+        'Addresses in the header `From`, in lower case; empty when none can be read, null until the header of a mail from an earlier version has been read',
+    }),
     recipients: z.array(z.string()),
     subject: z.string().meta({description: 'Decoded (RFC 2047); hostile text, show it with care'}),
     score: z.number(),

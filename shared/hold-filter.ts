@@ -28,16 +28,25 @@ const domain = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+const addressOrDomain = (text: string): string | undefined =>
+  parseMailAddress(text) ? comparableAddress(text) : canonicalMailDomain(text.replace(/^@/, ''));
+
 /** An address, a domain, or `<>` for bounces, which have no sender. */
 const sender = z.string().transform((text, context) => {
-  if (text === '<>') return '';
-  const found = parseMailAddress(text) ? comparableAddress(text) : canonicalMailDomain(text.replace(/^@/, ''));
+  const found = text === '<>' ? '' : addressOrDomain(text);
   if (found !== undefined) return found;
   context.addIssue({code: 'custom', message: 'must be a mail address, a domain, or <> for bounces'});
   return z.NEVER;
 });
 
-const recipient = z
+const from = z.string().transform((text, context) => {
+  const found = addressOrDomain(text);
+  if (found !== undefined) return found;
+  context.addIssue({code: 'custom', message: 'must be a mail address or a domain'});
+  return z.NEVER;
+});
+
+const address = z
   .string()
   .refine(text => parseMailAddress(text) !== undefined, 'must be a mail address')
   .transform(comparableAddress);
@@ -72,13 +81,15 @@ const sinceShape = {since: instant.optional().meta({description: 'At or after th
 const holdFilterShape = {
   domain: domain.optional().meta({description: 'Only mail of this domain'}),
   sender: sender.optional().meta({description: 'Only mail from this address or domain'}),
+  from: from.optional().meta({description: 'Only mail with this address, or an address of this domain, in the header `From`'}),
+  address: address.optional().meta({description: 'Only mail with this address as sender, in the header `From`, or as recipient'}),
   ...sinceShape,
   until: instant.optional().meta({description: 'Only mail received before this time'}),
   min_score: decimal.optional().meta({type: 'number', description: 'Only mail with at least this score'}),
   max_score: decimal.optional().meta({type: 'number', description: 'Only mail with at most this score'}),
   reason: z.enum(reasons, `must be one of ${reasons.join(', ')}`).optional(),
   node: z.string().pipe(nodeId).optional().meta({description: 'Only mail held by this node'}),
-  recipient: recipient.optional().meta({description: 'Only mail to this address'}),
+  recipient: address.optional().meta({description: 'Only mail to this address'}),
   subject: subject.optional().meta({description: 'Only mail whose subject contains this text'}),
 };
 

@@ -71,11 +71,11 @@ export const heldMailFields = (screenWidth = 0): Readonly<Record<HeldMailFieldNa
     domain: {label: 'Domain', cell: ({domain, direction}) => domain && `${domain} (${direction})`},
     sender: {
       label: 'Sender',
-      previewLabel: 'From',
       cell: mail => senderText(mail.sender),
-      column: {title: 'FROM', isFlexible: true},
+      column: {isFlexible: true},
       screen: {width: isEasy ? 20 : 12, grow: 3, dropRank: 7},
     },
+    from: headerFrom,
     recipients: {
       label: 'Recipients',
       previewLabel: 'To',
@@ -113,8 +113,15 @@ export const heldMailFields = (screenWidth = 0): Readonly<Record<HeldMailFieldNa
   };
 };
 
+const headerFrom: HeldMailField = {
+  label: 'From',
+  cell: mail => firstOf(mail.from ?? []),
+  value: mail => mail.from ?? 'not read yet',
+  column: {wide: mail => (mail.from ?? []).join(', '), isWideOnly: true},
+};
+
 export const mailFields = [
-  ...['node_id', 'queue_id', 'sender', 'recipients', 'subject', 'score', 'symbols', 'reason'],
+  ...['node_id', 'queue_id', 'sender', 'from', 'recipients', 'subject', 'score', 'symbols', 'reason'],
   ...['size_bytes', 'arrived_at'],
 ];
 

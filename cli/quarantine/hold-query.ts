@@ -17,6 +17,10 @@ interface ScoreBound {
 export interface HoldQuery {
   domain?: string;
   sender?: string;
+  /** In the header From. */
+  from?: string;
+  /** Sender, From or recipient. */
+  address?: string;
   recipient?: string;
   subject?: string;
   since?: string;
@@ -34,10 +38,12 @@ export type QueryParameters = {[Name in keyof HoldFilter]?: string | undefined};
 
 /** Durations count back from `nowMs`. */
 export const parametersOf = (query: HoldQuery, nowMs: number): QueryParameters => {
-  const {domain, sender, recipient, subject, since, until, least, most, reason, node} = query;
+  const {domain, sender, from, address, recipient, subject, since, until, least, most, reason, node} = query;
   return {
     domain,
     sender,
+    from,
+    address,
     recipient,
     subject,
     since: since && momentOf(since, nowMs),
@@ -56,17 +62,19 @@ const momentOf = (text: string, nowMs: number): string => isoMomentBefore(text, 
 const bound = ({score, isIncluded}: ScoreBound, direction: 1 | -1): string =>
   isIncluded ? String(score) : (score + direction * 1e-9).toFixed(9);
 
-/** For a question: `from news@x.org, in the last 2h, score at least 8 and below 15`. */
+/** For a question: `sender news@x.org, in the last 2h, score at least 8 and below 15`. */
 export const queryWords = (query: HoldQuery): string => {
   if (isEmptyQuery(query)) return 'all held mail';
-  const {domain, sender, recipient, subject, since, until, least, most, reason, node} = query;
+  const {domain, sender, from, address, recipient, subject, since, until, least, most, reason, node} = query;
   const scores = [
     least && `${least.isIncluded ? 'at least' : 'above'} ${least.score}`,
     most && `${most.isIncluded ? 'at most' : 'below'} ${most.score}`,
   ].filter(Boolean);
   return [
     domain !== undefined && `of ${domain}`,
-    sender !== undefined && (sender === '<>' ? 'bounces' : `from ${sender}`),
+    sender !== undefined && (sender === '<>' ? 'bounces' : `sender ${sender}`),
+    from !== undefined && `from ${from}`,
+    address !== undefined && `from or to ${address}`,
     recipient !== undefined && `to ${recipient}`,
     subject !== undefined && `subject with ${JSON.stringify(subject)}`,
     since !== undefined && (parseDuration(since) === undefined ? `since ${since}` : `in the last ${since}`),
@@ -87,8 +95,10 @@ export interface QueryFlags extends Omit<HoldQuery, 'least' | 'most'> {
 export const addQueryOptions = (command: Command): Command =>
   command
     .option('--domain <domain>', 'of this domain', withoutWildcard)
-    .option('--sender <sender>', "from this address or domain; '<>' for bounces", withoutWildcard)
-    .option('--recipient <address>', 'to this address', recipientOf)
+    .option('--from <author>', 'with this address or domain in the header From', withoutWildcard)
+    .option('--sender <sender>', "with this address or domain as envelope sender; '<>' for bounces", withoutWildcard)
+    .option('--recipient <address>', 'to this address', addressValue)
+    .option('--address <address>', 'with this address as sender, in the header From, or as recipient', addressValue)
     .option('--subject <text>', 'with this text in the subject')
     .option('--since <time>', "at or after this time: 12:30, yesterday, '2026-03-01 12:30', or 2h and 3d before now", pastMoment)
     .option('--until <time>', 'before this time, in the same forms', endMoment)
@@ -119,7 +129,7 @@ const withoutWildcard = (text: string): string => {
   );
 };
 
-const recipientOf = (text: string): string => {
+const addressValue = (text: string): string => {
   if (!text.includes('@')) throw new InvalidArgumentError('Must be a mail address such as ceo@example.com.');
   return withoutWildcard(text);
 };

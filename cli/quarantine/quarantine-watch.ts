@@ -27,7 +27,7 @@ const columns: StreamColumn<MailNews>[] = [
   {title: 'SCORE', cell: news => (news.type === 'held' ? news.score : null), width: 5, align: 'right'},
   {title: 'REASON', cell: news => (news.type === 'held' ? news.reason : null), width: 8, dropRank: 1},
   {
-    title: 'FROM',
+    title: 'SENDER',
     cell: news => (news.type === 'held' ? senderText(news.sender) : null),
     width: 20,
     isFlexible: true,

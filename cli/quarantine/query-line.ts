@@ -3,7 +3,7 @@
 
 import {canonicalMailDomain} from '../../shared/domain-name.ts';
 import {ownValue} from '../../shared/has-own.ts';
-import {domainOf, parseMailAddress} from '../../shared/mail-address.ts';
+import {parseMailAddress} from '../../shared/mail-address.ts';
 import {reasons} from '../../shared/reason.ts';
 import {pastMomentFault} from '../command-line/moment.ts';
 import {usageError} from '../errors.ts';
@@ -14,10 +14,11 @@ type TextMember = Exclude<keyof HoldQuery, 'least' | 'most' | 'reason'>;
 /** Filters by their typed name, the short one first; the names of the API work too. */
 const filterNames: Record<string, TextMember | 'reason'> = {
   domain: 'domain',
-  from: 'sender',
+  from: 'from',
   sender: 'sender',
   to: 'recipient',
   recipient: 'recipient',
+  address: 'address',
   subject: 'subject',
   since: 'since',
   until: 'until',
@@ -47,15 +48,14 @@ export const parseQuery = (text: string): HoldQuery => {
 };
 
 /**
- * The line with each bare address as a filter: of the recipient where it is in a domain of ours, else of the sender. An address is no
- * word of a subject that anybody looks for; in quotation marks it is one.
+ * The line with each bare address as a filter. An address is no word of a subject that anybody looks for; in quotation marks it is
+ * one.
  */
-export const withAddressFilters = (text: string, isOurs: (domain: string) => boolean): string => {
+export const withAddressFilters = (text: string): string => {
   if (queryFault(text) !== undefined) return text;
-  const parts = [...partsOf(text)].map(raw => {
-    const domain = filterPart.test(raw) || parseMailAddress(raw) === undefined ? undefined : domainOf(raw);
-    return domain === undefined ? raw : `${isOurs(domain) ? 'to' : 'from'}:${raw}`;
-  });
+  const parts = [...partsOf(text)].map(raw =>
+    filterPart.test(raw) || parseMailAddress(raw) === undefined ? raw : `address:${raw}`,
+  );
   const line = parts.join(' ');
   return line === text.trim() ? text : line;
 };
@@ -72,11 +72,13 @@ export const queryFault = (text: string): string | undefined => {
 
 /** The line that parses to this query. */
 export const printQuery = (query: HoldQuery): string => {
-  const {domain, sender, recipient, subject, since, until, least, most, reason, node} = query;
+  const {domain, sender, from, address, recipient, subject, since, until, least, most, reason, node} = query;
   const parts = [
     domain !== undefined && `domain:${quotedIfNeeded(domain)}`,
-    sender !== undefined && `from:${quotedIfNeeded(sender)}`,
+    from !== undefined && `from:${quotedIfNeeded(from)}`,
+    sender !== undefined && `sender:${quotedIfNeeded(sender)}`,
     recipient !== undefined && `to:${quotedIfNeeded(recipient)}`,
+    address !== undefined && `address:${quotedIfNeeded(address)}`,
     since !== undefined && `since:${since}`,
     until !== undefined && `until:${until}`,
     least && `score${least.isIncluded ? '>=' : '>'}${least.score}`,
@@ -162,14 +164,23 @@ const timeFault = (value: string): string | undefined => {
   return fault === undefined ? undefined : `${JSON.stringify(value)}: ${fault}`;
 };
 
-const isSender = (value: string): boolean =>
-  value === '<>' || parseMailAddress(value) !== undefined || canonicalMailDomain(value.replace(/^@/, '')) !== undefined;
+const addressFault = (value: string): string | undefined =>
+  parseMailAddress(value) ? undefined : `${JSON.stringify(value)} is not a mail address`;
+
+const isAuthor = (value: string): boolean =>
+  parseMailAddress(value) !== undefined || canonicalMailDomain(value.replace(/^@/, '')) !== undefined;
 
 const faultOf: Record<TextMember | 'reason', (value: string) => string | undefined> = {
   domain: value =>
     canonicalMailDomain(value) === undefined ? `${JSON.stringify(value)} is not a domain such as example.com` : undefined,
-  sender: value => (isSender(value) ? undefined : `${JSON.stringify(value)} is not an address, a domain, or <> for bounces`),
-  recipient: value => (parseMailAddress(value) ? undefined : `${JSON.stringify(value)} is not a mail address`),
+  sender: value =>
+    value === '<>' || isAuthor(value) ? undefined : `${JSON.stringify(value)} is not an address, a domain, or <> for bounces`,
+  from(value) {
+    if (value === '<>') return 'bounces have an empty sender: write sender:<>';
+    return isAuthor(value) ? undefined : `${JSON.stringify(value)} is not an address or a domain`;
+  },
+  recipient: addressFault,
+  address: addressFault,
   subject: value => (value === '' ? 'there is nothing to look for' : undefined),
   since: timeFault,
   until: timeFault,
@@ -184,7 +195,20 @@ export interface KnownNames {
   nodes: readonly string[];
 }
 
-const offered = ['domain:', 'from:', 'to:', 'subject:', 'since:', 'until:', 'score>=', 'score<', 'reason:', 'node:'];
+const offered = [
+  'domain:',
+  'from:',
+  'sender:',
+  'to:',
+  'address:',
+  'subject:',
+  'since:',
+  'until:',
+  'score>=',
+  'score<',
+  'reason:',
+  'node:',
+];
 const durations = ['1h', '2h', '6h', '1d', '2d', '1w'];
 const most = 50;
 

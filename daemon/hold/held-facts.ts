@@ -1,5 +1,6 @@
 // Facts of a held mail as they go from the received mail to its row, to an entry of the list, and to its details.
 import type {HeldMail, HeldMailDetail} from '../../shared/held-mail.ts';
+import {authorAddresses} from '../services/intake/author-field.ts';
 import {subjectOf} from '../services/intake/header-block.ts';
 import type {HeldMailFacts, Judgement, Ownership, ReceivedMail} from '../services/intake/mail.ts';
 import {type NewHeldMail, type StoredHeldMail, shownScore} from '../services/quarantine/stored-mail.ts';
@@ -18,6 +19,7 @@ export const factsOf = (
   recipients: mail.envelope.recipients,
   is_utf8: mail.envelope.isUtf8,
   is_eight_bit: mail.envelope.isEightBit,
+  from: authorAddresses(mail.headers),
   subject: subjectOf(mail.headers),
   score,
   symbols,
@@ -30,8 +32,9 @@ export const factsOf = (
 /** The row of a spooled mail. */
 export const spoolEntry = ({symbols, ...facts}: HeldMailFacts, sizeBytes: number, sha256: string): NewHeldMail => ({
   ...facts,
-  // A file of an earlier version has none.
+  // A file of an earlier version has neither.
   authentication: facts.authentication ?? null,
+  from: facts.from ?? null,
   symbol_scores: symbols,
   size_bytes: sizeBytes,
   keeper: 'spool',
@@ -43,6 +46,7 @@ export const toListEntry = (nodeId: string, entry: NewHeldMail): HeldMail => ({
   node_id: nodeId,
   queue_id: entry.queue_id,
   sender: entry.sender,
+  from: entry.from,
   recipients: entry.recipients,
   subject: entry.subject,
   score: shownScore(entry.score),

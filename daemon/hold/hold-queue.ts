@@ -9,13 +9,14 @@ import type {MailBody} from '../services/intake/mail.ts';
 import type {HeldQuery, SampledHeldQuery} from '../services/ports.ts';
 import {type HoldQueue, isHeld, type ListedQueue, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {toDetail} from './held-facts.ts';
+import {createHeldHeaders, type HeldHeaders} from './held-headers.ts';
 import {createHoldActions, type HoldActions, type HoldActionsNeeds} from './hold-actions.ts';
 import {createHoldWrites, unknownMail} from './hold-writes.ts';
 
 /** Concurrent actions share one commit. Parts that can take fewer at once, such as a backend, have their own limits. */
 const actsAtOnce = 1000;
 
-export type OwnHoldQueue = HoldQueue & Omit<HoldActions, 'find'>;
+export type OwnHoldQueue = HoldQueue & Omit<HoldActions, 'find'> & HeldHeaders;
 
 export interface HoldQueueNeeds extends Omit<HoldActionsNeeds, 'writes'> {
   query: HeldQuery;
@@ -75,6 +76,7 @@ export const createHoldQueue = (needs: HoldQueueNeeds): OwnHoldQueue => {
 
   return {
     ...actions,
+    ...createHeldHeaders(needs),
     nodeId,
     actsAtOnce,
     list: async (filter, page, actor) => query.list(filter, scopeOf(filter, actor), page),

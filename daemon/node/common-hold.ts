@@ -12,7 +12,7 @@ import type {Engine} from './storage.ts';
 export const openCommonHold = (
   {settings, storage: {nodeId}, fqdn, records, log, now}: Base,
   {store, isReachable}: Extract<Engine, {kind: 'common'}>,
-  {delivery, postfix, onHeld, common}: HoldNeeds,
+  {delivery, postfix, onHeld, readJob, common}: HoldNeeds,
 ): Hold => {
   const {nodeDirectory, membership} = records;
   const queues = createNodeQueues({
@@ -49,6 +49,7 @@ export const openCommonHold = (
       {everyMs: 10_000, what: 'extending the claims of this node', run: store.leases.renew},
       {everyMs: 5_000, what: 'giving back claims of other nodes', run: store.leases.giveBack},
       {everyMs: 5_000, what: 'recording results of actions', run: queues.catchUp},
+      readJob(queues.readFrom),
     ],
     takeBackOwnClaims: async () => takeBackOwnClaims(store),
     isStoreReachable: isReachable,

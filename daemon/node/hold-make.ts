@@ -37,5 +37,7 @@ export interface HoldNeeds {
   delivery: ReleaseDeliveryNeeds;
   postfix: HoldBackend;
   onHeld: SpoolHolderNeeds['onHeld'];
+  /** Reads headers that earlier versions did not keep. */
+  readJob(readFrom: () => Promise<number>): Job;
   common: Pick<HoldQueueNeeds, 'trainer' | 'onActed' | 'onLeftover' | 'now'>;
 }

@@ -32,6 +32,15 @@ export const openHold = (base: Base, bus: EventBus, {inbox, readers}: {inbox: Re
     delivery: {deliver, routeOf: mail => releaseRoute(mail, records.domainDirectory, settings())},
     postfix: postfix?.backend ?? noPostfix,
     onHeld,
+    readJob: readFrom => ({
+      everyMs: 5_000,
+      what: 'reading the headers of mail that an earlier version held',
+      mayBeCutOff: true,
+      async run() {
+        const read = await readFrom();
+        if (read > 0) log.info({read}, 'the header From was read in mail that an earlier version held');
+      },
+    }),
     common: {
       trainer: createTrainer({
         nodeId: storage.nodeId,

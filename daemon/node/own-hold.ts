@@ -11,7 +11,7 @@ import type {Engine} from './storage.ts';
 export const openOwnHold = (
   base: Base,
   {store, spool}: Extract<Engine, {kind: 'own'}>,
-  {delivery, postfix, onHeld, common}: HoldNeeds,
+  {delivery, postfix, onHeld, readJob, common}: HoldNeeds,
 ): Hold => {
   const {settings, storage, fqdn, records, log, now} = base;
   const {nodeId, reserveFile} = storage;
@@ -48,7 +48,7 @@ export const openOwnHold = (
         isAway: others.isAway,
         onUnexpected: error => log.error({err: error}, 'quarantine action failed'),
       }),
-    jobs: [],
+    jobs: [readJob(queue.readFrom)],
     // The spool was reconciled when the storage was opened.
     takeBackOwnClaims: async () => {},
     isStoreReachable: () => true,

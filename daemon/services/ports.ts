@@ -154,6 +154,8 @@ interface HoldReads {
     before: string,
     choice: {limit: number; keeper?: HoldBackendName | undefined},
   ): Promise<string[]>;
+  /** Held mail with an id after `after`, ascending, whose header From has not been read: earlier versions did not keep it. */
+  listWithoutFrom(after: string, choice: {limit: number; keeper?: HoldBackendName | undefined}): Promise<string[]>;
   /** The totals of held mail by domain and reason. */
   counts(): Promise<HeldCount[]>;
   countHeldBy(backend: HoldBackendName): Promise<number>;
@@ -176,6 +178,8 @@ export interface HoldStore extends HoldReads {
   end(queueIds: readonly string[], from: 'held' | ClaimedState, ending: Ending): Promise<Set<string>>;
   /** Returns an ended mail to the queue after its bytes have reappeared; false if it is no longer in state `mail.state`. */
   reopen(mail: StoredHeldMail): Promise<boolean>;
+  /** Stores the addresses in the header From of mails that have none yet. */
+  writeFrom(mails: readonly {queueId: string; from: readonly string[]}[]): Promise<void>;
   /** Removes recipients to whom the mail was delivered, so that nobody gets it twice. */
   strikeRecipients(queueId: string, delivered: readonly string[]): Promise<void>;
   /** Deletes the row of a mail in any state, because Postfix without long queue ids reuses ids. */

@@ -129,7 +129,7 @@ export const fillStore = async ({write}: TestStore, {count, share, of, newestMs}
   await write.raw('CREATE INDEX IF NOT EXISTS temp.shape_id ON shape (id)');
   // Created at the end, as the database would need half an hour to insert a million rows into ten indexes one by one.
   const indexes: {name: string; sql: string}[] = await write.raw(
-    "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'held_mail' AND sql IS NOT NULL",
+    "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name IN ('held_mail', 'held_from') AND sql IS NOT NULL",
   );
   for (const {name} of indexes) await write.raw('DROP INDEX ??', [name]);
   for (let start = share; start < count; start += perTransaction * of)
@@ -147,10 +147,10 @@ const numbered = (text: string) => `replace(replace(shape ->> '${text}', '#', n)
 
 const mailsSql = `
   WITH RECURSIVE series(n) AS (SELECT ? UNION ALL SELECT n + ? FROM series WHERE n < ?)
-  INSERT INTO held_mail (queue_id, state, is_held, direction, domain, sender, recipients, subject, reason, symbols, client_ip, helo,
+  INSERT INTO held_mail (queue_id, state, is_held, direction, domain, sender, from_addresses, recipients, subject, reason, symbols, client_ip, helo,
     sha256, arrived_at, sender_domain, folded_sender, folded_subject, domain_id, is_utf8, is_eight_bit, score, size_bytes, keeper)
-  SELECT printf('bench%09d', n), 'held', 1, 'inbound', shape ->> 'domain', ${numbered('sender')}, shape ->> 'recipients',
-    ${numbered('subject')}, shape ->> 'reason', '${symbols}', '192.0.2.1', 'mail.example', '${'0'.repeat(64)}',
+  SELECT printf('bench%09d', n), 'held', 1, 'inbound', shape ->> 'domain', ${numbered('sender')}, json_array(${numbered('sender')}),
+    shape ->> 'recipients', ${numbered('subject')}, shape ->> 'reason', '${symbols}', '192.0.2.1', 'mail.example', '${'0'.repeat(64)}',
     strftime('%Y-%m-%dT%H:%M:%fZ', ? - n * ?, 'unixepoch'), ${numbered('sender_domain')}, ${numbered('sender')},
     ${numbered('folded_subject')}, shape ->> 'domain_id', 0, 0, shape ->> 'score', shape ->> 'size_bytes', 'spool'
   FROM series CROSS JOIN shape ON shape.id = n * 7919 % ${shapes}`;

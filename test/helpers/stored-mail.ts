@@ -8,6 +8,7 @@ export const storedMail = (
   domain: 'one.test',
   domain_id: 1,
   sender: 'sender@from.test',
+  from: ['author@from.test'],
   recipients: ['a@one.test'],
   symbol_scores: [],
   reason: 'spam',

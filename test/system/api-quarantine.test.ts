@@ -30,7 +30,8 @@ test('an entry of the list tells all the specification names', async t => {
       from: 'Bob@outside.test',
       user: ['Ann', 'ben'],
       subject: '=?utf-8?q?Gr=C3=BC=C3=9Fe?=',
-      headers: 'X-Spamd-Result: default: True [9.50 / 15.00]; URIBL_BLACK(7.50)[x.test]; MANY(2.00)\r\n',
+      headers:
+        'From: "Your bank" <CEO@Bank.test>\r\nX-Spamd-Result: default: True [9.50 / 15.00]; URIBL_BLACK(7.50)[x.test]; MANY(2.00)\r\n',
     },
   ]);
 
@@ -42,6 +43,7 @@ test('an entry of the list tells all the specification names', async t => {
   t.deepEqual(rest, {
     ...held[0],
     sender: 'Bob@outside.test',
+    from: ['ceo@bank.test'],
     recipients: [`Ann@${name}`, `ben@${name}`],
     subject: 'Grüße',
     score: 9.5,
@@ -90,15 +92,15 @@ test('the list is newest first and its pages, followed by their links, are the w
 test('every filter narrows the list, the count and the summary alike', async t => {
   const {name, held} = await holdSome([
     {from: 'a@one.test', user: 'Ann', subject: '100% off_now', score: 6},
-    {from: 'b@one.test', user: ['ben', 'cid'], subject: '100x off now', score: 7.5},
+    {from: 'b@one.test', headers: 'From: "Bank" <ceo@bank.test>\r\n', user: ['ben', 'cid'], subject: '100x off now', score: 7.5},
     {
       from: 'a@two.test',
       user: 'cid',
       subject: 'ÄRGER back\\slash',
       score: 9.25,
-      headers: 'X-Spamd-Result: default: True [9.25 / 15.00]; PHISHING(9.25)\r\n',
+      headers: 'From: x@other.test, Info@bank.test\r\nX-Spamd-Result: default: True [9.25 / 15.00]; PHISHING(9.25)\r\n',
     },
-    {from: '', user: 'ben', subject: 'quote \' and " here', score: 12},
+    {from: '', headers: 'From: CEO@bank.test\r\n', user: 'ben', subject: 'quote \' and " here', score: 12},
   ]);
   const arrived = (await list(`domain=${name}`)).json.data.map(({arrived_at}: HeldMail) => arrived_at).reverse();
   const at = (index: number) => encodeURIComponent(arrived[index]);
@@ -111,6 +113,13 @@ test('every filter narrows the list, the count and the summary alike', async t =
     ['sender=@one.test', [0, 1]],
     ['sender=<>', [3]],
     ['sender=none.test', []],
+    ['from=bank.test', [1, 2, 3]],
+    ['from=CEO@Bank.Test', [1, 3]],
+    ['from=@bank.test&sender=one.test', [1]],
+    ['from=a@one.test', []],
+    ['address=ceo@bank.test', [1, 3]],
+    ['address=a@one.test', [0]],
+    [`address=cid@${name}`, [1, 2]],
     [`since=${at(1)}`, [1, 2, 3]],
     [`since=${offsetForm}`, [1, 2, 3]],
     [`until=${at(1)}`, [0]],
@@ -170,6 +179,8 @@ test('a wrong parameter is named, whether it is unknown, doubled, or has no such
     ...['-1', 'x', '1000000001'].map(value => [`offset=${value}`, 'offset'] as [string, string]),
     ...['', 'nodot', 'a..b', '%27', 'a@b.test'].map(value => [`domain=${value}`, 'domain'] as [string, string]),
     ...['', 'nobody', 'a b@c.test', '@'].map(value => [`sender=${value}`, 'sender'] as [string, string]),
+    ...['', 'nobody', '<>'].map(value => [`from=${value}`, 'from'] as [string, string]),
+    ...['', 'nobody', 'a.test', '<>'].map(value => [`address=${value}`, 'address'] as [string, string]),
     ...['yesterday', '2026-02-30T00:00:00Z', '2026-01-01', '1767225600', '9999-12-31T23:59:59-01:00'].map(
       value => [`since=${value}`, 'since'] as [string, string],
     ),

@@ -89,7 +89,7 @@ for (const batch of batches) {
     const text = await outputOf(t, {argv: ['quarantine', 'list', '-q'], answers});
 
     assertHarmless(t, text);
-    await assertAligned(t, text, {titles: ['FROM', 'TO', 'SUBJECT'], maxWidth: 200});
+    await assertAligned(t, text, {titles: ['SENDER', 'TO', 'SUBJECT'], maxWidth: 200});
   });
 
   onMeasuredTerminal(`so does a wide one, batch ${batch} ${needsBoth}`, async t => {
@@ -101,7 +101,7 @@ for (const batch of batches) {
     assertHarmless(t, text);
     const [header = '', ...lines] = text.split('\n');
     const some = lines.filter((_, at) => at % 10 === 0);
-    await assertAligned(t, [header, ...some].join('\n'), {titles: ['FROM', 'TO', 'SUBJECT', 'SYMBOLS'], maxWidth: 600});
+    await assertAligned(t, [header, ...some].join('\n'), {titles: ['SENDER', 'TO', 'SUBJECT', 'SYMBOLS'], maxWidth: 600});
   });
 
   onMeasuredTerminal(`a mail that is shown stays within its labels, batch ${batch} ${needsBoth}`, async t => {

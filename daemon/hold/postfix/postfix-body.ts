@@ -6,7 +6,9 @@ import {join} from 'node:path';
 import {type Readable, Transform} from 'node:stream';
 import {pipeline} from 'node:stream/promises';
 import {Fault} from '../../../shared/fault.ts';
+import {authorAddresses} from '../../services/intake/author-field.ts';
 import {createHeaderReader, subjectOf} from '../../services/intake/header-block.ts';
+import type {PlacedField} from '../../services/intake/mail.ts';
 import type {PostfixPrograms} from './postfix-programs.ts';
 
 /** Reads the whole body into a file first, as the size precedes the content. The file is removed when the stream closes. */
@@ -53,6 +55,8 @@ const createLineEnds = (): Transform =>
 
 export interface MailOnHold {
   queueId: string;
+  /** Addresses in the header From. */
+  from: string[];
   subject: string;
   clientIp: string;
   helo: string;
@@ -74,9 +78,11 @@ export const mailsIn = (output: string): MailOnHold[] => {
     if (rest === undefined) continue;
     const [header = '', end] = rest.split(extractedMark, 2);
     if (end === undefined) continue;
+    const fields = fieldsIn(header);
     mails.push({
       queueId: parts[n] ?? '',
-      subject: subjectIn(header),
+      from: authorAddresses(fields),
+      subject: subjectOf(fields),
       clientIp: attribute(envelope, 'client_address'),
       helo: attribute(envelope, 'helo_name'),
     });
@@ -84,11 +90,11 @@ export const mailsIn = (output: string): MailOnHold[] => {
   return mails;
 };
 
-const subjectIn = (header: string): string => {
+const fieldsIn = (header: string): PlacedField[] => {
   const reader = createHeaderReader();
   const lines = header.replace(/^\n/, '').replace(/\n/g, '\r\n');
   reader.push(Buffer.from(`${lines}\r\n\r\n`, 'latin1'));
-  return subjectOf(reader.fields());
+  return reader.fields();
 };
 
 const attribute = (envelope: string, name: string): string => {

@@ -115,6 +115,7 @@ export const createPostfixAdopt = ({nodeId, store, programs, domains, onHeld, on
     recipients: mail.recipients,
     is_utf8: false,
     is_eight_bit: false,
+    from: found?.from ?? null,
     subject: found?.subject ?? '',
     score: 0,
     symbol_scores: unjudgedSymbols,
@@ -135,7 +136,8 @@ export const createPostfixAdopt = ({nodeId, store, programs, domains, onHeld, on
       const found = await read(ids).catch(() => undefined);
       if (!found) return;
       await store.transaction(async tx => {
-        for (const [id, {subject, clientIp, helo}] of found) await tx.postfix.describe(id, {subject, client_ip: clientIp, helo});
+        for (const [id, {from, subject, clientIp, helo}] of found)
+          await tx.postfix.describe(id, {from, subject, client_ip: clientIp, helo});
       });
       for (const id of ids) unread.delete(id);
     }

@@ -149,7 +149,11 @@ const compareWithFile = async (needs: Needs, queueId: string, report: Reconcilia
   const wanted = entryOf(file);
   const isStruck = row.recipients.every(recipient => wanted.recipients.includes(recipient));
   const isSame = Object.entries(wanted).every(
-    ([name, value]) => name === 'recipients' || JSON.stringify(row[name as keyof typeof row]) === JSON.stringify(value),
+    ([name, value]) =>
+      name === 'recipients' ||
+      // Read from the mail itself, as files of earlier versions do not have it.
+      (name === 'from' && value === null) ||
+      JSON.stringify(row[name as keyof typeof row]) === JSON.stringify(value),
   );
   if (!isSame || !isStruck) await remake(needs, queueId, report);
 };

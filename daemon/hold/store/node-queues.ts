@@ -28,6 +28,8 @@ export interface NodeQueues {
   find(mail: MailReference): Promise<FoundQueue>;
   /** Records the results of actions that could not be recorded at the time. */
   catchUp(): Promise<void>;
+  /** Reads the header From of mail of all nodes that earlier versions held; returns how many were read. */
+  readFrom(): Promise<number>;
   idle(): Promise<void>;
 }
 
@@ -72,6 +74,12 @@ export const createNodeQueues = ({nodeId: ownId, store, deliver, postfix, isNode
 
     async catchUp() {
       for (const queue of queues.values()) await queue.catchUp();
+    },
+    async readFrom() {
+      let count = await of(ownId).readFrom();
+      // Nodes of earlier versions do not read theirs. Mail in the Postfix of another node is read there.
+      for (const {node_id: nodeId} of await store.presence()) if (nodeId !== ownId) count += await of(nodeId).readFrom('spool');
+      return count;
     },
     async idle() {
       await Promise.all([...queues.values()].map(async queue => queue.idle()));

@@ -1,7 +1,7 @@
 // Domains of the author of a mail: whose policy it has to meet.
 import {isIP, isIPv4} from 'node:net';
 import {canonicalMailDomain} from '../../../shared/domain-name.ts';
-import {maxAuthorChars, readAuthorField} from '../../services/intake/author-field.ts';
+import {authorValues, readAuthorField} from '../../services/intake/author-field.ts';
 import {headerValues} from '../../services/intake/header-block.ts';
 import type {HeaderField, ReceivedMail} from '../../services/intake/mail.ts';
 
@@ -18,9 +18,8 @@ const maxDomains = 10;
 
 export const authorsOf = (headers: readonly HeaderField[]): Authors => {
   const values = headerValues(headers, 'from');
-  const read = values.slice(0, maxDomains);
-  // Several fields are unclear whatever they say, and together take no more time than one.
-  const fields = read.map(value => readAuthorField(read.length > 1 ? value.slice(0, maxAuthorChars / read.length) : value));
+  // Several fields are unclear whatever they say.
+  const fields = authorValues(values).map(readAuthorField);
   const hosts = new Map(fields.flatMap(({addresses}) => addresses).map(({domain}) => [domain, hostIn(domain)]));
   const own = new Set([...hosts.values()].flatMap(host => (host?.isName ? host.name : [])));
   const mentioned = new Set(fields.flatMap(({mentions}) => mentions));

@@ -1,7 +1,10 @@
 // Reader of the header field From. Mail programs disagree about malformed fields, and show one address while another one is checked:
 // this reader finds what any of them may show, and says where that cannot be told. One pass, linear in the size.
 import {decodeWords} from 'postal-mime';
-import {unfoldHeader} from './header-block.ts';
+import {canonicalMailDomain} from '../../../shared/domain-name.ts';
+import {comparableAddress} from '../../../shared/mail-address.ts';
+import {headerValues, unfoldHeader} from './header-block.ts';
+import type {HeaderField} from './mail.ts';
 
 interface FieldAddress {
   local: string;
@@ -18,7 +21,7 @@ export interface AuthorField {
 }
 
 /** Of a longer field the end may be cut by one program and shown by another. */
-export const maxAuthorChars = 8192;
+const maxAuthorChars = 8192;
 
 /** `value` is raw, see `HeaderField`. */
 export const readAuthorField = (value: string): AuthorField => {
@@ -37,6 +40,34 @@ export const readAuthorField = (value: string): AuthorField => {
     mentions: [...new Set(shown.flatMap(mentionsIn))],
     isUnclear: isCut || isOpen || isDamaged || addresses.length === 0 || hasControls(raw, text) || shown.some(isDisguised),
   };
+};
+
+const maxFields = 10;
+
+/** The values of the fields to read. Several fields together take no more time than one. */
+export const authorValues = (values: readonly string[]): string[] => {
+  const read = values.slice(0, maxFields);
+  return read.map(value => (read.length > 1 ? value.slice(0, maxAuthorChars / read.length) : value));
+};
+
+/** What is kept of a header with thousands of addresses, which no mail program shows either. */
+const maxAuthors = 20;
+/** Of the longest local part and the longest domain. */
+const maxAddressChars = 512;
+
+/**
+ * The addresses in the fields `From` as they are compared: lower case, domains canonical, each once. The first twenty of at most 512
+ * characters each; none when there is no such field, or nothing in it can be read as an address. Names beside them do not count.
+ */
+export const authorAddresses = (headers: readonly HeaderField[]): string[] => {
+  const fields = authorValues(headerValues(headers, 'from')).map(value => unfoldHeader(value.slice(0, maxAuthorChars)));
+  const found = fields.flatMap(text => addressesOf(split(text).pieces).addresses).map(addressText);
+  return [...new Set(found)].filter(text => text.length <= maxAddressChars).slice(0, maxAuthors);
+};
+
+const addressText = ({local, domain}: FieldAddress): string => {
+  const text = domain === undefined ? local : `${local}@${canonicalMailDomain(domain) ?? domain}`;
+  return comparableAddress(text.replace(/\p{Cc}/gu, ''));
 };
 
 /** As it stands, and decoded: most programs join encoded words, some do not. */

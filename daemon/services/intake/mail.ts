@@ -114,6 +114,8 @@ export interface HeldMailFacts {
   recipients: string[];
   is_utf8: boolean;
   is_eight_bit: boolean;
+  /** Addresses in the header From. Files of earlier versions do not have it. */
+  from: string[] | null;
   subject: string;
   score: number;
   symbols: SymbolScore[];

@@ -26,6 +26,8 @@ const text = z.string().max(1000);
 const filter: z.ZodType<HoldFilter> = z.strictObject({
   domain: text.optional(),
   sender: text.optional(),
+  from: text.optional(),
+  address: text.optional(),
   recipient: text.optional(),
   subject: text.optional(),
   since: timestamp.optional(),
@@ -40,9 +42,13 @@ const cursor = z.object({arrived_at: timestamp, node_id: nodeId, queue_id: queue
 const read = {permission: 'quarantine:read'} as const;
 const ofNode = (owner: string) => ({node_id: z.literal(owner)});
 
+/** Nodes of earlier versions do not read the header From. */
+const known = {from: heldMailSchema.shape.from.default(null)};
+
 export const holdListQuestions = listQuestions({
   ...{name: 'hold', ...read, filter, cursor},
-  answer: owner => z.object({mails: z.array(z.object({...heldMailSchema.shape, ...ofNode(owner)})), total: z.int().min(0)}),
+  answer: owner =>
+    z.object({mails: z.array(z.object({...heldMailSchema.shape, ...known, ...ofNode(owner)})), total: z.int().min(0)}),
   cursorOf: owner => cursor.extend(ofNode(owner)),
 });
 
@@ -60,6 +66,7 @@ export const holdQuestions = {
     answer: owner =>
       z.object({
         ...heldMailDetailSchema.shape,
+        ...known,
         symbol_scores: z.array(z.object(symbolSchema.shape)),
         // Nodes of earlier versions verify nothing.
         authentication: mailAuthenticationSchema.nullable().default(null),
@@ -93,7 +100,7 @@ export const holdEventSchema = z.object({
   /** The domain that owns the mail. */
   domain_id: id,
   event: z.discriminatedUnion('type', [
-    z.object(heldEventSchema.shape),
+    z.object({...heldEventSchema.shape, ...known}),
     z.object(releasedEventSchema.shape),
     z.object(discardedEventSchema.shape),
   ]),

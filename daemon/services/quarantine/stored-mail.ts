@@ -99,6 +99,7 @@ export interface Confirmation {
 }
 
 export interface Description {
+  from: string[];
   subject: string;
   client_ip: string;
   helo: string;

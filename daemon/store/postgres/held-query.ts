@@ -57,10 +57,12 @@ const conditionOf = (filter: HoldFilter, scope: AccessScope): SqlCondition => {
   const add = (condition: string, value: string | undefined) => {
     if (value === undefined) return;
     parts.push(condition);
-    bindings.push(value);
+    bindings.push(...Array(condition.split('?').length - 1).fill(value));
   };
   add('node_id = ?', filter.node);
   add('folded_recipients @> ARRAY[?]', filter.recipient);
+  add('folded_from @> ARRAY[?]', filter.from);
+  add('(folded_sender = ? OR folded_recipients @> ARRAY[?] OR folded_from @> ARRAY[?])', filter.address);
   add('folded_subject LIKE ?', filter.subject === undefined ? undefined : containing(foldSubject(filter.subject)));
   return {sql: parts.join(' AND '), bindings};
 };

@@ -116,6 +116,15 @@ BEGIN
   END LOOP;
 END $$;`;
 
+/**
+ * The addresses in the header From, and for filters the same with their domains. Nodes of 0.8 write mail without them: a job of other
+ * nodes reads the headers, and the last index is what it has left.
+ */
+const headerFrom = `
+ALTER TABLE held_mail ADD COLUMN from_addresses ${text}, ADD COLUMN folded_from text[] COLLATE "C";
+CREATE INDEX held_mail_by_from ON held_mail USING gin (folded_from) WHERE is_held;
+CREATE INDEX held_mail_without_from ON held_mail (node_id, queue_id) WHERE is_held AND from_addresses IS NULL;`;
+
 /** A released migration is never edited, except for parts that a later one replaces: add new ones below. */
 const all: readonly Migration[] = [
   {name: '0001_first', sql: configuration + nodes + hold},
@@ -126,6 +135,7 @@ const all: readonly Migration[] = [
   {name: '0005_own_reports', sql: reportIndexes.join(';\n')},
   {name: '0006_records_once', sql: readableViews},
   {name: '0007_audit_target', sql: 'CREATE INDEX audit_by_target ON audit (target);'},
+  {name: '0008_header_from', sql: headerFrom},
 ];
 
 const table = 'schema_migration';

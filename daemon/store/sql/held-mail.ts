@@ -9,7 +9,12 @@ import {type HeldCount, type NewHeldMail, type StoredHeldMail, shownScore} from 
 import {type Db, type Dialect, insertOwn, query} from './db.ts';
 
 /** `is_held` is true while the mail is in the queue; the `folded_…` columns are compared with filters. */
-export type HeldMailRow = Omit<StoredHeldMail, 'recipients' | 'symbol_scores' | 'is_utf8' | 'is_eight_bit' | 'authentication'> & {
+export type HeldMailRow = Omit<
+  StoredHeldMail,
+  'from' | 'recipients' | 'symbol_scores' | 'is_utf8' | 'is_eight_bit' | 'authentication'
+> & {
+  /** Null until the header of a mail that was held by an earlier version has been read. */
+  from_addresses: string | null;
   recipients: string;
   symbols: string;
   authentication: string | null;
@@ -20,12 +25,14 @@ export type HeldMailRow = Omit<StoredHeldMail, 'recipients' | 'symbol_scores' | 
   folded_sender: string;
   folded_subject: string;
   folded_recipients?: string[];
+  folded_from?: string[] | null;
 };
 
-export const toRow = ({recipients, symbol_scores, authentication, ...mail}: NewHeldMail): HeldMailRow => ({
+export const toRow = ({from, recipients, symbol_scores, authentication, ...mail}: NewHeldMail): HeldMailRow => ({
   ...mail,
   state: 'held',
   is_held: true,
+  from_addresses: from && JSON.stringify(from),
   recipients: JSON.stringify(recipients),
   symbols: JSON.stringify(symbol_scores),
   authentication: authentication && JSON.stringify(authentication),
@@ -41,7 +48,13 @@ export const foldSubject = (text: string): string => text.normalize('NFC').toLow
 
 export const foldRecipients = (recipients: readonly string[]): string[] => [...new Set(recipients.map(comparableAddress))];
 
+/** The addresses of a header From, and their domains: a filter names either. */
+export const foldFrom = (from: readonly string[]): string[] => [
+  ...new Set(from.flatMap(address => (address.includes('@') ? [address, address.slice(address.lastIndexOf('@') + 1)] : []))),
+];
+
 export const rowToHeldMail = ({
+  from_addresses,
   recipients,
   symbols,
   authentication,
@@ -50,9 +63,11 @@ export const rowToHeldMail = ({
   folded_sender,
   folded_subject,
   folded_recipients,
+  folded_from,
   ...mail
 }: HeldMailRow): StoredHeldMail => ({
   ...mail,
+  from: fromOf(from_addresses),
   recipients: JSON.parse(recipients) as string[],
   symbol_scores: JSON.parse(symbols) as SymbolScore[],
   // A database of an earlier version, which is repaired, has no such column.
@@ -61,16 +76,26 @@ export const rowToHeldMail = ({
   is_eight_bit: Boolean(mail.is_eight_bit),
 });
 
-/** Columns of an entry of the list, besides the node. */
-export const listColumns = 'queue_id, sender, recipients, subject, score, symbols, reason, size_bytes, arrived_at';
+const fromOf = (addresses: string | null | undefined): string[] | null =>
+  // A database of an earlier version, which is repaired, has no such column.
+  addresses ? (JSON.parse(addresses) as string[]) : null;
 
-export type ListedRow = Omit<HeldMail, 'recipients' | 'symbols'> & {recipients: string; symbols: string};
+/** Columns of an entry of the list, besides the node. */
+export const listColumns =
+  'queue_id, sender, from_addresses, recipients, subject, score, symbols, reason, size_bytes, arrived_at';
+
+export type ListedRow = Omit<HeldMail, 'from' | 'recipients' | 'symbols'> & {
+  from_addresses: string | null;
+  recipients: string;
+  symbols: string;
+};
 
 /** Other columns of the row are left out. */
 export const listedMail = ({
   node_id,
   queue_id,
   sender,
+  from_addresses,
   recipients,
   subject,
   score,
@@ -82,6 +107,7 @@ export const listedMail = ({
   node_id,
   queue_id,
   sender,
+  from: fromOf(from_addresses),
   recipients: JSON.parse(recipients) as string[],
   subject,
   score: shownScore(score),

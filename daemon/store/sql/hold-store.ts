@@ -6,6 +6,7 @@ import {type Db, type Dialect, insertOwn, query} from './db.ts';
 import {
   adjustCounts,
   adjustSums,
+  foldFrom,
   foldRecipients,
   foldSubject,
   type HeldMailRow,
@@ -35,6 +36,7 @@ export const holdStore = (db: Db): HoldStore => {
   const find: HoldStore['find'] = async queueId => (await findAll([queueId]))[0];
 
   return {
+    ...heldFrom(db),
     findAll,
     find,
     listClaimed: async keeper =>
@@ -103,9 +105,30 @@ export const holdStore = (db: Db): HoldStore => {
     },
 
     async forgetEnded(before, limit) {
-      const old = `SELECT queue_id FROM held_mail WHERE ${own.condition}NOT is_held AND acted_at < ? LIMIT ?`;
-      const sql = `DELETE FROM held_mail WHERE ${own.condition}queue_id IN (${old}) RETURNING queue_id`;
+      const sql = `DELETE FROM held_mail WHERE ${own.condition}queue_id IN (${endedSql(db.dialect)}) RETURNING queue_id`;
       return (await query(db, sql, [before, limit])).length;
+    },
+  };
+};
+
+const endedSql = ({own}: Dialect): string =>
+  `SELECT queue_id FROM held_mail WHERE ${own.condition}NOT is_held AND acted_at < ? LIMIT ?`;
+
+/** The addresses in the header From. */
+const heldFrom = (db: Db): Pick<HoldStore, 'listWithoutFrom' | 'writeFrom'> => {
+  const {json, own, recipients, values} = db.dialect;
+  return {
+    async listWithoutFrom(after, {limit, keeper}) {
+      const kept = keeper === undefined ? {sql: '', bindings: []} : {sql: ' AND keeper = ?', bindings: [keeper]};
+      const sql = `SELECT queue_id FROM held_mail WHERE ${own.condition}is_held AND from_addresses IS NULL AND queue_id > ?${kept.sql} ORDER BY queue_id LIMIT ?`;
+      return idsIn(await query(db, sql, [after, ...kept.bindings, limit]));
+    },
+
+    async writeFrom(mails) {
+      const isColumn = recipients === 'column';
+      const sql = `UPDATE held_mail SET from_addresses = ?${isColumn ? `, folded_from = ARRAY(${values('text')})` : ''} WHERE ${own.condition}queue_id = ? AND from_addresses IS NULL`;
+      for (const {queueId, from} of mails)
+        await query(db, sql, [JSON.stringify(from), ...(isColumn ? [json(foldFrom(from))] : []), queueId]);
     },
   };
 };
@@ -153,9 +176,10 @@ export const postfixRows = (db: Db): PostfixRows => {
       );
     },
 
-    async describe(queueId, {subject, client_ip, helo}) {
+    async describe(queueId, {from, subject, client_ip, helo}) {
       const sql = `UPDATE held_mail SET subject = ?, folded_subject = ?, client_ip = ?, helo = ? WHERE ${own.condition}queue_id = ?`;
       await query(db, sql, [subject, foldSubject(subject), client_ip, helo, queueId]);
+      await heldFrom(db).writeFrom([{queueId, from}]);
     },
   };
 };
@@ -170,6 +194,7 @@ const columns = [
   'sender',
   'sender_domain',
   'folded_sender',
+  'from_addresses',
   'recipients',
   'subject',
   'folded_subject',
@@ -192,8 +217,12 @@ export const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[]): Pr
   if (mails.length === 0) return;
   const {dialect} = tx;
   const isColumn = dialect.recipients === 'column';
-  const names = isColumn ? [...columns, 'folded_recipients'] : columns;
-  const rows = mails.map(mail => ({...toRow(mail), ...(isColumn && {folded_recipients: foldRecipients(mail.recipients)})}));
+  const names = isColumn ? [...columns, 'folded_recipients', 'folded_from'] : columns;
+  const folded = ({recipients, from}: NewHeldMail) => ({
+    folded_recipients: foldRecipients(recipients),
+    folded_from: from && foldFrom(from),
+  });
+  const rows = mails.map(mail => ({...toRow(mail), ...(isColumn && folded(mail))}));
   const adding = `${insertOwn(dialect, 'held_mail', names)} ON CONFLICT DO NOTHING RETURNING queue_id`;
   const added = await query<Identified>(tx, adding, [dialect.json(rows)]);
   // Of two mails with one id, the first one was added.

@@ -64,7 +64,11 @@ const order = 'ORDER BY arrived_at DESC, queue_id';
 
 const totalIn = (search: HeldSearch): SqlCondition => {
   if (!isSearch(search.filter)) return totalOf(search.filter, search.scope);
-  if (search.withSubject !== undefined && isSubjectAlone(search)) return {sql: 'SELECT ?', bindings: [search.withSubject]};
+  if (search.counted && isAlone(search, search.counted.by)) return {sql: 'SELECT ?', bindings: [search.counted.count]};
+  const {address} = search.filter;
+  // Without a look at the row of each.
+  if (address !== undefined && isAlone(search, 'address'))
+    return {sql: `SELECT count(*) FROM (${heldWithAddress})`, bindings: anywhere(address)};
   const {sql, bindings} = heldCondition(search);
   return {sql: `SELECT count(*) FROM held_mail WHERE ${sql}`, bindings};
 };
@@ -77,18 +81,23 @@ const countOf = async (read: Db, {sql, bindings}: SqlCondition): Promise<number>
 interface HeldSearch {
   filter: HoldFilter;
   scope: AccessScope;
-  /** Queue ids that include all matches, as a JSON array; only if few mails have the subject or the recipient. */
+  /** Queue ids that include all matches, as a JSON array; only if few mails have the subject or an address. */
   ids?: string;
-  /** Number of mails with the subject, if the index of subjects can answer that. */
-  withSubject?: number;
+  /** Number of mails that match one member of the filter, if an index of held mail can answer that. */
+  counted?: {by: 'subject' | 'from'; count: number};
 }
 
 const searchOf = async (read: Db, filter: HoldFilter, scope: AccessScope): Promise<HeldSearch> => {
   const folded = filter.subject === undefined ? undefined : foldSubject(filter.subject);
   const subject = isIndexed(folded) ? await findFew(read, subjectSql, [phraseOf(folded), folded]) : undefined;
   const recipient = filter.recipient === undefined ? undefined : await findFew(read, recipientSql, [filter.recipient]);
-  const ids = subject?.ids ?? recipient?.ids;
-  return {filter, scope, ...(ids && {ids}), ...(subject && {withSubject: subject.count})};
+  const from = filter.from === undefined ? undefined : await findFew(read, fromSql, fromRange(filter.from));
+  const address = filter.address === undefined ? undefined : await findFew(read, addressSql, anywhere(filter.address));
+  const ids = subject?.ids ?? recipient?.ids ?? from?.ids ?? address?.ids;
+  const counted: HeldSearch['counted'] = subject
+    ? {by: 'subject', count: subject.count}
+    : from && {by: 'from', count: from.count};
+  return {filter, scope, ...(ids && {ids}), ...(counted && {counted})};
 };
 
 interface Found {
@@ -119,20 +128,56 @@ const recipientSql = `
   WITH found AS MATERIALIZED (SELECT queue_id FROM held_recipient WHERE recipient = ? LIMIT ${few + 1})
   SELECT count(*) AS count, iif(count(*) <= ${few}, json_group_array(queue_id), NULL) AS ids FROM found`;
 
+/** The bounds of an address, or of all addresses of a domain, as they are indexed: no address has an upper-case letter. */
+const fromRange = (from: string): [string, string] => {
+  const turned = turnedAddress(from);
+  return from.includes('@') ? [turned, turned] : [`${from}@`, `${from}A`];
+};
+
+const turnedAddress = (address: string): string => {
+  const at = address.lastIndexOf('@');
+  return `${address.slice(at + 1)}@${address.slice(0, at)}`;
+};
+
+/** The values for an address in each place. */
+const anywhere = (address: string): [string, string, string] => [address, address, turnedAddress(address)];
+
+const fromSql = `
+  WITH found AS MATERIALIZED (SELECT DISTINCT queue_id FROM held_from WHERE address BETWEEN ? AND ?)
+  SELECT count(*) AS count, iif(
+    count(*) <= ${few}, (SELECT json_group_array(queue_id) FROM found), NULL
+  ) AS ids FROM found`;
+
+const withAddress = (limit: string) => `
+  SELECT * FROM (SELECT queue_id FROM held_mail WHERE is_held AND folded_sender = ?${limit})
+  UNION ALL SELECT * FROM (SELECT queue_id FROM held_recipient WHERE recipient = ?${limit})
+  UNION ALL SELECT * FROM (SELECT queue_id FROM held_from WHERE address = ?${limit})`;
+
+/** Rows of recipients are those of ended mail too. */
+const heldWithAddress = `
+  SELECT queue_id FROM held_mail WHERE is_held AND folded_sender = ?
+  UNION SELECT queue_id FROM held_recipient AS r WHERE recipient = ?
+    AND (SELECT is_held FROM held_mail WHERE held_mail.queue_id = r.queue_id)
+  UNION SELECT queue_id FROM held_from WHERE address = ?`;
+
+const addressSql = `
+  WITH found AS MATERIALIZED (${withAddress(` LIMIT ${few + 1}`)})
+  SELECT count(*) AS count, iif(count(*) <= ${few}, json_group_array(queue_id), NULL) AS ids FROM found`;
+
 /** False for a text of fewer than three characters, and for one that FTS5 would cut off. */
 const isIndexed = (folded: string | undefined): folded is string =>
   folded !== undefined && [...folded].length >= 3 && !folded.includes('\0');
 
 const phraseOf = (folded: string): string => `"${folded.replaceAll('"', '""')}"`;
 
-/** Whether the subject is the only condition. */
-const isSubjectAlone = ({filter, scope}: HeldSearch): boolean =>
+/** Whether that member is the only condition. */
+const isAlone = ({filter, scope}: HeldSearch, member: keyof HoldFilter): boolean =>
   scope.kind === 'all' &&
-  Object.entries(filter).every(([name, value]) => value === undefined || name === 'subject' || name === 'node');
+  Object.entries(filter).every(([name, value]) => value === undefined || name === member || name === 'node');
 
 /**
  * `is_held` is written literally, never bound: SQLite uses a partial index only if the query contains its condition. When the
- * rows are walked in the order of the list until there are enough, the mails of a recipient are not collected first, as they may
+ * rows are walked in the order of the list until there are enough, the mails with an address are not collected first, as they may
  * be many.
  */
 const heldCondition = ({filter, scope, ids}: HeldSearch, isWalked = false): SqlCondition => {
@@ -144,6 +189,15 @@ const heldCondition = ({filter, scope, ids}: HeldSearch, isWalked = false): SqlC
     bindings.push(value);
   };
   add(isWalked && ids === undefined ? ofRecipientWalked : ofRecipient, filter.recipient);
+  const isTested = isWalked || ids !== undefined;
+  if (filter.from !== undefined) {
+    parts.push(isTested ? ofFromTested : ofFrom);
+    bindings.push(...fromRange(filter.from));
+  }
+  if (filter.address !== undefined) {
+    parts.push(isTested ? ofAddressTested : ofAddress);
+    bindings.push(...anywhere(filter.address));
+  }
   add('held_mail.queue_id IN (SELECT value FROM json_each(?))', ids);
   // A lower bound that all mails meet: without one, SQLite walks an index without the subject and reads every row.
   if (filter.subject !== undefined && filter.since === undefined) add('arrived_at >= ?', '');
@@ -176,10 +230,15 @@ const orderedMails = (search: HeldSearch, {limit, offset}: Page): SqlCondition =
  * The domains of a scope whose mails are walked apart, each in the order of the list, and merged: with `IN`, SQLite sorts everything
  * before a deep page. None where a condition leads to fewer mails through its own index.
  */
-const mergedDomains = ({filter: {domain, sender, recipient, subject}, scope}: HeldSearch): number[] =>
-  [domain, sender, recipient, subject].every(value => value === undefined) && scope.kind === 'domains'
+const mergedDomains = ({filter: {domain, sender, from, address, recipient, subject}, scope}: HeldSearch): number[] =>
+  [domain, sender, from, address, recipient, subject].every(value => value === undefined) && scope.kind === 'domains'
     ? [...new Set(scope.domainIds)]
     : [];
 
 const ofRecipient = 'held_mail.queue_id IN (SELECT queue_id FROM held_recipient WHERE recipient = ?)';
 const ofRecipientWalked = '(SELECT true FROM held_recipient AS r WHERE r.recipient = ? AND r.queue_id = held_mail.queue_id)';
+const ofFrom = 'held_mail.queue_id IN (SELECT queue_id FROM held_from WHERE address BETWEEN ? AND ?)';
+const ofFromTested = 'EXISTS (SELECT 1 FROM held_from AS f WHERE f.queue_id = held_mail.queue_id AND f.address BETWEEN ? AND ?)';
+const ofAddress = `held_mail.queue_id IN (${withAddress('')})`;
+const ofAddressTested = `(folded_sender = ? OR ${ofRecipientWalked}
+  OR EXISTS (SELECT 1 FROM held_from AS f WHERE f.queue_id = held_mail.queue_id AND f.address = ?))`;

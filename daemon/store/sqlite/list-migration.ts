@@ -73,3 +73,32 @@ export const indexTrigrams = async (db: Knex): Promise<void> => {
      END`,
   );
 };
+
+/**
+ * The addresses in the header From, and an index of those of held mail: each as `domain@local`, so that one range has all of a domain.
+ * They are removed by queue id, as the addresses in a damaged row may be others.
+ */
+export const addHeaderFrom = async (db: Knex): Promise<void> => {
+  await db.raw('ALTER TABLE held_mail ADD COLUMN from_addresses TEXT');
+  // Of mail that an earlier version held: a job reads their headers, and this is what it has left.
+  await db.raw('CREATE INDEX held_mail_without_from ON held_mail (queue_id) WHERE is_held AND from_addresses IS NULL');
+  await db.raw(
+    'CREATE TABLE held_from (queue_id TEXT NOT NULL, address TEXT NOT NULL, PRIMARY KEY (queue_id, address)) WITHOUT ROWID',
+  );
+  await db.raw('CREATE INDEX held_from_by_address ON held_from (address, queue_id)');
+  // All up to the last `@`, and empty where there is none.
+  const local = "rtrim(value, replace(value, '@', ''))";
+  const turned = `substr(value, length(${local}) + 1) || '@' || substr(${local}, 1, length(${local}) - 1)`;
+  const add = `INSERT OR IGNORE INTO held_from (queue_id, address)
+    SELECT new.queue_id, ${turned} FROM json_each(iif(json_valid(new.from_addresses), new.from_addresses, '[]'));`;
+  const remove = 'DELETE FROM held_from WHERE queue_id = old.queue_id;';
+  const changes: [name: string, event: string, actions: string][] = [
+    ['in', 'INSERT ON held_mail WHEN new.is_held AND new.from_addresses IS NOT NULL', add],
+    ['out', 'UPDATE OF is_held ON held_mail WHEN old.is_held AND NOT new.is_held', remove],
+    ['again', 'UPDATE OF is_held ON held_mail WHEN new.is_held AND NOT old.is_held AND new.from_addresses IS NOT NULL', add],
+    ['read', 'UPDATE OF from_addresses ON held_mail WHEN new.is_held', remove + add],
+    ['gone', 'DELETE ON held_mail WHEN old.is_held', remove],
+  ];
+  for (const [name, event, actions] of changes)
+    await db.raw(`CREATE TRIGGER held_from_${name} AFTER ${event} BEGIN ${actions} END`);
+};

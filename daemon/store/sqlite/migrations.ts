@@ -1,6 +1,6 @@
 import type {Knex} from 'knex';
 import {dmarcTables, receivedTables, reportIndexes} from '../sql/dmarc-tables.ts';
-import {addListIndexes, indexTrigrams} from './list-migration.ts';
+import {addHeaderFrom, addListIndexes, indexTrigrams} from './list-migration.ts';
 
 interface Migration {
   name: string;
@@ -23,6 +23,7 @@ const all: Migration[] = [
   {name: '0012_own_reports', up: ownReports},
   {name: '0013_records_once', up: dropReadableTables},
   {name: '0014_audit_target', up: auditTarget},
+  {name: '0015_header_from', up: addHeaderFrom},
 ];
 
 export const migrations: Knex.MigrationSource<Migration> = {

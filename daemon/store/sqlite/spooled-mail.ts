@@ -4,7 +4,7 @@ import {heldStates} from '../../services/quarantine/stored-mail.ts';
 import {type Db, query} from '../sql/db.ts';
 import type {HeldMailRow} from '../sql/held-mail.ts';
 
-const isOdd = `is_held <> (state IN ('held', 'releasing', 'discarding')) OR NOT (json_valid(recipients) AND json_valid(symbols))
+const isOdd = `is_held <> (state IN ('held', 'releasing', 'discarding')) OR NOT (json_valid(recipients) AND json_valid(symbols) AND json_valid(coalesce(from_addresses, '[]')))
   OR state NOT IN (${heldStates.map(state => `'${state}'`).join(', ')})`;
 const overview = `
 SELECT json_group_array(CAST(queue_id AS TEXT)) FILTER (WHERE ${isOdd}) AS odd, count(*) FILTER (WHERE is_held AND NOT (${isOdd})) AS held

@@ -4,11 +4,16 @@ import {parseQuery} from '../../../cli/quarantine/query-line.ts';
 
 const now = Date.parse('2026-03-01T12:00:00.000Z');
 
-const words = {domain: 'example.com', sender: '<>', recipient: 'a@example.com', subject: 'lunch', node: 'mx1'};
+const words = {
+  ...{domain: 'example.com', sender: '<>', from: 'bank.test', address: 'ceo@bank.test', recipient: 'a@example.com'},
+  subject: 'lunch',
+  node: 'mx1',
+};
 
 test('flags and a line of the dashboard mean the same to the API', t => {
   const times = {since: '2026-03-01T10:00:00.000Z', until: '2026-03-01T11:00:00.000Z'};
-  const line = 'domain:example.com from:<> to:a@example.com lunch reason:spam node:mx1 since:2h until:1h score>=6.5 score<=20';
+  const line =
+    'domain:example.com sender:<> from:bank.test address:ceo@bank.test to:a@example.com lunch reason:spam node:mx1 since:2h until:1h score>=6.5 score<=20';
 
   const ofFlags = parametersOf(queryOf({...words, ...times, reason: 'spam', minScore: 6.5, maxScore: 20}), now);
   const ofLine = parametersOf(parseQuery(line), now);

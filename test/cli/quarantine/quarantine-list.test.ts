@@ -10,7 +10,7 @@ test('every filter of the API has a flag', async t => {
     [
       ['quarantine', 'list', '--domain', 'example.com', '--sender', '<>', '--recipient', 'a@example.com', '--subject', 'a b&c'],
       ['--since', '2026-03-01', '--until', '2026-03-02', '--min-score', '-1.5', '--max-score', '20', '--reason', 'rbl'],
-      ['--node', 'mx1', '--limit', '5', '--offset', '10', '--strict'],
+      ['--from', 'bank.test', '--address', 'ceo@bank.test', '--node', 'mx1', '--limit', '5', '--offset', '10', '--strict'],
     ].flat(),
   );
 
@@ -18,6 +18,8 @@ test('every filter of the API has a flag', async t => {
   t.deepEqual(Object.fromEntries(api.requests[0]?.query ?? []), {
     domain: 'example.com',
     sender: '<>',
+    from: 'bank.test',
+    address: 'ceo@bank.test',
     recipient: 'a@example.com',
     subject: 'a b&c',
     since: '2026-03-01T00:00:00.000Z',
@@ -39,7 +41,7 @@ test('a list is one line per mail, however hostile its subject', async t => {
 
   const lines = stdout.trimEnd().split('\n');
   t.is(lines.length, 3);
-  t.regex(lines[0] ?? '', /^ID +ARRIVED +SCORE +REASON +FROM +TO +SUBJECT$/);
+  t.regex(lines[0] ?? '', /^ID +ARRIVED +SCORE +REASON +SENDER +TO +SUBJECT$/);
   t.regex(lines[1] ?? '', /^mx1\/aaaaaa +2026-03-01T09:30:00Z +12\.5 +spam +<> +a@example\.com \+1 +Win␛/);
   t.is(safeBlock(stdout), stdout);
 });

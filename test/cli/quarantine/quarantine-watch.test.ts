@@ -66,7 +66,7 @@ test('what is held comes first, then what arrives, then what becomes of it', asy
   t.is(code, 0);
   t.is(stderr, '');
   const [header = '', ...lines] = stdout.trimEnd().split('\n');
-  t.regex(header, /^AT +EVENT +ID +SCORE +REASON +FROM +TO +SUBJECT$/);
+  t.regex(header, /^AT +EVENT +ID +SCORE +REASON +SENDER +TO +SUBJECT$/);
   t.regex(lines[0] ?? '', /^2026-03-01T09:00:00Z {2}held {7}mx1\/oldold +12\.5 {2}spam +<> +a@example\.com \+1 +oldold$/);
   t.regex(lines[1] ?? '', /^2026-03-01T10:00:00Z {2}held {7}mx1\/fresh1 /);
   t.regex(lines[2] ?? '', /^2026-03-01T10:05:00Z {2}released {3}mx1\/fresh1 .* by key 7$/);

@@ -11,6 +11,7 @@ const mailOf = (node_id: string, queue_id: string): HeldMail => ({
   node_id,
   queue_id,
   sender: 'ada@example.net',
+  from: ['ada@example.net'],
   recipients: ['ben@example.com'],
   subject: 'a\nb\u2028c',
   score: 8,

@@ -14,6 +14,7 @@ const mailWith = (at: number, second: number): NewHeldMail =>
     domain: `d${at % 3}.test`,
     domain_id: (at % 3) + 1,
     sender: `s${at % 4}@from.test`,
+    from: at % 6 === 5 ? null : [`s${at % 3}@from.test`, `a${at % 2}@author${at % 4}.test`],
     recipients: [`r${at % 5}@d${at % 3}.test`],
     subject: `number ${at % 6}`,
     score: at % 10,
@@ -26,6 +27,11 @@ const filters: HoldFilter[] = [
   {reason: 'spam', min_score: 3},
   {sender: 's1@from.test'},
   {recipient: 'r2@d1.test'},
+  {from: 'a1@author3.test'},
+  {from: 'author2.test', recipient: 'r1@d0.test'},
+  {from: 'from.test', min_score: 3},
+  {address: 's1@from.test'},
+  {address: 'r2@d1.test', from: 'author1.test'},
   {subject: 'number 4'},
   {since: '2026-03-01T12:00:02.000Z', until: '2026-03-01T12:00:05.000Z'},
 ];
@@ -117,6 +123,84 @@ testSqlite(
       ),
       {numRuns: 60},
     );
+  },
+);
+
+const written = (n: number, from: string[] | null, more: Partial<NewHeldMail> = {}): NewHeldMail =>
+  storedMail({
+    queue_id: `Mail${String(n).padStart(6, '0')}`,
+    sender: 'bounce@mailer.test',
+    from,
+    recipients: ['a@one.test'],
+    subject: 'x',
+    score: 8,
+    arrived_at: new Date(Date.UTC(2026, 2, 1) + n * 1000).toISOString(),
+    ...more,
+  });
+
+testStores('mail is found by each address in its header From, and by their domains', async (t, {store, heldQuery}) => {
+  const mails = [
+    written(1, ['ceo@bank.test']),
+    written(2, ['ceo@bank.test', 'cfo@bank.test', 'x@other.test']),
+    written(3, ['ceo@sub.bank.test', 'ceo@bank.test.evil.test', 'ceo@abank.test', 'ceo@bank.tes']),
+    written(4, ['"a@b"@bank.test', 'zo\u00eb@bank.test', 'o\'x"y@bank.test']),
+    written(5, ['root'], {sender: 'ceo@bank.test'}),
+    written(6, []),
+    written(7, null),
+    written(8, ['x@other.test'], {recipients: ['b@one.test', 'ceo@bank.test']}),
+  ];
+  await store.transaction(async tx => tx.hold.insert(mails));
+  const found = async (filter: HoldFilter) => {
+    const {mails: list, total} = await heldQuery.list(filter, {kind: 'all'}, {limit: 100, offset: 0});
+    t.is(total, list.length);
+    return list.map(({queue_id}) => Number(queue_id.slice(4))).sort();
+  };
+
+  t.deepEqual(await found({from: 'ceo@bank.test'}), [1, 2]);
+  t.deepEqual(await found({from: 'bank.test'}), [1, 2, 4]);
+  t.deepEqual(await found({from: '"a@b"@bank.test'}), [4]);
+  t.deepEqual(await found({from: 'zo\u00eb@bank.test'}), [4]);
+  t.deepEqual(await found({from: 'mailer.test'}), []);
+  t.deepEqual(await found({from: 'nobody@bank.test'}), []);
+  t.deepEqual(await found({address: 'ceo@bank.test'}), [1, 2, 5, 8]);
+  t.deepEqual(await found({address: 'ceo@bank.test', from: 'other.test'}), [2, 8]);
+  t.deepEqual(await found({address: 'bounce@mailer.test'}), [1, 2, 3, 4, 6, 7, 8]);
+  const {mails: list} = await heldQuery.list({}, {kind: 'all'}, {limit: 100, offset: 0});
+  const byId = (entries: Pick<NewHeldMail, 'queue_id' | 'from'>[]) =>
+    entries.map(({queue_id, from}) => [queue_id, from] as const).sort(([a], [b]) => a.localeCompare(b));
+  t.deepEqual(byId(list), byId(mails));
+});
+
+testStores(
+  'an address of thousands of mails, or of its domain, is counted exactly and listed in order',
+  async (t, {store, heldQuery}) => {
+    const many = Array.from({length: 1700}, (_, n) =>
+      written(n, n % 10 === 0 ? ['rare@big.test', 'news@big.test'] : ['news@big.test'], {
+        domain_id: n % 2,
+        domain: `d${n % 2}.test`,
+      }),
+    );
+    await store.transaction(async tx =>
+      tx.hold.insert([...many, written(5000, ['x@small.test'], {recipients: ['news@big.test']})]),
+    );
+    const newest = (wanted: (n: number) => boolean) =>
+      Array.from({length: 1700}, (_, n) => 1699 - n)
+        .filter(wanted)
+        .slice(0, 5)
+        .map(n => written(n, []).queue_id);
+    const found = async (filter: HoldFilter, reach: AccessScope = {kind: 'all'}) => {
+      const {mails, total} = await heldQuery.list(filter, reach, {limit: 5, offset: 0});
+      return [total, ...mails.map(({queue_id}) => queue_id)];
+    };
+
+    t.deepEqual(await found({from: 'big.test'}), [1700, ...newest(() => true)]);
+    t.deepEqual(await found({from: 'news@big.test'}), [1700, ...newest(() => true)]);
+    t.deepEqual(await found({from: 'rare@big.test'}), [170, ...newest(n => n % 10 === 0)]);
+    t.deepEqual(await found({from: 'big.test'}, {kind: 'domain', domainId: 1}), [850, ...newest(n => n % 2 === 1)]);
+    t.deepEqual(await found({from: 'big.test', domain: 'd0.test'}), [850, ...newest(n => n % 2 === 0)]);
+    t.deepEqual((await found({address: 'news@big.test'}))[0], 1701);
+    t.deepEqual((await found({address: 'news@big.test'}))[1], written(5000, []).queue_id);
+    t.deepEqual(await found({address: 'news@big.test', from: 'rare@big.test'}), [170, ...newest(n => n % 10 === 0)]);
   },
 );
 

@@ -138,13 +138,46 @@ testStores('what is due by its reason comes oldest first, without mail that mfd 
   t.deepEqual(await due(at(3), 10), [idOf(1)]);
 });
 
+testStores(
+  'mail whose header From was not read is listed until it has been, in one form for every reader',
+  async (t, {store}) => {
+    const unread = {from: null} as const;
+    await insert(store, mail(3, unread), mail(1, unread), mail(2), mail(4, {...unread, keeper: 'postfix'}), mail(5, unread));
+    await store.transaction(async tx => tx.hold.end([idOf(5)], 'held', discarded));
+    const left = async (after: string, choice: {limit: number; keeper?: 'spool'}) => store.hold.listWithoutFrom(after, choice);
+
+    t.deepEqual(await left('', {limit: 10}), [idOf(1), idOf(3), idOf(4)]);
+    t.deepEqual(await left(idOf(1), {limit: 1}), [idOf(3)]);
+    t.deepEqual(await left('', {limit: 10, keeper: 'spool'}), [idOf(1), idOf(3)]);
+    await store.transaction(async tx =>
+      tx.hold.writeFrom([
+        {queueId: idOf(1), from: ['ceo@bank.test']},
+        {queueId: idOf(2), from: ['other@bank.test']},
+        {queueId: idOf(3), from: []},
+        {queueId: 'Unknown001', from: []},
+      ]),
+    );
+
+    t.deepEqual(await left('', {limit: 10}), [idOf(4)]);
+    t.deepEqual((await store.hold.find(idOf(1)))?.from, ['ceo@bank.test']);
+    t.deepEqual((await store.hold.find(idOf(2)))?.from, mail(2).from, 'what is known is not replaced');
+    t.deepEqual((await store.hold.find(idOf(3)))?.from, []);
+    t.is((await store.hold.find(idOf(4)))?.from, null);
+  },
+);
+
 testStores('rows of mail in Postfix are confirmed and described, and found by their place', async (t, {store}) => {
   const inPostfix = {keeper: 'postfix', subject: '', symbol_scores: unjudgedSymbols} as const;
   await insert(store, mail(1, inPostfix), mail(2, inPostfix), mail(3));
 
   await store.transaction(async tx => {
     await tx.postfix.confirm([{queueId: idOf(1), queuedAt: 1_772_323_200, sizeBytes: 5000}]);
-    await tx.postfix.describe(idOf(2), {subject: 'Überweisung', client_ip: '192.0.2.7', helo: 'mail.test'});
+    await tx.postfix.describe(idOf(2), {
+      from: ['ceo@bank.test'],
+      subject: 'Überweisung',
+      client_ip: '192.0.2.7',
+      helo: 'mail.test',
+    });
   });
 
   t.deepEqual((await store.postfix.list()).map(({queue_id, queued_at}) => [queue_id, queued_at]).sort(), [

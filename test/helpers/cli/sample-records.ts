@@ -37,6 +37,7 @@ export const mail: HeldMail = {
   node_id: 'mx1',
   queue_id: 'aaaaaa',
   sender: '',
+  from: ['ceo@bank.example', hostile],
   recipients: ['a@example.com', 'b@example.com'],
   subject: hostile,
   score: 12.5,

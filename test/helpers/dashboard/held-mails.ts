@@ -12,6 +12,7 @@ export const heldMail = (number: number, change: Partial<HeldMail> = {}): HeldMa
   node_id: 'mx1',
   queue_id: `mail${String(number).padStart(6, '0')}`,
   sender: `s${number % 7}@sender.example`,
+  from: [`f${number % 5}@author.example`],
   recipients: ['a@example.com'],
   subject: `mail ${number}`,
   score: 6 + (number % 90) / 10,

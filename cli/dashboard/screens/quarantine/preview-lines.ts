@@ -52,7 +52,7 @@ export const previewLines = (mail: HeldMail, preview: Preview | undefined, layou
 const fields = heldMailFields();
 
 const previewed: readonly HeldMailFieldName[] = [
-  ...(['score', 'sender', 'recipients', 'arrived_at', 'reason'] as const),
+  ...(['score', 'sender', 'from', 'recipients', 'arrived_at', 'reason'] as const),
   ...(['domain', 'client', 'authentication', 'size_bytes', 'id'] as const),
 ];
 

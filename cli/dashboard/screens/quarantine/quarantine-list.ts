@@ -2,7 +2,6 @@
 import type {Domain} from '../../../../shared/domain.ts';
 import {domainDefaults} from '../../../../shared/field-rules.ts';
 import type {HeldMail} from '../../../../shared/held-mail.ts';
-import {domainOf} from '../../../../shared/mail-address.ts';
 import {safeLine} from '../../../../shared/safe-text.ts';
 import {countText, plural} from '../../../output/cell-text.ts';
 import type {Tone} from '../../../output/column.ts';
@@ -60,7 +59,6 @@ export const quarantineList = (facts: QuarantineFacts): List<HeldMail> => {
   const isInRange = rangeTest(screen.rangeStart, facts.mail);
   const isPicked = (mail: HeldMail): boolean => isInRange(mail) || screen.picked.has(mailId(mail));
   const markOf = (mail: HeldMail): string => marks[acting.actions.get(mailId(mail)) ?? (isPicked(mail) ? 'picked' : 'none')];
-  const isOurs = ownDomains(facts);
   const toneOf = (mail: HeldMail) => toneOfScore(mail, thresholds);
   const mark: TuiColumn<HeldMail> = {title: ' ', width: 1, cell: markOf, style: () => 'picked'};
   return {
@@ -73,12 +71,12 @@ export const quarantineList = (facts: QuarantineFacts): List<HeldMail> => {
     above: width => [noticesLine(facts, width)],
     matches: () => true,
     hint: filterHint,
-    meaning: text => withAddressFilters(text, isOurs),
+    meaning: withAddressFilters,
     check: ({text}) => queryFault(text),
     prompt: {
       label: '/',
       text: state.filter === '' ? '' : `${filterText(state)} `,
-      hint: text => promptHint(withAddressFilters(text, isOurs)),
+      hint: text => promptHint(withAddressFilters(text)),
       complete: text => completeQuery(text, names),
     },
     orders: mailOrders,
@@ -88,14 +86,7 @@ export const quarantineList = (facts: QuarantineFacts): List<HeldMail> => {
   };
 };
 
-/** A key that may not see domains knows those of the mail that it sees. */
-const ownDomains = ({names, part}: QuarantineFacts): ((domain: string) => boolean) => {
-  const isRecipients = (domain: string): boolean =>
-    part?.mails.some(({recipients}) => recipients.some(address => domainOf(address) === domain)) ?? false;
-  return domain => (names?.domains.includes(domain) ?? false) || isRecipients(domain);
-};
-
-const filterHint = 'domain: from: to: since:2h until: score>=8 reason: node: an address, words of the subject';
+const filterHint = 'domain: from: sender: to: since:2h until: score>=8 reason: node: an address, words of the subject';
 
 const filterText = ({filter}: QuarantineFacts['state']): string => printQuery(parseQuery(filter));
 

@@ -73,7 +73,7 @@ export const builtInViews: readonly SavedView[] = [
   {name: 'borderline', query: 'score<8', order: 'newest'},
   {name: 'phishing', query: 'reason:phishing', order: 'newest'},
   {name: 'sandbox', query: 'reason:sandbox', order: 'newest'},
-  {name: 'bounces', query: 'from:<>', order: 'newest'},
+  {name: 'bounces', query: 'sender:<>', order: 'newest'},
   {name: 'about to be a week old', query: 'until:6d', order: 'oldest'},
 ];
 

@@ -53,7 +53,7 @@ test('a filter takes a paste of several lines as one, and waits for enter', asyn
   const {paste, shows, send} = await drawDashboard(t);
   await shows('of 3 mails');
   send('/');
-  await shows('domain: from: to:');
+  await shows('domain: from: sender: to:');
 
   paste('from:a@example.com\r\nsince:1h\n');
 
@@ -101,7 +101,7 @@ test('on a terminal without markers a list that is pasted into a form makes no d
 test('a paste that is cut says so', async t => {
   const {paste, shows, send} = await drawDashboard(t);
   send('/');
-  await shows('domain: from: to:');
+  await shows('domain: from: sender: to:');
 
   paste('x'.repeat(2_000_000));
 

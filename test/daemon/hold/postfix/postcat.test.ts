@@ -21,11 +21,12 @@ ${header}*** HEADER EXTRACTED ${queue}/${id} ***
 
 test('subject, client and greeting are read of each of several mails', t => {
   const both =
-    said('4jX9Tl6KhjzJ9s1') + said('4jX9Tp5H0TzJ9s1', {header: 'X: y\nSUBJECT: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\n  folded\n'});
+    said('4jX9Tl6KhjzJ9s1') +
+    said('4jX9Tp5H0TzJ9s1', {header: 'X: y\nFrom: CEO\n <Ceo@Bank.test>\nSUBJECT: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\n  folded\n'});
 
   t.deepEqual(mailsIn(both), [
-    {queueId: '4jX9Tl6KhjzJ9s1', subject: 'hello', clientIp: '192.0.2.1', helo: 'client.test'},
-    {queueId: '4jX9Tp5H0TzJ9s1', subject: 'Grüße  folded', clientIp: '192.0.2.1', helo: 'client.test'},
+    {queueId: '4jX9Tl6KhjzJ9s1', from: [], subject: 'hello', clientIp: '192.0.2.1', helo: 'client.test'},
+    {queueId: '4jX9Tp5H0TzJ9s1', from: ['ceo@bank.test'], subject: 'Grüße  folded', clientIp: '192.0.2.1', helo: 'client.test'},
   ]);
 });
 
@@ -40,7 +41,7 @@ test('the file of a mail may be anywhere', t => {
 
 test('a mail without header, subject or known client has none', t => {
   t.deepEqual(mailsIn(said('ABCDEF', {header: '', client: 'unknown', helo: ''})), [
-    {queueId: 'ABCDEF', subject: '', clientIp: '', helo: ''},
+    {queueId: 'ABCDEF', from: [], subject: '', clientIp: '', helo: ''},
   ]);
 });
 

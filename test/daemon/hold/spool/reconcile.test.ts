@@ -239,3 +239,23 @@ test('a whole index that is lost comes back from the files', async t => {
   t.deepEqual(report, {...nothing, indexed: 30});
   t.is((await queue.list({}, {limit: 100, offset: 0}, operator)).total, 30);
 });
+
+test('a file of an earlier version, which does not say who the author is, leaves what was read of the mail', async t => {
+  const test = await testQueue(t);
+  await test.hold(id, {bytes: Buffer.from('From: ceo@bank.test\r\n\r\nhello\r\n')});
+  const mail = await test.spool.open(id);
+  const {from, ...earlier} = mail.facts;
+  await test.spool.remove(id);
+  await test.spool.place(earlier as typeof mail.facts, Buffer.alloc(0), mail.content);
+
+  const thorough = async () =>
+    reconcile({store: test.store, spool: test.spool, nodeId: 'alpha', now: () => test.now, isThorough: true});
+
+  t.deepEqual(from, ['ceo@bank.test']);
+  t.deepEqual(await thorough(), nothing);
+  t.deepEqual((await test.store.hold.find(id))?.from, ['ceo@bank.test']);
+  await forgetRow(test, id);
+  t.deepEqual(await thorough(), {...nothing, indexed: 1});
+  t.is((await test.store.hold.find(id))?.from, null);
+  t.is(await test.queue.readFrom(), 1);
+});

@@ -19,6 +19,7 @@ const facts: HeldMailFacts = {
   domain: 'example.com',
   domain_id: 1,
   sender: 'ada@example.net',
+  from: ['ada@example.net'],
   recipients: ['ben@example.com', 'Zoë@example.com'],
   is_utf8: true,
   is_eight_bit: false,

@@ -1,5 +1,6 @@
 import test from 'ava';
-import {readAuthorField} from '../../../../daemon/services/intake/author-field.ts';
+import {authorAddresses, readAuthorField} from '../../../../daemon/services/intake/author-field.ts';
+import {headersOf} from '../../../helpers/received-mail.ts';
 
 const addressesIn = (value: string) =>
   readAuthorField(value).addresses.map(({local, domain}) => (domain === undefined ? local : `${local}@${domain}`));
@@ -65,4 +66,26 @@ test('what is decoded is bounded: words far behind the beginning are not read', 
   const name = '=?utf-8?q?x?= '.repeat(700);
 
   t.deepEqual(readAuthorField(`${name}=?utf-8?q?ceo=40bank.test?= <a@evil.test>`).mentions, []);
+});
+
+test('addresses to search for are in one form, each once, and never those of names', t => {
+  const authorsIn = (block: string) => authorAddresses(headersOf(`${block}\r\n\r\n`));
+
+  t.deepEqual(authorsIn('From: "ceo@bank.test" <Info@Evil.Test>, INFO@evil.test, b@b\u00fccher.test'), [
+    'info@evil.test',
+    'b@xn--bcher-kva.test',
+  ]);
+  t.deepEqual(authorsIn('From: a@one.test\r\nSubject: x\r\nFrom: b@two.test'), ['a@one.test', 'b@two.test']);
+  t.deepEqual(authorsIn('From: Cron <Root>'), ['root']);
+  t.deepEqual(authorsIn('From: a\0b@x.test'), ['ab@x.test']);
+  for (const none of ['Subject: x', 'From:', 'From: undisclosed-recipients:;', 'From: =?utf-8?q?ceo=40bank.test?='])
+    t.deepEqual(authorsIn(none), [], none);
+});
+
+test('of a header with thousands of addresses the first twenty are kept, and none that is too long for one', t => {
+  const many = Array.from({length: 10_000}, (_, n) => `a${n}@b.test`);
+  const long = `${'a'.repeat(600)}@b.test`;
+
+  t.deepEqual(authorAddresses([{name: 'From', value: [long, ...many].join(', ')}]), many.slice(0, 20));
+  t.deepEqual(authorAddresses(many.map(value => ({name: 'From', value}))), many.slice(0, 10));
 });

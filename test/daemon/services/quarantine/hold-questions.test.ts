@@ -16,6 +16,7 @@ const mail: HeldMail = {
   node_id: 'beta.one-2',
   queue_id: 'Q1w2E3r4T5',
   sender: 'ada@example.net',
+  from: ['ada@example.net'],
   recipients: ['ben@example.com', 'eve@example.com'],
   subject: 'Straße "quoted" \\ ]},{',
   score: -8.25,
@@ -55,4 +56,15 @@ test('what a peer of a newer version says beyond what is known of a held mail is
   const {mails} = list.parse({mails: [{...mail, extra: '<b>'}], total: 1, more: true});
 
   t.deepEqual(mails, [mail]);
+});
+
+test('a peer of an earlier version does not say who the author is, and a question about it is not one that it may ignore', t => {
+  const {from: _, ...earlier} = mail;
+
+  const {mails} = holdListQuestions.list.answer(mail.node_id).parse({mails: [earlier], total: 1});
+
+  t.deepEqual(mails, [{...mail, from: null}]);
+  const asked = {filter: {from: 'bank.test', address: 'ceo@bank.test'}, page: {limit: 1, offset: 0}};
+  t.true(holdListQuestions.list.request.safeParse(asked).success);
+  t.false(holdListQuestions.list.request.safeParse({...asked, filter: {...asked.filter, later: 'x'}}).success);
 });

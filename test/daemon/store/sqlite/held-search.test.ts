@@ -16,6 +16,7 @@ const mail = (n: number): NewHeldMail =>
     domain: `d${n % 2}.test`,
     domain_id: n % 2,
     sender: `sender${n % 3}@from.test`,
+    from: n % 4 === 3 ? null : ['author@from.test', `a${n % 2}@bank.test`],
     recipients: [`a${n % 2}@one.test`, 'b@one.test'],
     subject: oddSubjects[n % oddSubjects.length] ?? '',
     score: n + (n % 10) / 20,
@@ -38,6 +39,9 @@ const searches: [filter: HoldFilter, matches: (mail: NewHeldMail) => boolean][] 
   [{min_score: 5.21, max_score: 5.29}, ({score}) => score >= 5.21 && score <= 5.29],
   [{sender: 'from.test'}, () => true],
   [{recipient: 'b@one.test'}, ({recipients}) => recipients.includes('b@one.test')],
+  [{from: 'bank.test'}, ({from}) => from?.some(address => address.endsWith('@bank.test')) === true],
+  [{from: 'a1@bank.test'}, ({from}) => from?.includes('a1@bank.test') === true],
+  [{address: 'b@one.test'}, ({from, recipients}) => recipients.includes('b@one.test') || from?.includes('b@one.test') === true],
   [{subject: 'invoice'}, ({subject}) => subject.toLowerCase().includes('invoice')],
   [{subject: 'o'}, ({subject}) => subject.toLowerCase().includes('o')],
 ];
@@ -79,9 +83,9 @@ const steps: Record<string, (tx: NodeTransaction, one: NewHeldMail, model: Model
     ended.delete(queue_id);
   },
   async describe(tx, {queue_id}, {held, ended}) {
-    await tx.postfix.describe(queue_id, {subject: 'invoice', client_ip: '', helo: ''});
+    await tx.postfix.describe(queue_id, {from: ['b@one.test'], subject: 'invoice', client_ip: '', helo: ''});
     const known = held.get(queue_id) ?? ended.get(queue_id);
-    if (known) known.subject = 'invoice';
+    if (known) Object.assign(known, {subject: 'invoice', from: known.from ?? ['b@one.test']});
   },
   async 'roll back'(tx, one) {
     await tx.hold.insert([one]);

@@ -35,9 +35,13 @@ const earlierDatabase = async (t: Teardown, before: string, fill: (db: SqliteDb)
     tableName: 'schema_migration',
   });
   // Rows are inserted as they are today.
-  await db.raw('ALTER TABLE held_mail ADD COLUMN authentication text');
+  const later = [
+    ['authentication', '0009'],
+    ['from_addresses', '0015'],
+  ].flatMap(([name, since = '']) => (since >= before ? [name] : []));
+  for (const name of later) await db.raw(`ALTER TABLE held_mail ADD COLUMN ${name} text`);
   await fill(db);
-  await db.raw('ALTER TABLE held_mail DROP COLUMN authentication');
+  for (const name of later) await db.raw(`ALTER TABLE held_mail DROP COLUMN ${name}`);
   await db.destroy();
   return filename;
 };
@@ -101,6 +105,22 @@ const madeBy05 = [
        SELECT 'delete', old.id, old.folded_subject FROM held_trigram_end WHERE old.id <= upto;
    END`,
 ];
+
+test('mail that was held before headers were read is found by its sender at once, and by its author once the header is read', async t => {
+  const filename = await earlierDatabase(t, '0015', async db => insertHeldMails(db, [mail(1), mail(2)]));
+  const database = await openDatabase(filename);
+  t.teardown(database.close);
+  const query = createHeldQuery(database.read, 'alpha');
+  const found = async (filter: HoldFilter) =>
+    (await query.list(filter, all, {limit: 100, offset: 0})).mails.map(({from}) => from);
+
+  t.deepEqual(await found({sender: 'from.test'}), [null, null]);
+  t.deepEqual(await found({from: 'bank.test'}), []);
+  t.deepEqual(await found({address: 'sender1@from.test'}), [null]);
+  await database.transaction(async tx => holdStore(tx).writeFrom([{queueId: mail(1).queue_id, from: ['ceo@bank.test']}]));
+
+  t.deepEqual(await found({from: 'bank.test'}), [['ceo@bank.test']]);
+});
 
 test('the repair of a database of an earlier version keeps its held mail', async t => {
   const filename = await earlierDatabase(t, '0009', async db => insertHeldMails(db, [mail(1), mail(2)]));

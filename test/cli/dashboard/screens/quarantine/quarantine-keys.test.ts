@@ -27,7 +27,7 @@ test('a filter that was typed is found again with up, and is completed by tab', 
   send('\x1b');
   await shows('/ all held mail');
   send('/');
-  await shows('domain: from: to: since:2h');
+  await shows('domain: from: sender: to: since:2h');
   send('\x1b[A');
   await shows('held for spam (ctrl+u empties the line)');
   t.pass();
@@ -80,10 +80,8 @@ test('an address that is typed after / is searched as one', async t => {
   await shows('1 of 3 mails');
 
   send('/', ...'a@example.com');
-  await shows('to a@example.com (ctrl+u empties the line)');
+  await shows('from or to a@example.com (ctrl+u empties the line)');
   send('\r');
-  await shows('/ to:a@example.com');
-  send('/', '\x15', ...'s1@sender.example', '\r');
-  await shows('/ from:s1@sender.example');
+  await shows('/ address:a@example.com');
   t.pass();
 });

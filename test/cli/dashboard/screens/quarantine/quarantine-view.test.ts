@@ -94,7 +94,7 @@ test('each row of the table fills the width, so that nothing of the row before s
 test('there is more to see where there is room', t => {
   const header = (columns: number): string => plain(linesOf({columns, rows: 19})[2] ?? '');
 
-  t.deepEqual(header(80).trim().split(/\s+/), ['ARRIVED', 'SCORE', 'REASON', 'FROM', 'TO', 'SUBJECT']);
+  t.deepEqual(header(80).trim().split(/\s+/), ['ARRIVED', 'SCORE', 'REASON', 'SENDER', 'TO', 'SUBJECT']);
   t.deepEqual(header(200).trim().split(/\s+/).slice(-3), ['SIZE', 'NODE', 'SYMBOLS']);
 });
 
@@ -194,7 +194,8 @@ test('a preview tells why a mail is held, what is in it, and when it has gone me
 
   for (const part of [
     'It has been released.',
-    'From      <>',
+    'Sender    <>',
+    'From      ceo@bank.example',
     'b@example.com',
     '12.5',
     '11.50  HIGH',
