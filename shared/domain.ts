@@ -11,6 +11,7 @@ import {
 } from './field-rules.ts';
 import {id, isObject, label, timestamp} from './fields.ts';
 import {parseHostPort} from './host-port.ts';
+import {retentionPatchSchema, retentionSchema} from './retention.ts';
 
 const domainName = z
   .string()
@@ -41,6 +42,9 @@ const settings = {
   tenant_id: z
     .union([z.int(), label(maxTenantChars)], `must be a whole number, a text of at most ${maxTenantChars} characters, or null`)
     .nullable(),
+  retention: retentionSchema.nullish().meta({
+    description: 'Days that its held mail is held. Absent where the nodes’ settings count; null removes it',
+  }),
 };
 
 export const domainSettingsSchema = z.object(settings);
@@ -77,6 +81,7 @@ export const createDomainSchema = checkTogether(
     dkim_active: settings.dkim_active.default(domainDefaults.dkim_active),
     dmarc_reporting: settings.dmarc_reporting.default(domainDefaults.dmarc_reporting),
     tenant_id: settings.tenant_id.default(domainDefaults.tenant_id),
+    retention: settings.retention,
   }),
 ).meta({id: 'CreateDomain'});
 
@@ -86,6 +91,7 @@ export const updatedDomainSchema = checkTogether(domainSchema.omit({}));
 /** The body of PUT as documented: a complete object or any part of one. */
 export const domainPatchSchema = domainSchema
   .partial()
+  .extend({retention: retentionPatchSchema.nullish().meta({description: 'Null removes it'})})
   .meta({id: 'DomainPatch', description: 'A complete domain, or the members to change (JSON merge patch, RFC 7396)'});
 
 export const immutableDomainFields = ['id', 'name', 'created_at', 'updated_at'] as const;

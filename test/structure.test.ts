@@ -44,7 +44,7 @@ const mayImport: Record<string, string[]> = {
   'daemon/services/events': amongServices('access', 'domains'),
   'daemon/services/intake': amongServices(),
   'daemon/services/peers': amongServices('access', 'domains'),
-  'daemon/services/quarantine': amongServices('intake', 'peers'),
+  'daemon/services/quarantine': amongServices('domains', 'intake', 'peers'),
   'daemon/replication': ['shared', ...services],
   'daemon/common-store': ['shared', ...services, 'daemon/replication'],
   'daemon/mail': ['shared', ...services],

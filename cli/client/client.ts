@@ -21,7 +21,9 @@ import type {
   TrainingOutcome,
 } from '../../shared/held-mail.ts';
 import type {CreateMailFilter, GlobalFilter, MailFilter} from '../../shared/mail-filter.ts';
+import {reasons} from '../../shared/reason.ts';
 import type {ReportedSources} from '../../shared/reported-source.ts';
+import type {AppliedRetention, RetentionPatch} from '../../shared/retention.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {
   createTransport,
@@ -97,11 +99,15 @@ const keysOver = ({send}: Transport) => ({
 const domainsOver = ({send}: Transport) => ({
   list: () => send<Domain[]>({path: 'domains'}),
   get: (id: Id) => send<Domain>({path: `domains/${id}`}),
-  create: (json: {name: string} & Record<string, unknown>) => send<Domain>({method: 'POST', path: 'domains', json}),
+  create({retention, ...rest}: {name: string} & Record<string, unknown>) {
+    // Nodes of 0.8 do not know it.
+    const json = isObject(retention) ? {...rest, retention} : rest;
+    return send<Domain>({method: 'POST', path: 'domains', json});
+  },
   /** Changes the members of `patch`. Rejects with `precondition_failed` and changes nothing if the domain's ETag is not `etag`. */
   update: (id: Id, patch: Record<string, unknown>, etag: string | undefined) => {
     const headers = {'content-type': 'application/merge-patch+json', ...ifMatch(etag)};
-    return send<Domain>({method: 'PUT', path: `domains/${id}`, json: patch, headers});
+    return send<Domain>({method: 'PUT', path: `domains/${id}`, json: withWholeRetention(patch), headers});
   },
   remove: (id: Id, etag?: string) => send<null>({method: 'DELETE', path: `domains/${id}`, headers: ifMatch(etag)}),
   /** With `check` the node asks DNS. */
@@ -109,6 +115,11 @@ const domainsOver = ({send}: Transport) => ({
   /** A node of an earlier version answers `not_found`. */
   test: (id: Id, query?: {only: 'connection'}, options?: RequestOptions) =>
     send<DomainTest>({path: `domains/${id}/test`, query, ...options}),
+  retention: (id: Id) => send<AppliedRetention>({path: `domains/${id}/retention`}),
+  /** Changes the members of `json`. */
+  setRetention: (id: Id, json: Input<RetentionPatch>) =>
+    send<AppliedRetention>({method: 'PUT', path: `domains/${id}/retention`, json}),
+  removeRetention: (id: Id) => send<AppliedRetention>({method: 'DELETE', path: `domains/${id}/retention`}),
   filters: (id: Id) => send<MailFilter[]>({path: `domains/${id}/filters`}),
   addFilter: (id: Id, json: NewFilter) => send<MailFilter>({method: 'POST', path: `domains/${id}/filters`, json}),
   removeFilter: (id: Id, filterId: Id) => send<null>({method: 'DELETE', path: `domains/${id}/filters/${filterId}`}),
@@ -117,6 +128,16 @@ const domainsOver = ({send}: Transport) => ({
   removeDkimKey: (id: Id, selector: string) =>
     send<null>({method: 'DELETE', path: `domains/${id}/dkim-keys/${segment('DKIM key', selector)}`}),
 });
+
+/** The node merges objects: what the new retention does not name has to go. */
+const withWholeRetention = ({retention, ...patch}: Record<string, unknown>): Record<string, unknown> => {
+  if (!isObject(retention)) return retention === undefined ? patch : {...patch, retention};
+  const {by_reason} = retention;
+  const none = Object.fromEntries(reasons.map(reason => [reason, null]));
+  return {...patch, retention: {days: null, ...retention, by_reason: {...none, ...(isObject(by_reason) && by_reason)}}};
+};
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
 /** For all domains. */
 const filtersOver = ({send}: Transport) => ({

@@ -14,6 +14,7 @@ const options: Readonly<Record<string, readonly string[]>> = {
   expires_in_s: ['--expires-in'],
   pattern: ['--sender', '--sender-domain', '--subject', '--header'],
   key_id: ['--key-id', '--key'],
+  by_reason: ['--reason'],
 };
 
 /** Members and path parameters that are arguments, with the names of these arguments. */

@@ -4,6 +4,7 @@ import {letsIn} from '../../shared/filter-rules.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import {paint, type Tone} from '../output/column.ts';
 import {type FilterRule, sortedRules} from './domain-entry.ts';
+import {domainFields, type SettingName} from './domain-fields.ts';
 import type {DomainChange, SettingChange} from './domain-plan.ts';
 import type {FilterChanges} from './filter-plan.ts';
 
@@ -29,13 +30,15 @@ const linesOf = (change: DomainChange): Line[] => {
     case 'created':
       return [
         ['+', '', change.name],
-        ...change.settings.map(({name, to}): Line => ['+', inner, `${name}: ${valueText(to)}`]),
+        ...change.settings.map(({name, to}): Line => ['+', inner, `${name}: ${valueText(name, to)}`]),
         ...change.filters.map((rule): Line => ['+', inner, ruleText(rule)]),
       ];
     case 'updated':
       return [
         ['~', '', change.name],
-        ...change.settings.map(({name, from, to}): Line => ['~', inner, `${name}: ${valueText(from)} -> ${valueText(to)}`]),
+        ...change.settings.map(
+          ({name, from, to}): Line => ['~', inner, `${name}: ${valueText(name, from)} -> ${valueText(name, to)}`],
+        ),
         ...filterLines(change.filters, inner),
       ];
     case 'refiltered':
@@ -53,7 +56,9 @@ const filterLines = (filters: FilterChanges | undefined, indent: string): Line[]
 ];
 
 /** As JSON, so that a text and a number differ. */
-const valueText = (value: unknown): string => {
+const valueText = (name: SettingName, value: unknown): string => {
+  const {text} = domainFields[name];
+  if (text) return text(value) || 'none';
   if (Array.isArray(value)) return value.length > 0 ? value.join(', ') : 'none';
   return typeof value === 'string' && /^[a-z]+$/.test(value) ? value : JSON.stringify(value);
 };

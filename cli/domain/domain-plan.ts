@@ -8,7 +8,7 @@ import {CliError, exitCodes} from '../errors.ts';
 import type {LineFault} from '../files/bounded-yaml.ts';
 import {filterList} from '../filter/filter-list.ts';
 import {allDomains, type DomainEntry, type FilterRule, sortedRules} from './domain-entry.ts';
-import {type SettingName, type Settings, settingNames, settingsOf} from './domain-fields.ts';
+import {isSame, type SettingName, type Settings, settingNames, settingsOf} from './domain-fields.ts';
 import type {DomainFile} from './domain-file.ts';
 import {changeFilters, type FilterChanges, planFilters} from './filter-plan.ts';
 
@@ -124,7 +124,7 @@ const planUpdate = async (client: Client, entry: DomainEntry, listed: Domain): P
 const differences = (domain: Domain, {settings}: DomainEntry): SettingChange[] => {
   const current = settingsOf(domain);
   return settingNames
-    .filter(name => Object.hasOwn(settings, name) && JSON.stringify(settings[name]) !== JSON.stringify(current[name]))
+    .filter(name => Object.hasOwn(settings, name) && !isSame(settings[name], current[name]))
     .map(name => ({name, from: current[name], to: settings[name]}));
 };
 

@@ -14,6 +14,7 @@ import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';
 import {addDnsCommand} from './domain-dns.ts';
 import {addExportCommand} from './domain-export.ts';
 import {domainFields, domains, type FlagValues, type Settings} from './domain-fields.ts';
+import {addRetentionCommand} from './domain-retention.ts';
 import {addTestCommand, warnOfUnreachable} from './domain-test.ts';
 import {findDomain, findDomainId} from './find-domain.ts';
 import {unsentReports} from './unsent-reports.ts';
@@ -29,6 +30,7 @@ export const addDomainCommands = (program: Command, session: Session): void => {
   addDkimCommands(domain, session);
   addDnsCommand(domain, session);
   addTestCommand(domain, session);
+  addRetentionCommand(domain, session);
 };
 
 const addReadCommands = (domain: Command, session: Session): void => {

@@ -1,7 +1,6 @@
 // Follower of the changes in the common store: keeps what this node has in memory at the number of the last change. A notification is
 // only a hint to look earlier; the number is the truth.
-import type {Reason} from '../../shared/reason.ts';
-import type {CommonStore, ConfigPosition} from '../services/common-store.ts';
+import type {CommonStore, ConfigPosition, OwnPresence} from '../services/common-store.ts';
 import type {ChangedKey} from '../services/records.ts';
 import {allKeys, changedSince} from './changed-records.ts';
 import type {CommonConfiguration} from './common-configuration.ts';
@@ -23,7 +22,7 @@ interface Needs {
   begun: ConfigPosition;
   /** The keys of everything that is in memory. */
   known(): ChangedKey[];
-  retentionMs(): Record<Reason, number>;
+  retention(): Omit<OwnPresence, 'seq'>;
   monotonic(): number;
 }
 
@@ -91,7 +90,7 @@ export const startChangeFollower = (needs: Needs): ChangeFollower => {
 const presenceMs = 5000;
 
 /** Notes in the store that this node lives and what it has in memory; one write at a time. */
-const createPresence = ({store, connection, retentionMs, monotonic}: Needs) => {
+const createPresence = ({store, connection, retention, monotonic}: Needs) => {
   let notedSeq: number | undefined;
   let notedAtMs = Number.NEGATIVE_INFINITY;
   let latestSeq = 0;
@@ -100,7 +99,7 @@ const createPresence = ({store, connection, retentionMs, monotonic}: Needs) => {
   const write = async (): Promise<void> => {
     const seq = latestSeq;
     try {
-      await store.notePresence({seq, retention_ms: retentionMs()});
+      await store.notePresence({seq, ...retention()});
       notedSeq = seq;
       notedAtMs = monotonic();
       connection.worked('presence');

@@ -1,10 +1,10 @@
 import {z} from 'zod';
 import {licenseSchema} from '../../shared/cluster-status.ts';
 import {reasons} from '../../shared/reason.ts';
+import {days} from '../../shared/retention.ts';
 import {
   absolutePath,
   count,
-  days,
   dnsServer,
   filePath,
   label,

@@ -52,7 +52,6 @@ export const size = (fallback: number, min: number) =>
 export const count = (fallback: number, max = 1_000_000) =>
   z.int('must be a whole number').min(1, 'must be at least 1').max(max, `must be at most ${max}`).default(fallback);
 export const seconds = (fallback: number) => z.number('must be a number of seconds').min(0.1).max(86_400).default(fallback);
-export const days = z.number('must be a number of days').gt(0, 'must be above 0').max(36_500);
 
 export const network = z.string().refine(text => {
   try {

@@ -14,7 +14,7 @@ export const openCommonHold = (
   {store, isReachable}: Extract<Engine, {kind: 'common'}>,
   {delivery, postfix, onHeld, readJob, common}: HoldNeeds,
 ): Hold => {
-  const {nodeDirectory, membership} = records;
+  const {nodeDirectory, domainDirectory, membership} = records;
   const queues = createNodeQueues({
     ...common,
     nodeId,
@@ -30,6 +30,7 @@ export const openCommonHold = (
       nodeId,
       store,
       retentionMs: () => settings().keepMs,
+      domains: domainDirectory,
       expire: async (node, queueId) => queues.of(node).expire(queueId),
       isSuspended: membership.isRemoved,
       now,

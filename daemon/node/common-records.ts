@@ -4,6 +4,7 @@ import {Fault} from '../../shared/fault.ts';
 import {startChangeFollower} from '../common-store/change-follower.ts';
 import {createCommonConfiguration} from '../common-store/common-configuration.ts';
 import {createPresences} from '../services/cluster/presences.ts';
+import {longestRetentionMs} from '../services/domains/domain-retention.ts';
 import {allDomains, type ChangedKey} from '../services/records.ts';
 import type {Closers} from './closers.ts';
 import type {OpenCluster} from './cluster.ts';
@@ -45,7 +46,10 @@ export const openCommonRecords = async (
     connection,
     begun,
     known: () => keysIn(records),
-    retentionMs: () => settings().keepMs,
+    retention: () => ({
+      retention_ms: settings().keepMs,
+      longest_ms: longestRetentionMs(records.domainDirectory, settings().keepMs),
+    }),
     monotonic,
   });
   closers.add(async () => void (await settled(follower.stop())));

@@ -37,6 +37,7 @@ export const openOwnHold = (
     retention: createRetention({
       store,
       retentionMs: () => settings().keepMs,
+      domains: records.domainDirectory,
       expire: queue.expire,
       isSuspended: records.membership.isRemoved,
       now,

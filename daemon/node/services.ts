@@ -24,6 +24,7 @@ import {dayOf} from '../services/dmarc/reporter.ts';
 import {createDnsView, type DnsView} from '../services/dns/domain-dns.ts';
 import {createDomainTests, type DomainTests} from '../services/dns/domain-test.ts';
 import {createDomainParts, type DomainParts} from '../services/domains/domain-parts.ts';
+import {createDomainRetentions} from '../services/domains/domain-retention.ts';
 import {createBackendRules, createDomains, type Domains} from '../services/domains/domains.ts';
 import {createGlobalFilters, createMailFilters} from '../services/domains/mail-filters.ts';
 import type {MailClaim} from '../services/intake/intake.ts';
@@ -112,7 +113,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   };
 };
 
-const openDomains = ({settings, storage: {store, nodeNo}, records}: Pick<Base, 'settings' | 'storage' | 'records'>) => {
+const openDomains = ({settings, storage: {store, nodeId, nodeNo}, records}: Pick<Base, 'settings' | 'storage' | 'records'>) => {
   const {configuration, domainDirectory: directory, nodeDirectory: nodes} = records;
   const domains = createDomains({
     configuration,
@@ -123,6 +124,7 @@ const openDomains = ({settings, storage: {store, nodeNo}, records}: Pick<Base, '
   return {
     domains,
     domainParts: createDomainParts({store, configuration, domains, filters}),
+    retentions: createDomainRetentions({domains, nodeId, retentionMs: () => settings().keepMs}),
     globalFilters: createGlobalFilters(filters),
   };
 };

@@ -42,7 +42,10 @@ export interface NodePresence {
   retention_ms: Record<Reason, number>;
 }
 
-type OwnPresence = Pick<NodePresence, 'seq' | 'retention_ms'>;
+export type OwnPresence = Pick<NodePresence, 'seq' | 'retention_ms'> & {
+  /** The longest that mail of any domain is held. Nodes of 0.8 know of no domain's setting, and expire mail of this node too: they read this. */
+  longest_ms: Record<Reason, number>;
+};
 
 /** The configuration at one moment. */
 export interface ConfigPosition {

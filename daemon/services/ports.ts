@@ -4,7 +4,6 @@ import type {Domain} from '../../shared/domain.ts';
 import type {SummaryGroup} from '../../shared/held-mail.ts';
 import type {AuditQuery, HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
-import type {Reason} from '../../shared/reason.ts';
 import type {AccessScope} from '../../shared/scopes.ts';
 import type {Actor} from './actor.ts';
 import type {NewAuditEntry, StoredAuditEntry} from './audit/stored-entry.ts';
@@ -14,6 +13,7 @@ import type {ReceivedReads, ReceivedStore} from './dmarc/received-store.ts';
 import type {Samples, Steps} from './peers/merged-list.ts';
 import type {PostfixRowReads, PostfixRows} from './quarantine/postfix-rows.ts';
 import type {
+  ArrivalLimit,
   Claim,
   ClaimedState,
   Ending,
@@ -146,12 +146,11 @@ interface HoldReads {
   /** Mails with an unfinished action. */
   listClaimed(backend: HoldBackendName): Promise<string[]>;
   /**
-   * Held mail of one reason that arrived before `before`, oldest first, of all keepers or of one. Excludes mail that mfd has not scored: an administrator or a
-   * rule of Postfix put it on hold, and it stays there until an administrator decides.
+   * Held mail that arrived before the limit of its domain and reason, of all keepers or of one; none of a group without a limit. Excludes
+   * mail that mfd has not scored: an administrator or a rule of Postfix put it on hold, and it stays there until an administrator decides.
    */
   listArrivedBefore(
-    reason: Reason,
-    before: string,
+    limits: readonly ArrivalLimit[],
     choice: {limit: number; keeper?: HoldBackendName | undefined},
   ): Promise<string[]>;
   /** Held mail with an id after `after`, ascending, whose header From has not been read: earlier versions did not keep it. */

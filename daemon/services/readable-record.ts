@@ -9,6 +9,7 @@ import {domainDefaults} from '../../shared/field-rules.ts';
 import {hasNul, id, nodeId, timestamp} from '../../shared/fields.ts';
 import {mailFilterSchema} from '../../shared/mail-filter.ts';
 import type {Json} from '../../shared/merge-patch.ts';
+import {readRetention} from '../../shared/retention.ts';
 import {allDomains, type ConfigRecord, type Kind, type ReadableOf, type StampedFields, stampMs} from './records.ts';
 import {parseSafely} from './validate.ts';
 
@@ -25,6 +26,8 @@ const schemas = {
   domain: z.object({
     ...domainSchema.omit({id: true, updated_at: true}).shape,
     name: domainName,
+    // A domain must not disappear because a later version can say more of its retention.
+    retention: z.unknown(),
   }),
   api_key: z.object({
     ...apiKeySchema.omit({id: true, last_used_at: true}).shape,
@@ -79,7 +82,13 @@ export const isComplete = (record: Known): boolean => {
 /** Converts a live record, whose values are valid. */
 export const toReadable = <K extends Kind>(record: Known & {kind: K}): ReadableOf[K] => {
   const values = valuesOf(record);
-  if (record.kind === 'domain') values.updated_at = lastWriteOf(record.fields);
+  if (record.kind === 'domain') {
+    values.updated_at = lastWriteOf(record.fields);
+    const retention = readRetention(values.retention);
+    // Without one a domain looks as it does to earlier versions, and has the same ETag.
+    if (retention) values.retention = retention as unknown as Json;
+    else delete values.retention;
+  }
   return values as unknown as ReadableOf[K];
 };
 

@@ -53,7 +53,7 @@ export const startCommonNode = async (
     connection,
     begun,
     known: () => keysIn({nodeDirectory: directory, keyDirectory, domainDirectory: domains}),
-    retentionMs: () => retention,
+    retention: () => ({retention_ms: retention, longest_ms: retention}),
     monotonic,
   });
   t.teardown(follower.stop);

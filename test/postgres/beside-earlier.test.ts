@@ -132,3 +132,49 @@ for (const release of beside) {
     t.is((await beta.api('GET', 'domains', {key})).json.data.length, 2);
   });
 }
+
+for (const release of beside) {
+  const missing = postgresMissing() ?? releaseMissing(release);
+  const run = missing === undefined ? test : test.skip;
+  const title = `a node of ${release.version} expires no mail of a node of this version earlier than the domain of the mail asks`;
+
+  run(missing === undefined ? title : `[${release.version}] ${missing}: ${title}`, async t => {
+    const former = await buildRelease(t, release);
+    const {nodes} = await startCluster(t, {
+      nodes: ['alpha', 'beta'],
+      isProxied: false,
+      program: former,
+      maker: former,
+      postgres: await startPostgres(t),
+      config: {retention: {days: 0.000_01, sweep_interval: 0.5}},
+    });
+    const {alpha, beta} = nodes;
+    await alpha.stop();
+    alpha.runWith(mfdFile);
+    await alpha.start();
+    const domain = await alpha.createDomain();
+    const plain = await alpha.createDomain();
+    await alpha.api('PUT', `domains/${domain.id}/retention`, {body: {days: 30}});
+    await eventually(async () => beta.domain(plain.id));
+    const idsIn = async (node: ClusterNode) =>
+      (await dataOf(node, 'mail/quarantine')).map(({queue_id}: {queue_id: string}) => queue_id);
+    const kept = await alpha.hold({to: `a@${domain.name}`});
+    await alpha.hold({to: `a@${plain.name}`});
+
+    await eventually(async () => isDeepStrictEqual(await idsIn(alpha), [kept.queue_id]));
+    await alpha.stop();
+    for (const local of ['a', 'b']) {
+      await beta.hold({to: `${local}@${plain.name}`});
+      await eventually(async () => isDeepStrictEqual(await idsIn(beta), [kept.queue_id]));
+    }
+    t.is((await beta.api('GET', 'mail/quarantine?node=alpha')).headers['x-total-count'], '1');
+    await beta.stop();
+    beta.runWith(mfdFile);
+    await beta.start();
+    await beta.hold({to: `c@${plain.name}`});
+    await eventually(async () => isDeepStrictEqual(await idsIn(beta), [kept.queue_id]));
+
+    t.is((await beta.api('DELETE', `domains/${domain.id}/retention`)).status, 200);
+    await eventually(async () => isDeepStrictEqual(await idsIn(beta), []));
+  });
+}

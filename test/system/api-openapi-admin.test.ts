@@ -144,6 +144,7 @@ test('every status that is described for the operations that are not curated com
     await ask('POST', `domains/4242/${part}`, {body: {...filter, selector: 's1'}});
     await askBadly(`domains/${domain.id}/${part}`);
   }
+  await askRetention(ask, domain.id, badBodies);
   const full = await node().createDomain();
   const tooMany = Array.from({length: maxFilters + 1});
   // Changes of one domain take turns; who waits too long for theirs is told to come again.
@@ -215,3 +216,17 @@ test('every status that is described for the operations that are not curated com
     'described and not seen',
   );
 });
+
+const askRetention = async (
+  ask: (method: string, path: string, request?: ApiRequest) => Promise<ApiAnswer>,
+  domainId: number,
+  badBodies: readonly ApiRequest[],
+): Promise<void> => {
+  for (const path of [`domains/${domainId}/retention`, 'domains/4242/retention']) {
+    await ask('PUT', path, {body: {days: 14, by_reason: {phishing: 60, rbl: null}}});
+    for (const method of ['GET', 'DELETE', 'GET']) await ask(method, path);
+    for (const bad of badBodies) await ask('PUT', path, bad);
+  }
+  await ask('PUT', `domains/${domainId}`, {body: {retention: {days: 3}}});
+  await ask('GET', `domains/${domainId}`);
+};

@@ -17,6 +17,7 @@ import type {ReportedView} from '../../services/dmarc/reported-view.ts';
 import type {DnsView} from '../../services/dns/domain-dns.ts';
 import type {DomainTests} from '../../services/dns/domain-test.ts';
 import type {DomainParts} from '../../services/domains/domain-parts.ts';
+import type {DomainRetentions} from '../../services/domains/domain-retention.ts';
 import type {Domains} from '../../services/domains/domains.ts';
 import type {GlobalFilters} from '../../services/domains/mail-filters.ts';
 import type {Events} from '../../services/events/events.ts';
@@ -32,6 +33,7 @@ export interface ApiServices {
   globalFilters: GlobalFilters;
   dns: DnsView;
   domainTests: DomainTests;
+  retentions: DomainRetentions;
   quarantine: Quarantine;
   keySearches: KeySearches;
   cluster: ClusterView;

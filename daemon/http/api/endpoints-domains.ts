@@ -5,6 +5,7 @@ import {createDomainSchema, domainPatchSchema, domainSchema} from '../../../shar
 import {domainDnsSchema} from '../../../shared/domain-dns.ts';
 import {domainTestQuerySchema, domainTestSchema} from '../../../shared/domain-test.ts';
 import {dnsQuerySchema} from '../../../shared/hold-filter.ts';
+import {appliedRetentionSchema, retentionPatchSchema} from '../../../shared/retention.ts';
 import {etagOf} from '../../services/domains/domains.ts';
 import {reply} from '../answer.ts';
 import type {Ctx} from '../observe.ts';
@@ -136,6 +137,43 @@ export const domainEndpoints = [
       await domainParts.removeDkimKey(ctx.state.actor, idOf(ctx), ctx.params.selector ?? '');
       reply(ctx, null);
     },
+  }),
+  endpoint({
+    method: 'get',
+    path: '/domains/{id}/retention',
+    permission: 'domains:read',
+    operationId: 'getDomainRetention',
+    tag: 'Mail domains',
+    summary: 'How long mail of a domain is held: the setting of the domain, and what counts on the node that answers',
+    params: idParameter,
+    answer: () => ok(appliedRetentionSchema),
+    failures: [404],
+    run: async (ctx, {retentions}) => reply(ctx, retentions.get(ctx.state.actor, idOf(ctx))),
+  }),
+  endpoint({
+    method: 'put',
+    path: '/domains/{id}/retention',
+    permission: 'domains:write',
+    operationId: 'setDomainRetention',
+    tag: 'Mail domains',
+    summary: 'Change how long mail of a domain is held, also mail that is held already',
+    params: idParameter,
+    body: {schema: retentionPatchSchema, isPatch: true},
+    answer: () => ok(appliedRetentionSchema),
+    failures: [404],
+    run: async (ctx, {retentions}) => reply(ctx, await retentions.set(ctx.state.actor, idOf(ctx), ctx.state.body)),
+  }),
+  endpoint({
+    method: 'delete',
+    path: '/domains/{id}/retention',
+    permission: 'domains:write',
+    operationId: 'deleteDomainRetention',
+    tag: 'Mail domains',
+    summary: 'Hold mail of a domain for as long as the nodes are set to',
+    params: idParameter,
+    answer: () => ok(appliedRetentionSchema),
+    failures: [404],
+    run: async (ctx, {retentions}) => reply(ctx, await retentions.remove(ctx.state.actor, idOf(ctx))),
   }),
   endpoint({
     method: 'get',

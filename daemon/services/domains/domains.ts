@@ -13,6 +13,8 @@ import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {maxBackends} from '../../../shared/field-rules.ts';
 import {canonicalHost, type HostPort, isLoopback, isWildcard, parseHostPort} from '../../../shared/host-port.ts';
 import {type Json, mergePatch} from '../../../shared/merge-patch.ts';
+import {readRetention} from '../../../shared/retention.ts';
+import {retentionText} from '../../../shared/retention-text.ts';
 import {isWithinAccess} from '../../../shared/scopes.ts';
 import type {Actor} from '../actor.ts';
 import {namesOf} from '../cluster/certificate-names.ts';
@@ -57,7 +59,7 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
       return configuration.change(async tx => {
         if (directory.findByName(wanted.name)) throw taken(wanted.name);
         const id = await tx.nextId('domain');
-        const created = await tx.create('domain', id, {...wanted, created_at: tx.at});
+        const created = await tx.create('domain', id, {...wanted, retention: readRetention(wanted.retention), created_at: tx.at});
         await tx.audit(actor, 'domain.create', wanted.name);
         // Another domain of this name has been committed and was not in memory yet.
         if (!created) throw taken(wanted.name);
@@ -79,8 +81,8 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
           return changed;
         });
         if (!domain) throw unknown(id);
-        const names = Object.keys(changed);
-        if (names.length > 0) await tx.audit(actor, 'domain.update', domain.name, names.join(' '));
+        const texts = Object.keys(changed).map(name => (name === 'retention' ? retentionChange(domain) : name));
+        if (texts.length > 0) await tx.audit(actor, 'domain.update', domain.name, texts.join(' '));
         return domain;
       });
     },
@@ -111,18 +113,26 @@ const updated = (current: Domain, body: unknown, faultsOf: (patch: {[name: strin
   if (typeof patch.name === 'string') patch.name = canonicalDomain(patch.name) ?? patch.name;
   // RFC 7396 removes a member that is null, but null is a valid value of these.
   const nulls = nullableDomainFields.filter(name => patch[name] === null).map(name => [name, null]);
-  const merged = {...(mergePatch(current, patch) as object), ...Object.fromEntries(nulls)};
+  const merged = {...(mergePatch(current as {[name: string]: Json}, patch) as object), ...Object.fromEntries(nulls)};
   const moved = immutableDomainFields.filter(name => Object.hasOwn(patch, name) && patch[name] !== current[name]);
   const {id, name, created_at, updated_at} = current;
-  return validate(updatedDomainSchema, {...merged, id, name, created_at, updated_at}, [
+  const next = validate(updatedDomainSchema, {...merged, id, name, created_at, updated_at}, [
     ...moved.map(path => ({path, detail: 'cannot change; leave it out or send the value it has'})),
     ...faultsOf(patch),
   ]);
+  return {...next, retention: readRetention(next.retention) ?? null};
 };
 
+/** Whoever asks where mail is gone has to see from the audit log how long it was to be held. */
+const retentionChange = ({retention}: Domain): string =>
+  `retention=${retention ? retentionText(retention).replaceAll(', ', ',').replaceAll(' ', ':') : 'none'}`;
+
+/** A member that is absent is null. */
 const changedFields = (current: Domain, next: Domain): Partial<Domain> =>
   Object.fromEntries(
-    Object.entries(next).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(current[name as keyof Domain])),
+    Object.entries(next).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(current[name as keyof Domain] ?? null),
+    ),
   );
 
 /** If-Match by strong comparison, RFC 9110 section 13.1.1. */

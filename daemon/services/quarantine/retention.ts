@@ -1,25 +1,30 @@
 // Retention of held mail: mail that has been held too long expires.
-import {type Reason, reasons} from '../../../shared/reason.ts';
+import {chunksOf} from '../../../shared/collections.ts';
 import type {CommonStore, NodePresence} from '../common-store.ts';
+import type {DomainDirectory} from '../domains/domain-directory.ts';
+import {type RetentionMs, retentionMsOf} from '../domains/domain-retention.ts';
 import type {Store} from '../ports.ts';
-import type {HoldBackendName} from './stored-mail.ts';
+import type {ArrivalLimit, HeldGroupKey, HoldBackendName} from './stored-mail.ts';
 
 /** How long the row of a mail is stored after its bytes are deleted. */
 const endedRowsMs = 90 * 24 * 3600 * 1000;
 const batchSize = 500;
+/** A sweep ends after so many mails that could not be expired: the disk or the store is at fault. */
+const maxFailed = 2000;
 
 export interface Retention {
   /**
-   * Expires every mail that has been held longer than the retention of its reason, never earlier; returns how many. After a failure
-   * the other mails are still tried; then the first failure is thrown.
+   * Expires every mail that has been held longer than the retention of its domain and reason, never earlier; returns how many. After a
+   * failure the other mails are still tried; then the first failure is thrown.
    */
   sweep(): Promise<number>;
 }
 
 interface Needs {
   store: Store;
-  /** Retention by reason, in milliseconds. */
-  retentionMs(): Record<Reason, number>;
+  /** Retention by reason, in milliseconds, of mail whose domain has none of its own. */
+  retentionMs(): RetentionMs;
+  domains: Pick<DomainDirectory, 'findById' | 'findByName'>;
   /** True on a removed node: nobody can see its mail any more, so none may expire unseen. */
   isSuspended?(): boolean;
   expire(queueId: string): Promise<boolean>;
@@ -28,22 +33,38 @@ interface Needs {
   now: () => number;
 }
 
-export const createRetention = ({store, retentionMs, isSuspended = () => false, expire, keeper, now}: Needs): Retention => {
-  const sweepReason = async (reason: Reason, onFailure: (error: unknown) => void): Promise<number> => {
-    const before = new Date(now() - retentionMs()[reason]).toISOString();
-    const due = await store.hold.listArrivedBefore(reason, before, {limit: batchSize, keeper});
-    let expired = 0;
-    for (const queueId of due) if (await expire(queueId).catch(onFailure)) expired += 1;
-    // After a full batch there may be more. A batch in which every mail failed would be listed again forever.
-    return due.length === batchSize && expired > 0 ? expired + (await sweepReason(reason, onFailure)) : expired;
+export const createRetention = (needs: Needs): Retention => {
+  const {store, retentionMs, domains, isSuspended = () => false, expire, keeper, now} = needs;
+
+  /** When mail of a group must have arrived to be expired now. Mail of a domain that was made again counts as that domain's, as with releases. */
+  const limitOf = ({domain_id, domain, reason}: HeldGroupKey): ArrivalLimit => {
+    const known = domains.findById(domain_id) ?? domains.findByName(domain);
+    const before = new Date(now() - retentionMsOf(known, reason, retentionMs())).toISOString();
+    return {domain_id, domain, reason, before};
   };
 
   return {
     async sweep() {
       if (isSuspended()) return 0;
       const failures: unknown[] = [];
+      const failed = new Set<string>();
       let expired = 0;
-      for (const reason of reasons) expired += await sweepReason(reason, error => void failures.push(error));
+      const tryExpire = async (queueId: string): Promise<void> => {
+        const isExpired = await expire(queueId).catch((error: unknown) => void failures.push(error));
+        if (isExpired) expired += 1;
+        else failed.add(queueId);
+      };
+      // Only groups with mail: a cluster may have ten thousand domains, of which few hold mail at a time.
+      for (const groups of chunksOf(await store.hold.counts())) {
+        if (failed.size >= maxFailed) break;
+        const limits = groups.map(limitOf);
+        let due: string[];
+        do {
+          due = await store.hold.listArrivedBefore(limits, {limit: batchSize + failed.size, keeper});
+          due = due.filter(queueId => !failed.has(queueId));
+          for (const queueId of due) await tryExpire(queueId);
+        } while (due.length >= batchSize && failed.size < maxFailed);
+      }
       const endedBefore = new Date(now() - endedRowsMs).toISOString();
       while ((await store.transaction(async tx => tx.hold.forgetEnded(endedBefore, batchSize))) === batchSize);
       if (failures.length > 0) throw failures[0];

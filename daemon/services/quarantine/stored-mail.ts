@@ -68,10 +68,19 @@ export interface Ending {
 export const unjudged = 'POSTFIX_HOLD';
 export const unjudgedSymbols = [{name: unjudged, score: 0}];
 
-export interface HeldCount {
+/** Held mail of one domain and reason. */
+export interface HeldGroupKey {
   domain_id: number;
   domain: string;
   reason: Reason;
+}
+
+/** Mail of a group that arrived before `before`, ISO 8601. */
+export interface ArrivalLimit extends HeldGroupKey {
+  before: string;
+}
+
+export interface HeldCount extends HeldGroupKey {
   count: number;
   size_bytes: number;
 }

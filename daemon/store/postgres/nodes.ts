@@ -20,11 +20,17 @@ ON CONFLICT (node_id) DO UPDATE SET node_no = excluded.node_no, last_seen = excl
 export const presenceOn = (db: PostgresDb, {nodeId, nodeNo}: NodeIdentity): Pick<CommonStore, 'presence' | 'notePresence'> => ({
   async presence() {
     const rows = await query<PresenceRow>(db, reading);
-    return rows.map(row => ({...row, retention_ms: JSON.parse(row.retention_ms) as Record<Reason, number>}));
+    return rows.map(row => ({...row, retention_ms: retentionIn(row.retention_ms)}));
   },
-  notePresence: async ({seq, retention_ms}) =>
-    void (await query(db, writing, [nodeId, nodeNo, seq, JSON.stringify(retention_ms)])),
+  notePresence: async ({seq, retention_ms, longest_ms}) =>
+    void (await query(db, writing, [nodeId, nodeNo, seq, JSON.stringify({...longest_ms, of_node: retention_ms})])),
 });
+
+/** Nodes of 0.8 write and read their reasons only. */
+const retentionIn = (text: string): Record<Reason, number> => {
+  const {of_node, ...reasons} = JSON.parse(text) as Record<Reason, number> & {of_node?: Record<Reason, number>};
+  return of_node ?? reasons;
+};
 
 const claimed = "is_held AND state <> 'held'";
 /** Locked in one order, as actions on several mails lock them. */

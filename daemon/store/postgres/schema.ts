@@ -136,6 +136,11 @@ const all: readonly Migration[] = [
   {name: '0006_records_once', sql: readableViews},
   {name: '0007_audit_target', sql: 'CREATE INDEX audit_by_target ON audit (target);'},
   {name: '0008_header_from', sql: headerFrom},
+  // For retention, which each domain and reason may have of its own.
+  {
+    name: '0009_retention',
+    sql: 'CREATE INDEX held_mail_by_group ON held_mail (node_id, domain_id, reason, arrived_at) WHERE is_held;',
+  },
 ];
 
 const table = 'schema_migration';

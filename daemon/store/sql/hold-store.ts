@@ -43,11 +43,11 @@ export const holdStore = (db: Db): HoldStore => {
       idsIn(
         await query(db, `SELECT queue_id FROM held_mail WHERE ${own.condition}is_held AND keeper = ? AND ${claimed}`, [keeper]),
       ),
-    async listArrivedBefore(reason, before, {limit, keeper}) {
-      const due = `${own.condition}is_held AND reason = ? AND state = 'held' AND symbols <> ? AND arrived_at < ?`;
+    async listArrivedBefore(limits, {limit, keeper}) {
       const kept = keeper === undefined ? {sql: '', bindings: []} : {sql: ' AND keeper = ?', bindings: [keeper]};
-      const sql = `SELECT queue_id FROM held_mail WHERE ${due}${kept.sql} ORDER BY arrived_at LIMIT ?`;
-      return idsIn(await query(db, sql, [reason, unjudged, before, ...kept.bindings, limit]));
+      const wanted = limits.map(({before, ...group}) => ({...group, arrived_at: before}));
+      const sql = dueSql(db.dialect, kept.sql);
+      return idsIn(await query(db, sql, [json(wanted), unjudged, ...kept.bindings, limit]));
     },
     counts: async () => readCounts(db),
     async countHeldBy(keeper) {
@@ -132,6 +132,14 @@ const heldFrom = (db: Db): Pick<HoldStore, 'listWithoutFrom' | 'writeFrom'> => {
     },
   };
 };
+
+const groupColumns = ['domain_id', 'domain', 'reason', 'arrived_at'];
+
+/** An index leads to the mail of each group: what is held for longer than all other mail is not read. */
+const dueSql = ({rows, join, own}: Dialect, keptSql: string): string =>
+  `SELECT queue_id FROM (${rows('held_mail', groupColumns)}) AS due ${join} held_mail AS mail
+     ON mail.domain_id = due.domain_id AND mail.domain = due.domain AND mail.reason = due.reason AND mail.arrived_at < due.arrived_at
+   WHERE ${own.condition}is_held AND state = 'held' AND symbols <> ?${keptSql} LIMIT ?`;
 
 const lockMails = async (db: Db, queueIds: readonly string[]): Promise<void> => {
   const {json, lease} = db.dialect;

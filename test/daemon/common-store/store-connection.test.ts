@@ -3,6 +3,8 @@ import {startChangeFollower} from '../../../daemon/common-store/change-follower.
 import {createStoreConnection} from '../../../daemon/common-store/store-connection.ts';
 import type {CommonStore, ConfigPosition, StoreListeners} from '../../../daemon/services/common-store.ts';
 
+const none = {spam: 0, phishing: 0, sandbox: 0, rbl: 0};
+
 const arrange = (begun: ConfigPosition) => {
   const clock = {ms: 1000};
   const log: string[] = [];
@@ -32,7 +34,7 @@ const arrange = (begun: ConfigPosition) => {
     connection,
     begun,
     known: () => [],
-    retentionMs: () => ({spam: 0, phishing: 0, sandbox: 0, rbl: 0}),
+    retention: () => ({retention_ms: none, longest_ms: none}),
     monotonic: () => clock.ms,
   });
   const hear = async (position: ConfigPosition, isNew = false) => listeners?.onPosition(position, isNew);

@@ -60,8 +60,8 @@ testWithPostgres('a node reads the headers of mail that nodes of 0.8 hold, excep
   const settings = await newCluster(postgres());
   const alpha = await startHoldNode(t, settings, {});
   const beta = await startHoldNode(t, settings, {nodeId: 'beta', nodeNo: 2});
-  for (const node of [alpha, beta])
-    await node.store.notePresence({seq: 1, retention_ms: {spam: 1, phishing: 1, sandbox: 1, rbl: 1}});
+  const retention_ms = {spam: 1, phishing: 1, sandbox: 1, rbl: 1};
+  for (const node of [alpha, beta]) await node.store.notePresence({seq: 1, retention_ms, longest_ms: retention_ms});
   await alpha.hold(idOf(1), mailFrom('ceo@bank.test'));
   await beta.hold(idOf(2), mailFrom('ceo@bank.test'));
   await beta.holdInPostfix(idOf(3));

@@ -11,7 +11,8 @@ test('a domain reads as the description has it, in its order, and was updated at
 
   const readable = toReadable(as('domain' as const, record));
 
-  t.deepEqual(Object.keys(readable), Object.keys(domainSchema.shape));
+  const {retention: _, ...shape} = domainSchema.shape;
+  t.deepEqual(Object.keys(readable), Object.keys(shape));
   t.deepEqual(domainSchema.parse(readable), readable);
   t.like(readable, {id: 1, reject_threshold: 20, updated_at: '2026-01-01T00:00:00.500Z'});
 });
@@ -24,6 +25,31 @@ test('a setting that an earlier version has not written has the default of a new
   t.true(isComplete(earlier));
   t.like(toReadable(as('domain' as const, earlier)), {dkim_active: false, tenant_id: null});
   t.false(isComplete(wrong));
+});
+
+test('a retention reads without what only a later version knows, and one that says nothing or is wrong is none', t => {
+  const withRetention = (retention: unknown) =>
+    change('domain', 1, stampOf(1), {...newFields.domain('one.test'), retention} as never);
+  const readAs = (retention: unknown) => toReadable(as('domain' as const, withRetention(retention)));
+
+  const later = {by_reason: {malware: 90, phishing: 60}, days: 14, from: 'arrival'};
+  t.deepEqual(readAs(later).retention, {days: 14, by_reason: {phishing: 60}});
+  t.deepEqual(Object.keys(readAs(later)), Object.keys(domainSchema.shape));
+  t.deepEqual(domainSchema.parse(readAs(later)), readAs(later));
+  for (const retention of [
+    null,
+    {},
+    {days: null, by_reason: {}},
+    {days: 0},
+    {days: '14'},
+    {by_reason: {spam: -1}},
+    14,
+    [],
+    'a',
+  ]) {
+    t.true(isComplete(withRetention(retention)), JSON.stringify(retention));
+    t.false(Object.hasOwn(readAs(retention), 'retention'), JSON.stringify(retention));
+  }
 });
 
 test('a domain without its name or its creation is not complete', t => {

@@ -128,14 +128,34 @@ testStores('rows are forgotten by id, or some time after the end, as many at onc
   t.like(await store.hold.counts(), {0: {count: 1, size_bytes: 103}, length: 1});
 });
 
-testStores('what is due by its reason comes oldest first, without mail that mfd has not scored', async (t, {store}) => {
-  await insert(store, mail(3), mail(1), mail(2, {symbol_scores: unjudgedSymbols}), mail(4, {reason: 'rbl'}), mail(5));
-  await store.transaction(async tx => tx.hold.claim([idOf(5)], {state: 'releasing', keyId: 1}));
-  const due = async (before: string, limit: number) => store.hold.listArrivedBefore('spam', before, {limit});
+testStores('mail is due by the limit of its domain and reason, without mail that mfd has not scored', async (t, {store}) => {
+  const two = {domain: 'two.test', domain_id: 2};
+  await insert(
+    store,
+    ...[mail(1), mail(2, {symbol_scores: unjudgedSymbols}), mail(3), mail(4), mail(5)],
+    ...[mail(6, {...two}), mail(7, {...two, reason: 'rbl'}), mail(8, {domain: 'three.test', domain_id: 3})],
+    mail(9, {keeper: 'postfix'}),
+  );
+  await store.transaction(async tx => tx.hold.claim([idOf(4)], {state: 'releasing', keyId: 1}));
+  await store.transaction(async tx => tx.hold.end([idOf(5)], 'held', {...discarded, at: at(5)}));
+  const limitOf = (domain: string, domain_id: number, reason: 'spam' | 'rbl', n: number) => ({
+    ...{domain, domain_id, reason},
+    before: at(n),
+  });
+  const one = (n: number) => limitOf('one.test', 1, 'spam', n);
+  const dueBy = async (limits: ReturnType<typeof limitOf>[], choice: {limit: number; keeper?: 'spool'} = {limit: 10}) =>
+    (await store.hold.listArrivedBefore(limits, choice)).sort();
 
-  t.deepEqual(await due(at(9), 10), [idOf(1), idOf(3)]);
-  t.deepEqual(await due(at(9), 1), [idOf(1)]);
-  t.deepEqual(await due(at(3), 10), [idOf(1)]);
+  t.deepEqual(await dueBy([]), []);
+  t.deepEqual(await dueBy([one(9)]), [idOf(1), idOf(3)]);
+  t.deepEqual(await dueBy([one(3)]), [idOf(1)]);
+  t.deepEqual(await dueBy([one(3), limitOf('two.test', 2, 'spam', 6)]), [idOf(1)]);
+  t.deepEqual(await dueBy([one(3), limitOf('two.test', 2, 'spam', 7)]), [idOf(1), idOf(6)]);
+  t.deepEqual(await dueBy([limitOf('two.test', 2, 'rbl', 8)]), [idOf(7)]);
+  t.deepEqual(await dueBy([limitOf('two.test', 1, 'spam', 9)]), []);
+  t.is((await dueBy([one(9)], {limit: 1})).length, 1);
+  t.deepEqual(await dueBy([one(10)]), [idOf(1), idOf(3), idOf(9)]);
+  t.deepEqual(await dueBy([one(10)], {limit: 10, keeper: 'spool'}), [idOf(1), idOf(3)]);
 });
 
 testStores(

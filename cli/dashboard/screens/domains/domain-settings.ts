@@ -1,17 +1,25 @@
 // Settings of a domain as texts of a form, and the changes that were made in it.
 import {domainDefaults} from '../../../../shared/field-rules.ts';
-import {domainFields, isSame, type SettingName, type Settings, settingNames} from '../../../domain/domain-fields.ts';
+import {
+  domainFields,
+  isSame,
+  type SettingName,
+  type Settings,
+  settingNames,
+  settingsOf,
+  settingValue,
+} from '../../../domain/domain-fields.ts';
 import {formFields, typedValues} from '../../shell/asking.ts';
 import type {FormField, FormValues} from '../../shell/modal.ts';
 
 /** The default settings of a new domain. */
-export const newSettings: Settings = domainDefaults;
+export const newSettings: Settings = {...domainDefaults, retention: null};
 
 export const valuesOf = (settings: Partial<Settings>): FormValues =>
   Object.fromEntries(settingNames.flatMap(name => (Object.hasOwn(settings, name) ? [[name, settingText(settings, name)]] : [])));
 
 const settingText = (settings: Partial<Settings>, name: SettingName): string => {
-  const value = settings[name];
+  const value = settingValue(settings, name);
   if (value === null || value === undefined) return '';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return Array.isArray(value) ? value.join(', ') : String(value);
@@ -24,7 +32,7 @@ export const typedSettings = (values: FormValues): Settings => typedValues(domai
 
 /** Only changed settings, so that saving does not undo changes of other fields. */
 export const changesOf = (base: Settings, values: FormValues): Partial<Settings> => {
-  const before = valuesOf(base);
+  const before = valuesOf(settingsOf(base));
   const typed = typedSettings(values);
   const changed = settingNames.filter(name => values[name] !== before[name] && !isSame(typed[name], base[name]));
   return Object.fromEntries(changed.map(name => [name, typed[name]]));

@@ -1,8 +1,9 @@
 // List of domains; on a wide screen, with the settings of the one under the cursor beside it.
 import {ascending} from '../../../../shared/collections.ts';
 import type {Domain} from '../../../../shared/domain.ts';
-import {domainFields, settingNames} from '../../../domain/domain-fields.ts';
+import {domainFields, settingNames, settingValue} from '../../../domain/domain-fields.ts';
 import {briefTimeText, countText, timeText} from '../../../output/cell-text.ts';
+import type {Cell} from '../../../output/column.ts';
 import {type Banner, type List, type Order, screenColumns, type TuiColumn} from '../../list/list.ts';
 import {hasWords} from '../../list/list-query.ts';
 import {type DetailPair, detailLines, fitText} from '../../shell/fit-text.ts';
@@ -86,14 +87,16 @@ const orders = [
 export const settingPairs = (domain: DomainRow): DetailPair[] => [
   ...settingNames.map((name): DetailPair => {
     const {label, screen} = domainFields[name];
-    const value = screen?.cell?.(domain, undefined) ?? domain[name];
-    return [label, Array.isArray(value) ? value.join(', ') : value, screen?.style?.(domain, undefined)];
+    const value = screen?.cell?.(domain, undefined) ?? settingValue(domain, name);
+    return [label, isList(value) ? value.join(', ') : value, screen?.style?.(domain, undefined)];
   }),
   ['Held mail', domain.held === undefined ? null : countText(domain.held)],
   ['Created', timeText(domain.created_at)],
   ['Updated', timeText(domain.updated_at)],
   ['ID', domain.id],
 ];
+
+const isList = (value: Cell | readonly string[]): value is readonly string[] => Array.isArray(value);
 
 const domainColumns: TuiColumn<DomainRow>[] = [
   {title: 'NAME', cell: row => row.name, width: 16, grow: 3},

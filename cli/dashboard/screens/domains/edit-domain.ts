@@ -3,7 +3,7 @@
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Client} from '../../../client/client.ts';
 import {loadRules, type Rules} from '../../../command-line/rules.ts';
-import {differences, type Settings, settingNames} from '../../../domain/domain-fields.ts';
+import {differences, type Settings, settingNames, settingsOf} from '../../../domain/domain-fields.ts';
 import {unsentReports} from '../../../domain/unsent-reports.ts';
 import {asCliError} from '../../../errors.ts';
 import {byField, errorsOf, isFinal, openForm, withFields} from '../../shell/asking.ts';
@@ -43,16 +43,17 @@ export const setActive = async (needs: EditNeeds, id: number, active: boolean): 
 /** Shows the version with the user's changes on top. */
 const openEditor = (needs: Editing, version: Version, changes: Changes, start: Pick<Form, 'errors' | 'place'> = {}): void => {
   const {domain} = version;
+  const before = valuesOf(settingsOf(domain));
   const form: Form = {
     kind: 'form',
     title: `Settings of ${domain.name}`,
-    fields: settingFields({...valuesOf(domain), ...valuesOf(changes)}),
+    fields: settingFields({...before, ...valuesOf(changes)}),
     check: values => byField(needs.rules.newDomain({name: domain.name, ...typedSettings(values)}).faults),
     ...start,
     onSubmit: (values, place) =>
       void guarded(needs.shell, () => propose(needs, version, {changes: changesOf(domain, values), place})),
   };
-  openForm(needs.shell, form, valuesOf(domain));
+  openForm(needs.shell, form, before);
 };
 
 interface Proposal {

@@ -217,8 +217,8 @@ testWithPostgres('a claim of which nobody can say whether it was made does not b
 
 testWithPostgres('at start a node holds again what it had claimed itself, and leaves the claims of others', async t => {
   const {alpha, beta} = await startTwo(t);
-  for (const node of [alpha, beta])
-    await node.store.notePresence({seq: 0, retention_ms: {spam: 1, phishing: 1, sandbox: 1, rbl: 1}});
+  const retention_ms = {spam: 1, phishing: 1, sandbox: 1, rbl: 1};
+  for (const node of [alpha, beta]) await node.store.notePresence({seq: 0, retention_ms, longest_ms: retention_ms});
   await alpha.hold(id);
   await alpha.hold('Mail000002');
   await beta.store.of('alpha').transaction(async tx => tx.hold.claim([id], claim));

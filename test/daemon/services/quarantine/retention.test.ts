@@ -1,6 +1,8 @@
 import test, {type ExecutionContext} from 'ava';
 import {createRetention} from '../../../../daemon/services/quarantine/retention.ts';
+import type {Domain} from '../../../../shared/domain.ts';
 import type {Reason} from '../../../../shared/reason.ts';
+import type {DomainRetention} from '../../../../shared/retention.ts';
 import {operator, testQueue} from '../../../helpers/hold-queue.ts';
 
 const dayMs = 24 * 3600 * 1000;
@@ -15,9 +17,17 @@ const arrange = async (t: ExecutionContext, keepDays: Partial<Record<Reason, num
     sandbox: (keepDays.sandbox ?? 30) * dayMs,
     rbl: (keepDays.rbl ?? 30) * dayMs,
   });
-  const needs = {store: test.store, retentionMs, expire: test.queue.expire, now: () => test.now};
+  const domains: Domain[] = [];
+  const needs = {
+    ...{store: test.store, retentionMs, expire: test.queue.expire, now: () => test.now},
+    domains: {
+      findById: (wanted: number) => domains.find(({id}) => id === wanted),
+      findByName: (wanted: string) => domains.find(({name}) => name === wanted),
+    },
+  };
   return Object.assign(test, {
     needs,
+    setRetention: (id: number, name: string, retention: DomainRetention) => void domains.push({id, name, retention} as Domain),
     retention: createRetention(needs),
     stateOf: async (queueId: string) => (await test.store.hold.find(queueId))?.state,
   });
@@ -75,6 +85,75 @@ test('each reason has its own time', async t => {
 
   t.is(expired, 2);
   t.deepEqual(await test.spool.names(), ['phishing0000', 'rbl0000']);
+});
+
+const none: DomainRetention = {days: null, by_reason: {}};
+
+test('mail of a domain is held for as long as the domain says, shorter or longer, and all other mail as the node says', async t => {
+  const test = await arrange(t, {phishing: 60});
+  const hold = async (queueId: string, domainId: number, reason: Reason) =>
+    test.hold(queueId, {domainId, domain: `d${domainId}.test`, reason});
+  test.setRetention(2, 'd2.test', {days: 14, by_reason: {}});
+  test.setRetention(3, 'd3.test', {days: 90, by_reason: {spam: 7}});
+  test.setRetention(4, 'd4.test', {days: null, by_reason: {spam: 45}});
+  for (const domainId of [1, 2, 3, 4])
+    for (const reason of ['spam', 'phishing'] as const) await hold(`Mail${domainId}${reason}`, domainId, reason);
+  const left = async (days: number): Promise<string[]> => {
+    test.now = arrived + days * dayMs;
+    await test.retention.sweep();
+    test.now += 1;
+    await test.retention.sweep();
+    return test.spool.names();
+  };
+
+  t.deepEqual(await left(7), without('Mail3spam'));
+  // Its own days count before the reasons of the node.
+  t.deepEqual(await left(14), without('Mail3spam', 'Mail2spam', 'Mail2phishing'));
+  t.deepEqual(await left(30), ['Mail1phishing', 'Mail3phishing', 'Mail4phishing', 'Mail4spam']);
+  t.deepEqual(await left(45), ['Mail1phishing', 'Mail3phishing', 'Mail4phishing']);
+  t.deepEqual(await left(60), ['Mail3phishing']);
+  t.deepEqual(await left(90), []);
+});
+
+const without = (...gone: string[]): string[] =>
+  [1, 2, 3, 4].flatMap(n => [`Mail${n}phishing`, `Mail${n}spam`]).filter(name => !gone.includes(name));
+
+test('mail of a domain that is gone is held as the node says, and as its domain says once that is there again', async t => {
+  const test = await arrange(t);
+  await test.hold('Mail000001', {domainId: 5, domain: 'gone.test'});
+  await test.hold('Mail000002', {domainId: 6, domain: 'again.test'});
+  test.setRetention(7, 'again.test', {...none, days: 60});
+
+  test.now = arrived + 31 * dayMs;
+
+  t.is(await test.retention.sweep(), 1);
+  t.deepEqual(await test.spool.names(), ['Mail000002']);
+});
+
+test('many mails that cannot be removed keep none of another domain', async t => {
+  const test = await arrange(t);
+  for (const [domainId, count] of [
+    [1, 600],
+    [2, 3],
+  ] as const)
+    for (let n = 0; n < count; n += 1)
+      await test.hold(`Mail${domainId}0${1000 + n}`, {
+        domainId,
+        domain: `d${domainId}.test`,
+        arrivedAt: arrived - (2 - domainId),
+      });
+  const retention = createRetention({
+    ...test.needs,
+    expire: async queueId => {
+      if (queueId.startsWith('Mail1')) throw new Error('the disk says no');
+      return test.queue.expire(queueId);
+    },
+  });
+
+  test.now = arrived + 31 * dayMs;
+  await t.throwsAsync(retention.sweep(), {message: 'the disk says no'});
+
+  t.is((await test.spool.names()).length, 600);
 });
 
 test('a changed time counts at the next sweep', async t => {

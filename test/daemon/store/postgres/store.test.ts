@@ -205,7 +205,7 @@ testWithPostgres('what nodes say of themselves has the clock of the database', a
   const beta = await storeOf(t, settings, {nodeId: 'beta', nodeNo: 2});
   const retention_ms = {spam: 1, phishing: 2, virus: 3, policy: 4, bulk: 5} as never;
 
-  await beta.notePresence({seq: 7, retention_ms});
+  await beta.notePresence({seq: 7, retention_ms, longest_ms: retention_ms});
   const [presence] = await (await storeOf(t, settings)).presence();
 
   t.like(presence, {node_id: 'beta', node_no: 2, seq: 7, retention_ms});

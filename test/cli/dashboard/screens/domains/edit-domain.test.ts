@@ -332,6 +332,7 @@ test('a domain is made after a question that names all of its settings; a no goe
     '  dkim_active           no',
     '  dmarc_reporting       no',
     '  tenant_id             none',
+    '  retention             none',
   ]);
   t.deepEqual(posted(), [{name: 'new.example', backend_servers: ['a.example:25', 'b.example:25'], reject_threshold: 20}]);
 });

@@ -1,0 +1,109 @@
+// Command `domain retention`: how long mail of a domain is held.
+import {type Command, Option} from 'commander';
+import {type Reason, reasons} from '../../shared/reason.ts';
+import type {AppliedRetention} from '../../shared/retention.ts';
+import type {Client} from '../client/client.ts';
+import {collected, decimal} from '../command-line/option-values.ts';
+import {quoted} from '../command-line/typed-words.ts';
+import {asCliError, usageError} from '../errors.ts';
+import type {Shown} from '../output/table.ts';
+import type {Session} from '../session.ts';
+import {findDomainId} from './find-domain.ts';
+
+type ReasonDays = Partial<Record<Reason, number | null>>;
+
+interface Flags {
+  days?: number;
+  reason?: readonly string[];
+  default?: true;
+}
+
+const retention: Shown<AppliedRetention> = {
+  fields: ['domain', 'days', 'by_reason', 'in_effect', 'node_id'],
+  nameOf: ({domain}) => domain,
+  details: ({domain, days, by_reason, in_effect, node_id}) => [
+    ['Domain', domain],
+    ...reasons.map(
+      reason => [labels[reason], `${daysText(in_effect[reason])}${sourceOf({days, by_reason}, reason, node_id)}`] as const,
+    ),
+  ],
+};
+
+const daysText = (days: number): string => `${days} ${days === 1 ? 'day' : 'days'}`;
+
+const labels: Record<Reason, string> = {spam: 'Spam', phishing: 'Phishing', sandbox: 'Sandbox', rbl: 'RBL'};
+
+const sourceOf = ({days, by_reason}: Pick<AppliedRetention, 'days' | 'by_reason'>, reason: Reason, node: string): string =>
+  days === null && by_reason[reason] === undefined ? `, by mfd.yaml of ${node}` : '';
+
+export const addRetentionCommand = (domain: Command, session: Session): void => {
+  session
+    .prints(domain.command('retention'), retention)
+    .description('show or change how long mail of a domain is held')
+    .argument('<domain>', 'name or id')
+    .option('--days <days>', 'days its mail is held, whatever mfd.yaml says', decimal)
+    .option(
+      '--reason <reason=days>',
+      `other days for a reason (${reasons.join(', ')}), or =default; repeat it for more`,
+      collected,
+    )
+    .addOption(new Option('--default', 'hold its mail as mfd.yaml of each node says').conflicts(['days', 'reason']))
+    .addHelpText('after', help)
+    .action(async (nameOrId: string, flags: Flags) => {
+      const client = await session.client();
+      const id = await findDomainId(client, nameOrId);
+      const data = await run(client, id, flags);
+      session.printer().record(data, retention);
+      if (Object.keys(flags).length > 0) await warnOfEarlier(session, client);
+    });
+};
+
+const help = `
+What is not given stays as it is. Days count from the arrival of a mail, also for mail that is held already: with fewer days,
+older mail is removed within minutes (retention.sweep_interval). --days counts before the reasons in mfd.yaml. Outbound mail
+is held as the domain of its sender says.
+
+Examples:
+  mfctl domain retention example.com
+  mfctl domain retention example.com --days 14 --reason phishing=60
+  mfctl domain retention example.com --reason phishing=default
+  mfctl domain retention example.com --default`;
+
+/** Null for a reason that has no days of its own any more. */
+const reasonDays = (texts: readonly string[]): ReasonDays => {
+  const given: ReasonDays = {};
+  for (const text of texts) {
+    const [, name = '', days = ''] = /^([^=]*)=(default|\d{1,9}(?:\.\d{1,9})?)$/.exec(text) ?? [];
+    const reason = reasons.find(one => one === name);
+    if (reason === undefined)
+      throw wrong(`${quoted(text)} must be one of ${reasons.join(', ')} with its days, such as phishing=60, or =default`);
+    if (Object.hasOwn(given, reason)) throw wrong(`${reason} is given twice`);
+    given[reason] = days === 'default' ? null : Number(days);
+  }
+  return given;
+};
+
+const wrong = (what: string) => usageError(`--reason ${what}`, 'mfctl domain retention --help');
+
+const run = async (
+  {domains}: Client,
+  id: number | string,
+  {days, reason, default: isDefault}: Flags,
+): Promise<AppliedRetention> => {
+  if (isDefault) return (await domains.removeRetention(id)).data;
+  if (days === undefined && reason === undefined) return (await domains.retention(id)).data;
+  return (await domains.setRetention(id, {days, by_reason: reason && reasonDays(reason)})).data;
+};
+
+/** The setting is made, so a status that does not come, or that this key may not read, is no failure. */
+const warnOfEarlier = async (session: Session, {cluster}: Client): Promise<void> => {
+  const peers = await cluster.status().then(
+    ({data}) => data.peers,
+    (error: unknown) => void asCliError(error),
+  );
+  const names = (peers ?? []).filter(({problems}) => problems === undefined).map(({node_id}) => node_id);
+  if (names.length > 0)
+    session
+      .printer()
+      .warn(`${names.join(', ')} runs an earlier version: what it takes in is held as its mfd.yaml says until it is upgraded`);
+};

@@ -1,0 +1,30 @@
+// Retention of a domain as one line of text. Without zod, which mfctl does not load.
+import type {DomainRetention} from './retention.ts';
+
+/** `14, phishing 60`: days for every reason, and those of single reasons. Empty for none. */
+export const retentionText = (retention: DomainRetention | null | undefined): string => {
+  const {days, by_reason} = retention ?? {days: null, by_reason: {}};
+  const others = Object.entries(by_reason).map(([reason, one]) => `${reason} ${one}`);
+  return [...(days === null ? [] : [String(days)]), ...others].join(', ');
+};
+
+/** The retention that a text stands for, right or wrong; null for none. */
+export const typedRetention = (text: string): unknown => {
+  const parts = text
+    .split(',')
+    .map(part => part.trim())
+    .filter(Boolean);
+  if (parts.length === 0) return null;
+  const alone = parts.filter(part => numberIn(part) !== undefined);
+  const named = parts
+    .filter(part => numberIn(part) === undefined)
+    .map(part => /^(\S+?)[\s=]+(.*)$/.exec(part) ?? [part, part, '']);
+  return {
+    ...(alone.length > 0 && {days: alone.length === 1 ? numberIn(alone[0] ?? '') : alone.join(', ')}),
+    ...(named.length > 0 && {
+      by_reason: Object.fromEntries(named.map(([, reason = '', days = '']) => [reason, numberIn(days) ?? days])),
+    }),
+  };
+};
+
+const numberIn = (text: string): number | undefined => (/^\d{1,9}(\.\d{1,20})?$/.test(text) ? Number(text) : undefined);

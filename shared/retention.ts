@@ -1,0 +1,57 @@
+// Retention of held mail: how long the mail of a domain is held, where it is not for the node to say.
+import {z} from 'zod';
+import {nodeId} from './fields.ts';
+import {type Reason, reasons} from './reason.ts';
+
+/** Of mfd.yaml and of a domain. */
+export const days = z.number('must be a number of days').gt(0, 'must be above 0').max(36_500, 'must be at most 36500');
+
+const ofReasons = <T extends z.ZodType>(schema: T) =>
+  Object.fromEntries(reasons.map(reason => [reason, schema])) as Record<Reason, T>;
+
+const members = {
+  days: days.nullable().default(null).meta({description: 'For every reason without days of its own; null: as the node has it'}),
+  by_reason: z.strictObject(ofReasons(days.optional())).default({}),
+};
+
+export const retentionSchema = z.strictObject(members).meta({
+  id: 'Retention',
+  description: 'Days that mail of a domain is held. It counts before every setting of a node',
+});
+export type DomainRetention = z.infer<typeof retentionSchema>;
+
+/** A record of a later version may have more members. */
+const storedSchema = z.object({...members, by_reason: z.object(members.by_reason.unwrap().shape).default({})});
+
+/** Undefined for what is none, or says nothing. */
+export const readRetention = (value: unknown): DomainRetention | undefined => {
+  const {data} = storedSchema.safeParse(value);
+  return data && (data.days !== null || Object.keys(data.by_reason).length > 0) ? data : undefined;
+};
+
+export const retentionPatchSchema = z
+  .strictObject({
+    days: days.nullable().optional().meta({description: 'Null: as the node has it'}),
+    by_reason: z
+      .strictObject(ofReasons(days.nullable().optional()))
+      .nullish()
+      .meta({description: 'Null removes a reason, or all'}),
+  })
+  .meta({id: 'RetentionPatch', description: 'The members to change (JSON merge patch, RFC 7396)'});
+export type RetentionPatch = z.infer<typeof retentionPatchSchema>;
+
+/** The days that count for a reason; undefined where the node's setting does. */
+export const daysOf = (retention: DomainRetention | null | undefined, reason: Reason): number | undefined =>
+  retention?.by_reason[reason] ?? retention?.days ?? undefined;
+
+export const appliedRetentionSchema = z
+  .strictObject({
+    domain: z.string(),
+    ...members,
+    in_effect: z
+      .strictObject(ofReasons(days))
+      .meta({description: 'Days that mail of the domain is held on the node that answers'}),
+    node_id: nodeId.meta({description: 'The node that answers; another one may have other settings'}),
+  })
+  .meta({id: 'AppliedRetention', description: 'How long mail of a domain is held'});
+export type AppliedRetention = z.infer<typeof appliedRetentionSchema>;
