@@ -1,3 +1,5 @@
+import {X509Certificate} from 'node:crypto';
+import {readFile} from 'node:fs/promises';
 import type {Command} from 'commander';
 import type {Me} from '../../shared/api-key.ts';
 import type {Client} from '../client/client.ts';
@@ -21,7 +23,7 @@ export const addLoginCommand = (program: Command, session: Session): void => {
     .prints(program.command('login'), loginShown)
     .description('check and trust a server, store a key for it in a context, and switch to that context')
     .argument('<url>', 'address of a node, such as mx1.example.com, which means https://mx1.example.com:8443')
-    .option('--name <name>', 'name of the context (default: the id of the node)')
+    .option('--name <name>', 'name of the context (default: the id of the node; NAME-2 where another cluster has that name)')
     .option('--fingerprint <sha256>', 'trust the server only if its certificate, or that of its CA, has this fingerprint')
     .option('--yes', 'do not ask: trust the server without comparing its fingerprint')
     .addHelpText('after', help)
@@ -58,16 +60,43 @@ const login = async (session: Session, address: string, flags: LoginFlags): Prom
   const {data: me} = await client.me();
   const others = await learnOthers(session, client, {url, ca: trust.ca, me});
 
-  const name = flags.name ?? me.node_id;
-  if (!isContextName(name)) throw badName(name);
-  const old = (await session.contexts.read()).contexts.find(known => known.name === name);
-  if (old && old.url !== url) await session.confirm(`There is a context ${name} already, for ${old.url}. Replace it?`, flags.yes);
+  const wanted = flags.name ?? me.node_id;
+  if (!isContextName(wanted)) throw badName(wanted);
+  const known = (await session.contexts.read()).contexts;
+  const old = flags.name === undefined ? await contextOfCluster(known, wanted, {url, ca: trust.ca}) : byName(known, wanted);
+  const named = old?.name ?? wanted;
+  if (old && old.url !== url)
+    await session.confirm(`There is a context ${named} already, for ${old.url}. Replace it?`, flags.yes);
   const metricsUrl = old?.url === url ? old.metricsUrl : undefined;
-  const context: Context = {name, url, others, ...trust.context, metricsUrl};
-  await session.contexts.put(context, {key: apiKey, makeCurrent: true, ca: trust.isKeptHere ? trust.ca : undefined});
+  const context: Context = {name: named, url, others, ...trust.context, metricsUrl};
+  const ca = trust.isKeptHere ? trust.ca : undefined;
+  const name = await session.contexts.put(context, {key: apiKey, makeCurrent: true, ca, isNew: old === undefined});
 
-  session.printer().record(loginRecord(context, me), loginShown);
-  session.printer().note(`now using ${name}`);
+  session.printer().record(loginRecord({...context, name}, me), loginShown);
+  session.printer().note(name === named ? `now using ${name}` : `now using ${name}, as there is a context ${named} already`);
+};
+
+const byName = (contexts: readonly Context[], name: string): Context | undefined => contexts.find(known => known.name === name);
+
+/**
+ * The context to update: that of the node's id if it is of this cluster, or one that an earlier login has given another name. Undefined
+ * where only contexts of other clusters have the name: they keep their address and their key.
+ */
+const contextOfCluster = async (
+  contexts: readonly Context[],
+  name: string,
+  {url, ca}: {url: string; ca: string | undefined},
+): Promise<Context | undefined> => {
+  const first = byName(contexts, name);
+  if (first && (first.url === url || (first.others ?? []).includes(url) || (await isTrustedBy(first, ca)))) return first;
+  return contexts.find(known => known.url === url && /^-\d+$/.test(known.name.slice(name.length)) && known.name.startsWith(name));
+};
+
+/** Whether the context trusts the authority of a cluster, and that is `ca`. A public authority signs for every cluster. */
+const isTrustedBy = async ({cacert}: Context, ca: string | undefined): Promise<boolean> => {
+  if (cacert === undefined || ca === undefined || !isOwnAuthority(ca)) return false;
+  const kept = await readFile(cacert, 'utf8').catch(() => '');
+  return isOwnAuthority(kept) && new X509Certificate(kept).fingerprint256 === new X509Certificate(ca).fingerprint256;
 };
 
 /** A name alone, or with a port: `https://` and the usual port are what else it can mean. */

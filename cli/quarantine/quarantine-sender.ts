@@ -1,9 +1,10 @@
 // Commands `quarantine allow` and `quarantine block`: a filter for the sender of a held mail.
 import type {Command} from 'commander';
+import type {GlobalFilter} from '../../shared/mail-filter.ts';
 import {globalFilters, mailFilters} from '../filter/filter-fields.ts';
 import type {Session} from '../session.ts';
 import {parseMailId} from './held-mail-columns.ts';
-import {addSenderFilter, ruleText, type SenderAction, senderRule} from './sender-filter.ts';
+import {addSenderFilter, readFilters, type SenderAction, senderOutcome, senderRule} from './sender-filter.ts';
 import {requireTrainingRight, sampleClassOf, trainingText, trainScanner} from './training.ts';
 
 interface Flags {
@@ -53,13 +54,16 @@ const addFilter = async (
   const rule = senderRule(mail, action);
   if (rule.warning !== undefined) printer.warn(rule.warning);
   if (dryRun) {
+    const {text, present} = senderOutcome(rule, await readFilters(client, rule, isForAll), isForAll);
     const learned = train ? `; the scanner learns this mail as ${sampleClassOf[action]}` : '';
-    return printer.note(`a dry run, nothing was changed: ${ruleText(rule, isForAll)}${learned}`);
+    return printer.note(`a dry run, nothing was changed: ${presentText(present)}${text}${learned}`);
   }
 
-  const {filter, isNew} = await addSenderFilter(client, rule, isForAll);
+  const {filter, isNew, text} = await addSenderFilter(client, rule, isForAll);
   printer.record(filter, isForAll ? globalFilters : mailFilters);
-  printer.note(`${isNew ? '' : `filter ${filter.id} was there already: `}${ruleText(rule, isForAll)}; this mail stays held`);
+  printer.note(`${presentText(isNew ? undefined : filter)}${text}; this mail stays held`);
   // After the filter: that can be taken back, and repeating the command finds it.
   if (train) printer.note(trainingText(await trainScanner(client, reference, action)));
 };
+
+const presentText = (filter: GlobalFilter | undefined): string => (filter ? `filter ${filter.id} was there already: ` : '');

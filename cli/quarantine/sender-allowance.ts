@@ -8,12 +8,11 @@ import {scopesWith} from '../../shared/scopes.ts';
 import type {Client} from '../client/client.ts';
 import {inParallel} from '../client/in-parallel.ts';
 import {quoted} from '../command-line/typed-words.ts';
-import {findDomainId} from '../domain/find-domain.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {countText, plural} from '../output/cell-text.ts';
 import type {Session} from '../session.ts';
 import {mailId} from './held-mail-columns.ts';
-import {bounceFault, isUnverified, senderFault} from './sender-filter.ts';
+import {blockText, bounceFault, filtersNaming, filtersOf, isUnverified, removingCommand, senderFault} from './sender-filter.ts';
 
 /** One filter of one domain, for all its mails from that sender. */
 interface Allowance {
@@ -27,7 +26,7 @@ interface Allowance {
 export interface AllowancePlan {
   wanted: Allowance[];
   /** Senders whose filter exists already. */
-  present: (Allowance & {filter: MailFilter})[];
+  present: (Allowance & {filter: Pick<MailFilter, 'id'>})[];
   /** Mails whose sender cannot, or should not, be allowed. */
   exceptions: {mail: MailReference; why: string}[];
 }
@@ -77,11 +76,9 @@ const planAllowances = async (client: Client, mails: readonly KnownMail[]): Prom
       except(group, `there is no domain ${domain} any more`);
       continue;
     }
-    const equal = of.filters.filter(({match, pattern}) => match === 'sender' && pattern === sender);
-    const block = equal.find(({action}) => action === 'block');
-    const filter = equal.find(({action}) => action === 'allow');
-    if (block) except(group, `filter ${block.id} of ${domain} blocks ${sender}, and wins over one that allows it`);
-    else if (filter) plan.present.push({...allowance, domainId: of.domainId, filter});
+    const {block, allow} = filtersNaming(of.filters, sender);
+    if (block) except(group, `${blockText(block, domain, sender)}: ${removingCommand(block, domain)}`);
+    else if (allow) plan.present.push({...allowance, domainId: of.domainId, filter: allow});
     else plan.wanted.push({...allowance, domainId: of.domainId});
   }
   return plan;
@@ -144,19 +141,6 @@ const whyNot = (mail: HeldMailDetail): string | undefined => {
   const fault = senderFault(mail, 'allow');
   if (fault !== undefined || !isUnverified(mail)) return fault;
   return `neither SPF nor DKIM verifies that it comes from ${sender}, and anybody could write such mail; to allow it anyway: mfctl domain filters add ${quoted(domain)} --allow --sender ${quoted(sender)} --no-authenticated`;
-};
-
-const filtersOf = async (
-  client: Client,
-  domain: string,
-): Promise<{domainId: number | string; filters: MailFilter[]} | undefined> => {
-  try {
-    const domainId = await findDomainId(client, domain);
-    return {domainId, filters: (await client.domains.filters(domainId)).data};
-  } catch (error) {
-    if (error instanceof CliError && error.code === 'not_found') return undefined;
-    throw error;
-  }
 };
 
 const maxLines = 10;

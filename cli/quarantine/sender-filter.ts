@@ -2,11 +2,11 @@
 import {isSenderAuthentic} from '../../shared/authentic-sender.ts';
 import {canonicalPattern, maxPatternChars, patternFault} from '../../shared/filter-rules.ts';
 import type {HeldMailDetail} from '../../shared/held-mail.ts';
-import type {GlobalFilter} from '../../shared/mail-filter.ts';
+import type {GlobalFilter, MailFilter} from '../../shared/mail-filter.ts';
 import type {Client} from '../client/client.ts';
 import {quoted} from '../command-line/typed-words.ts';
 import {findDomainId} from '../domain/find-domain.ts';
-import {CliError} from '../errors.ts';
+import {CliError, notFound, undefinedIfNotFound} from '../errors.ts';
 import {filterList} from '../filter/filter-list.ts';
 import {mailId} from './held-mail-columns.ts';
 
@@ -57,36 +57,105 @@ export const senderRule = (mail: HeldMailDetail, action: SenderAction): SenderRu
   return {action, sender, domain, warning, comment: `${action}ed from: ${mailId(mail)}`};
 };
 
-/** `later mail from a@x to example.com is refused` */
-export const ruleText = ({action, sender, domain}: SenderRule, isForAll: boolean): string => {
-  const whose = isForAll ? allDomains : domain;
+/** Of one domain. */
+export interface DomainFilters {
+  domainId: number | string;
+  filters: MailFilter[];
+}
+
+/** Undefined where there is no such domain any more. */
+export const filtersOf = async (client: Pick<Client, 'domains'>, domain: string): Promise<DomainFilters | undefined> => {
+  try {
+    const domainId = await findDomainId(client, domain);
+    return {domainId, filters: (await client.domains.filters(domainId)).data};
+  } catch (error) {
+    return undefinedIfNotFound(error);
+  }
+};
+
+/** Filters that a new one may stand beside: those of the domain of the mail, and those for all domains. */
+export interface KnownFilters {
+  ofDomain: DomainFilters | undefined;
+  forAll: GlobalFilter[];
+}
+
+/** Those for all domains are left out where they do not matter: few keys may read them. */
+export const readFilters = async (
+  client: Pick<Client, 'domains' | 'filters'>,
+  {domain}: SenderRule,
+  isForAll: boolean,
+): Promise<KnownFilters> => {
+  const ofDomain = await filtersOf(client, domain);
+  if (!(ofDomain || isForAll)) throw notFound(`no domain is called ${domain}`, 'mfctl domain list');
+  return {ofDomain, forAll: isForAll ? (await client.filters.list()).data : []};
+};
+
+/** Filters of one owner, for this sender, that do the one or the other. */
+export const filtersNaming = (
+  filters: readonly GlobalFilter[],
+  sender: string,
+): {allow: GlobalFilter | undefined; block: GlobalFilter | undefined} => {
+  const naming = filters.filter(({match, pattern}) => match === 'sender' && pattern === sender);
+  return {allow: naming.find(({action}) => action === 'allow'), block: naming.find(({action}) => action === 'block')};
+};
+
+/** `whose` is a domain; undefined for filters for all domains. */
+export const removingCommand = ({id}: Pick<GlobalFilter, 'id'>, whose: string | undefined): string =>
+  whose === undefined ? `mfctl filter remove ${id}` : `mfctl domain filters remove ${quoted(whose)} ${id}`;
+
+/** Of two filters of one owner for one sender, the one that blocks decides: see the rules in docs/operations.md. */
+export const blockText = ({id}: Pick<GlobalFilter, 'id'>, whose: string | undefined, sender: string): string =>
+  `filter ${id} ${whose === undefined ? 'for all domains' : `of ${whose}`} blocks ${sender}, and wins over one that allows it`;
+
+/** What comes of a filter beside those that are there. */
+export interface SenderOutcome {
+  /** `later mail from a@x to example.com is refused` */
+  text: string;
+  /** The same filter, where there is one. */
+  present: GlobalFilter | undefined;
+}
+
+/** Throws where the filter would have no effect. The node decides in the same order, in daemon/services/intake/filters.ts. */
+export const senderOutcome = (rule: SenderRule, {ofDomain, forAll}: KnownFilters, isForAll: boolean): SenderOutcome => {
+  const {action, sender, domain} = rule;
+  const whose = isForAll ? undefined : domain;
+  const own = filtersNaming(ofDomain?.filters ?? [], sender);
+  const same = isForAll ? filtersNaming(forAll, sender) : own;
+  if (action === 'allow' && same.block)
+    throw new CliError('conflict', blockText(same.block, whose, sender), {hint: removingCommand(same.block, whose)});
+
+  const decisive = own.block ?? own.allow;
+  const exception =
+    isForAll && decisive && decisive.action !== action
+      ? `; but filter ${decisive.id} of ${domain} ${decisive.action}s it there, and wins: ${removingCommand(decisive, domain)}`
+      : '';
+  return {text: `${ruleText(rule, isForAll)}${exception}`, present: same[action]};
+};
+
+const ruleText = ({action, sender, domain}: SenderRule, isForAll: boolean): string => {
+  const to = isForAll ? allDomains : domain;
   return action === 'block'
-    ? `later mail from ${sender} to ${whose} is refused`
-    : `later mail from ${sender} to ${whose} is delivered whatever its score, if SPF or DKIM verifies the sender`;
+    ? `later mail from ${sender} to ${to} is refused`
+    : `later mail from ${sender} to ${to} is delivered whatever its score, if SPF or DKIM verifies the sender`;
 };
 
 export interface AddedFilter {
   filter: GlobalFilter;
   /** False for one that was there already. */
   isNew: boolean;
+  /** See `SenderOutcome`. */
+  text: string;
 }
 
 export const addSenderFilter = async (
   client: Pick<Client, 'domains' | 'filters'>,
-  {action, sender, domain, comment}: SenderRule,
+  rule: SenderRule,
   isForAll: boolean,
 ): Promise<AddedFilter> => {
-  const filters = filterList(client, isForAll ? undefined : await findDomainId(client, domain));
-  const {data} = await filters.list();
-  const equal = data.filter(({match, pattern}) => match === 'sender' && pattern === sender);
-  const present = equal.find(one => one.action === action);
-  if (present) return {filter: present, isNew: false};
-  const block = equal.find(one => one.action === 'block');
-  if (block) {
-    const verb = isForAll ? 'filter remove' : `domain filters remove ${quoted(domain)}`;
-    throw new CliError('conflict', `filter ${block.id} blocks ${sender}, and wins over one that allows it`, {
-      hint: `mfctl ${verb} ${block.id}`,
-    });
-  }
-  return {filter: (await filters.add({action, match: 'sender', pattern: sender, comment})).data, isNew: true};
+  const known = await readFilters(client, rule, isForAll);
+  const {text, present} = senderOutcome(rule, known, isForAll);
+  if (present) return {filter: present, isNew: false, text};
+  const {action, sender, comment} = rule;
+  const filters = filterList(client, isForAll ? undefined : known.ofDomain?.domainId);
+  return {filter: (await filters.add({action, match: 'sender', pattern: sender, comment})).data, isNew: true, text};
 };

@@ -36,6 +36,8 @@ const arrange = async (t: ExecutionContext, tls?: KeyAndCertificate, nodeId = 'm
     folder: join(api.folder, 'mfctl'),
     /** With the key in the environment. */
     login: async (...args: string[]) => api.mfctl(['login', api.url, ...args], {env: {...env, MFCTL_API_KEY: keyText}}),
+    /** At another server, into the same contexts. */
+    loginTo: async (url: string, apiKey: string) => api.mfctl(['login', url, '--yes'], {env: {...env, MFCTL_API_KEY: apiKey}}),
     mfctl: async (...args: string[]) => api.mfctl(args, {env}),
     /** On a terminal, where each answer is typed after its question. */
     type: async (answers: string[], ...args: string[]) => {
@@ -199,19 +201,58 @@ test('a key that is refused is not kept', async t => {
   await t.throwsAsync(readdir(join(api.folder, 'mfctl')), {code: 'ENOENT'});
 });
 
-test('a context of that name for another address is replaced only when that is agreed to', async t => {
+test('a context that is named, for another address, is replaced only when that is agreed to', async t => {
   const api = await arrange(t, withCa(await newChain()));
   const {XDG_CONFIG_HOME} = api.env;
   await api.mfctl('context', 'add', 'mx1', '--url', 'https://elsewhere.example:8443');
   const urlOf = async () => (await readFile(join(XDG_CONFIG_HOME, 'mfctl', 'config.yaml'), 'utf8')).includes(api.url);
 
-  const asked = await api.type(['y\n', `${keyText}\n`, 'n\n']);
+  const asked = await api.type(['y\n', `${keyText}\n`, 'n\n'], '--name', 'mx1');
   const kept = !(await urlOf());
   const beside = await api.login('--yes', '--name', 'other');
-  const agreed = await api.login('--yes');
+  const agreed = await api.login('--yes', '--name', 'mx1');
 
   t.deepEqual([asked.code, kept, beside.code, agreed.code], [3, true, 0, 0]);
   t.true(await urlOf());
+});
+
+test('a node of another cluster that has the same id gets a context of its own, and the first one keeps address, key and CA', async t => {
+  const [first, second] = [await newChain(), await newChain()];
+  const api = await arrange(t, withCa(first));
+  const other = await startApi(t, {'GET /auth/me': {data: me}}, withCa(second));
+  const otherKey = `mfk_${'1'.repeat(38)}`;
+  await api.login('--yes');
+
+  const made = await api.loginTo(other.url, otherKey);
+  const again = await api.loginTo(other.url, otherKey);
+
+  t.is(made.code, 0, made.stderr);
+  t.regex(made.stdout, /^Context: +mx1-2\n/);
+  t.regex(made.stderr, /^now using mx1-2, as there is a context mx1 already\n/m);
+  t.regex(again.stdout, /^Context: +mx1-2\n/, 'the second login to it updates its context');
+  const contexts = JSON.parse((await api.mfctl('context', 'list', '-o', 'json')).stdout);
+  t.deepEqual(
+    contexts.map(({name, url, current}: Record<string, unknown>) => [name, url, current]),
+    [
+      ['mx1', api.url, false],
+      ['mx1-2', other.url, true],
+    ],
+  );
+  const keys = await readFile(join(api.folder, 'keys.yaml'), 'utf8');
+  t.true(keys.includes(`mx1: ${keyText}`) && keys.includes(`mx1-2: ${otherKey}`), keys);
+  t.is((await readFile(join(api.folder, 'mx1.ca.pem'), 'utf8')).trim(), first.ca.cert.trim());
+});
+
+test('a login to the same cluster by another address updates its context', async t => {
+  const chain = await newChain();
+  const api = await arrange(t, withCa(chain));
+  const other = await startApi(t, {'GET /auth/me': {data: me}}, withCa(chain));
+  await api.login('--yes');
+
+  const {stdout, stderr} = await api.loginTo(other.url, keyText);
+
+  t.regex(stdout, /^Context: +mx1\n/);
+  t.regex(stderr, /^now using mx1$/m);
 });
 
 test('a node that calls itself something odd needs a name for its context', async t => {

@@ -164,7 +164,10 @@ test('a bounce, outbound mail, a sender that is no pattern and one that is block
     ['mx1/bbbbbb', 'it is outbound mail of example.com'],
     ['mx1/cccccc', 'its sender "\\*@\\*" must be one address'],
     ['mx1/dddddd', 'its sender .* must be a mail address'],
-    ['mx1/eeeeee', 'filter 66 of example.com blocks bad@example.org, and wins'],
+    [
+      'mx1/eeeeee',
+      'filter 66 of example.com blocks bad@example.org, and wins over one that allows it: mfctl domain filters remove example.com 66',
+    ],
     ['mx1/ffffff', 'its sender .* is too long'],
     ['mx1/gggggg', 'there is no domain gone.example any more'],
     ['mx1/zzzzzz', 'it is not held'],

@@ -15,11 +15,12 @@ interface Scene {
   training?: Reply;
   mail?: Partial<HeldMailDetail>;
   filters?: MailFilter[];
+  globalFilters?: MailFilter[];
 }
 
 const startScene = async (
   t: ExecutionContext,
-  {mail = {}, filters = [], permissions = ['domains:write', 'cluster:write'], training = {}}: Scene = {},
+  {mail = {}, filters = [], globalFilters = [], permissions = ['domains:write', 'cluster:write'], training = {}}: Scene = {},
 ) => {
   const held: HeldMailDetail = {...detail, queue_id: 'aaaaaa', sender: 'News@Example.ORG', ...mail};
   const added = {status: 201, data: filterOf('block', 7)};
@@ -29,7 +30,7 @@ const startScene = async (
     'GET /auth/me': {data: {...me, permissions}},
     'GET /domains': {data: [domain]},
     [`GET /domains/${domain.id}/filters`]: {data: filters},
-    'GET /filters': {data: filters},
+    'GET /filters': {data: globalFilters},
     [`POST /domains/${domain.id}/filters`]: added,
     'POST /filters': added,
   });
@@ -94,18 +95,51 @@ test('a filter that is there already is shown, and none is added', async t => {
   t.deepEqual(posts(), []);
 });
 
-test('a sender that is blocked is not allowed beside it, as the block would win', async t => {
-  const {run, posts} = await startScene(t, {filters: [filterOf('block', 4)]});
+for (const [where, filters] of [
+  ['', [filterOf('block', 4)]],
+  [' where one that allows it is there, too', [filterOf('allow', 3), filterOf('block', 4)]],
+] as const)
+  test(`a sender that is blocked is not allowed beside it${where}: the block wins, in a dry run as well`, async t => {
+    const {run, posts} = await startScene(t, {filters: [...filters]});
 
-  const {code, stderr} = await run('allow', 'mx1/aaaaaa');
+    for (const args of [[], ['--dry-run']]) {
+      const {code, stdout, stderr} = await run('allow', 'mx1/aaaaaa', ...args);
+      t.deepEqual([code, stdout], [1, '']);
+      t.is(
+        stderr,
+        'error: filter 4 of example.com blocks news@example.org, and wins over one that allows it (conflict)\nhint: mfctl domain filters remove example.com 4\n',
+      );
+    }
+    t.deepEqual(posts(), []);
+  });
 
-  t.is(code, 1);
-  t.regex(
-    stderr,
-    /filter 4 blocks news@example\.org, and wins over one that allows it[\s\S]*mfctl domain filters remove example\.com 4/,
-  );
+test('a filter for all domains that blocks a sender stands against one for all domains that allows it, and not against one of a domain', async t => {
+  const {run, posts} = await startScene(t, {globalFilters: [filterOf('block', 4)]});
+
+  const forAll = await run('allow', 'mx1/aaaaaa', '--all-domains');
+  t.is(forAll.code, 1);
+  t.regex(forAll.stderr, /filter 4 for all domains blocks news@example\.org, and wins[^\n]*\nhint: mfctl filter remove 4\n/);
   t.deepEqual(posts(), []);
+
+  const ofDomain = await run('allow', 'mx1/aaaaaa');
+  t.is(ofDomain.code, 0);
+  t.is(posts().length, 1);
 });
+
+for (const [action, other, said] of [
+  ['block', 'allow', 'is refused'],
+  ['allow', 'block', 'is delivered whatever its score, if SPF or DKIM verifies the sender'],
+] as const)
+  test(`${action} for all domains says that a filter of the domain which ${other}s the sender wins there`, async t => {
+    const {run, posts} = await startScene(t, {filters: [filterOf(other, 4)]});
+    const text = `later mail from news@example.org to all domains ${said}; but filter 4 of example.com ${other}s it there, and wins: mfctl domain filters remove example.com 4`;
+
+    const dry = await run(action, 'mx1/aaaaaa', '--all-domains', '--dry-run');
+    t.deepEqual([dry.code, dry.stderr, posts().length], [0, `a dry run, nothing was changed: ${text}\n`, 0]);
+
+    const {code, stderr} = await run(action, 'mx1/aaaaaa', '--all-domains');
+    t.deepEqual([code, stderr, posts().length], [0, `${text}; this mail stays held\n`, 1]);
+  });
 
 test('a sender that nothing verifies is not allowed, and is blocked with a warning', async t => {
   const {run, posts} = await startScene(t, {mail: {authentication: unverified as HeldMailDetail['authentication']}});

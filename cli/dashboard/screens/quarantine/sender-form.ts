@@ -1,7 +1,16 @@
 // Form that allows or blocks the sender of the mail under the cursor.
 import type {MailReference} from '../../../../shared/held-mail.ts';
-import {CliError} from '../../../errors.ts';
-import {addSenderFilter, allDomains, ruleText, type SenderAction, senderRule} from '../../../quarantine/sender-filter.ts';
+import {CliError, onlyCliError} from '../../../errors.ts';
+import {
+  addSenderFilter,
+  allDomains,
+  type KnownFilters,
+  readFilters,
+  type SenderAction,
+  type SenderRule,
+  senderOutcome,
+  senderRule,
+} from '../../../quarantine/sender-filter.ts';
 import {sampleClassOf, trainingRight, trainingText, trainScanner} from '../../../quarantine/training.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import {type AskingShell, askByForm} from '../../shell/asking.ts';
@@ -20,6 +29,7 @@ export const openSenderForm = (shell: SenderShell, reference: MailReference, act
   guarded(shell, async () => {
     const {client, may} = shell.app;
     const rule = senderRule((await client.quarantine.get(reference)).data, action);
+    const known = await readFilters(client, rule, may('cluster:write'));
     const verb = action === 'allow' ? 'Allow' : 'Block';
     askByForm(shell, {
       title: `${verb} ${rule.sender}`,
@@ -28,9 +38,10 @@ export const openSenderForm = (shell: SenderShell, reference: MailReference, act
         {name: 'comment', label: 'Comment', value: rule.comment ?? ''},
         ...(may(trainingRight) ? [trainField(action)] : []),
       ],
+      check: values => conflictOf(rule, known, isForAll(values)),
       question: values => [
         `${verb} ${rule.sender} for ${values.for}?`,
-        `  ${ruleText(rule, isForAll(values))}.`,
+        `  ${senderOutcome(rule, known, isForAll(values)).text}.`,
         '  The mail that is held now stays held.',
         ...(isForTraining(values) ? [`  The scanner learns it as ${sampleClassOf[action]}, for the mail of all domains.`] : []),
         ...(rule.warning === undefined ? [] : [`! ${rule.warning}`]),
@@ -45,6 +56,17 @@ export const openSenderForm = (shell: SenderShell, reference: MailReference, act
       onDone: text => shell.say(text, 'good'),
     });
   });
+
+/** A filter that wins over the wanted one is told before the question. */
+const conflictOf = (rule: SenderRule, known: KnownFilters, isForEach: boolean): Record<string, string> => {
+  try {
+    senderOutcome(rule, known, isForEach);
+    return {};
+  } catch (error) {
+    const {detail, hint} = onlyCliError(error);
+    return {for: hint === undefined ? detail : `${detail}: ${hint}`};
+  }
+};
 
 /** A failure says that the filter is there all the same. */
 const train = async (

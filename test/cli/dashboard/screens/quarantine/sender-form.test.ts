@@ -1,16 +1,21 @@
 import test, {type ExecutionContext} from 'ava';
 import {openSenderForm} from '../../../../../cli/dashboard/screens/quarantine/sender-form.ts';
+import {filter} from '../../../../helpers/cli/sample-answers.ts';
 import {detail, domain} from '../../../../helpers/cli/sample-records.ts';
 import {startApi} from '../../../../helpers/cli/scripted-api.ts';
 import {clientOf, createFakeShell} from '../../../../helpers/dashboard/fake-shell.ts';
 import {eventually} from '../../../../helpers/eventually.ts';
 
-const start = async (t: ExecutionContext, mayForAll: boolean, {sender = 'news@example.org', training = {}} = {}) => {
+const start = async (
+  t: ExecutionContext,
+  mayForAll: boolean,
+  {sender = 'news@example.org', training = {}, filters = [] as unknown[]} = {},
+) => {
   const added = {status: 201, data: {id: 7}};
   const api = await startApi(t, {
     'GET /mail/quarantine/mx1/aaaaaa': {data: {...detail, queue_id: 'aaaaaa', sender}},
     'GET /domains': {data: [domain]},
-    [`GET /domains/${domain.id}/filters`]: {data: []},
+    [`GET /domains/${domain.id}/filters`]: {data: filters},
     'GET /filters': {data: []},
     [`POST /domains/${domain.id}/filters`]: added,
     'POST /filters': added,
@@ -64,6 +69,29 @@ test('a key that may not change all domains is offered the domain of the mail al
     posts().map(([path]) => path),
     [`/domains/${domain.id}/filters`],
   );
+});
+
+const filterOf = (action: 'allow' | 'block') => ({...filter, id: 4, action, match: 'sender', pattern: 'news@example.org'});
+
+test('the form is not sent for a filter that another one wins over, and says which', async t => {
+  const {shell, posts, open} = await start(t, true, {filters: [filterOf('allow'), {...filterOf('block'), id: 5}]});
+
+  await open('allow');
+  const form = await shell.form();
+
+  t.throws(() => shell.fill(form, {}), {
+    message: /filter 5 of example\.com blocks news@example\.org, and wins over one that allows it: mfctl domain filters remove/,
+  });
+  t.deepEqual(posts(), []);
+});
+
+test('the question of a filter for all domains says where one of the domain wins', async t => {
+  const {shell, open} = await start(t, true, {filters: [filterOf('allow')]});
+
+  await open('block');
+  shell.fill(await shell.form(), {for: 'all domains'});
+
+  t.regex((await shell.question()).lines[1] ?? '', /is refused; but filter 4 of example\.com allows it there, and wins/);
 });
 
 test('a bounce opens no form', async t => {
