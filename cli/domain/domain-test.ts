@@ -1,7 +1,7 @@
 // Command `domain test`: whether mail of a domain will work, and what a new domain is warned of.
 import type {Command} from 'commander';
 import type {Domain} from '../../shared/domain.ts';
-import type {DomainTest, TestState, TestStep} from '../../shared/domain-test.ts';
+import {type DomainTest, decidingSteps, type TestState, type TestStep} from '../../shared/domain-test.ts';
 import type {Client} from '../client/client.ts';
 import {ExitStatus, exitCodes} from '../errors.ts';
 import type {Column, Tone} from '../output/column.ts';
@@ -53,9 +53,17 @@ Example:
 
 const verdictOf = ({domain, node_id, works, steps}: DomainTest): string => {
   const odd = steps.filter(({state}) => state !== 'ok').length;
-  if (!works) return `mail for ${domain} will not work, as ${node_id} sees it`;
-  return `mail for ${domain} will work, as ${node_id} sees it${odd > 0 ? '; what is not ok is above' : ''}`;
+  if (works) return `mail for ${domain} will work, as ${node_id} sees it${odd > 0 ? '; what is not ok is above' : ''}`;
+  const reasons = decidingSteps(steps).map(reasonOf);
+  return [`mail for ${domain} will not work, as ${node_id} sees it`, ...reasons.slice(0, maxReasons)].join('; ');
 };
+
+/** A domain can have dozens of backends. */
+const maxReasons = 3;
+
+/** `dns example.com mx: no MX record; wanted: mx1.example.net` */
+const reasonOf = ({part, name, step, detail}: TestStep): string =>
+  `${[part, name, step].filter(text => text !== '').join(' ')}: ${detail}`;
 
 /** The domain is there, so nothing here may fail: not a node of an earlier version either. */
 export const warnOfUnreachable = async (session: Session, client: Client, {id}: Domain): Promise<void> => {

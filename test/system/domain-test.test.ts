@@ -86,6 +86,21 @@ test('MX that is missing, or leads past all nodes, fails the domain; other recor
   t.deepEqual(states('dns').slice(0, 2), ['mx failed', 'spf warning']);
 });
 
+test('what decided that mail will not work is in the last line, and a missing MX record is told with the wanted one', async t => {
+  const node = await start(t, {...leadsHere(), 'example.com': {}});
+  const dead = formatHostPort(await closedPort());
+  await node.updateDomain(node.domainId, {backend_servers: [dead, node.backend]});
+  const {stdout, stderr} = await node.mfctl(['domain', 'test', 'example.com']);
+
+  t.regex(stdout, /^dns +example\.com +mx +failed +no MX record; wanted: mx1\.example\.net$/m);
+  t.regex(stdout, /^dns +example\.com +spf +warning +no SPF record; wanted: v=spf1 mx -all$/m);
+  // One backend that takes mail is enough: the dead one decided nothing.
+  t.regex(
+    stderr,
+    /^mail for example\.com will not work, as \S+ sees it; dns example\.com mx: no MX record; wanted: mx1\.example\.net$/m,
+  );
+});
+
 test('a dead scanner fails the domain where mail waits for it, and an inactive domain fails', async t => {
   const rspamd_url = `http://${formatHostPort(await closedPort())}`;
   const node = await start(t, leadsHere(), {scanner: {type: 'rspamd', rspamd_url}});

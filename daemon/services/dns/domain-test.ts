@@ -3,7 +3,7 @@
 import type {Domain} from '../../../shared/domain.ts';
 import type {DnsRecord, DomainDns} from '../../../shared/domain-dns.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
-import type {DomainTest, TestState, TestStep} from '../../../shared/domain-test.ts';
+import {type DomainTest, decidingSteps, type TestState, type TestStep} from '../../../shared/domain-test.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {formatHostPort, type HostPort, parseHostPort} from '../../../shared/host-port.ts';
 import type {Actor} from '../actor.ts';
@@ -47,21 +47,12 @@ export const createDomainTests = (needs: Needs): DomainTests => {
           ? [connections(needs, domain)]
           : [routes(needs, domain), scanner(needs), needs.dns.of(actor, domainId, {isChecked: true}).then(dns => dnsSteps(dns))];
         const steps = [...domainSteps(domain), ...(await Promise.all(parts)).flat()];
-        return {domain: domain.name, node_id: needs.nodeId, works: doesWork(steps), steps};
+        return {domain: domain.name, node_id: needs.nodeId, works: decidingSteps(steps).length === 0, steps};
       } finally {
         leave();
       }
     },
   };
-};
-
-/** One server is enough; everything else has to work. */
-const doesWork = (steps: readonly TestStep[]): boolean => {
-  const isServer = ({part}: TestStep) => part === 'backend';
-  const servers = new Set(steps.filter(isServer).map(({name}) => name));
-  const failed = steps.filter(({state}) => state === 'failed');
-  const failedServers = new Set(failed.filter(isServer).map(({name}) => name));
-  return failed.every(isServer) && (servers.size === 0 || failedServers.size < servers.size);
 };
 
 const domainSteps = ({name, active}: Domain): TestStep[] =>
@@ -106,11 +97,19 @@ const scanner = async (needs: Needs): Promise<TestStep[]> => {
 };
 
 const dnsSteps = ({records}: DomainDns): TestStep[] =>
-  records.map(record => {
-    const state = stateOf(record);
-    const advice = state === 'ok' ? '' : `${record.state}${record.detail === '' ? '' : `: ${record.detail}`}`;
-    return {part: 'dns', name: record.name, step: record.kind, state, detail: advice};
-  });
+  records.map(record => ({part: 'dns', name: record.name, step: record.kind, state: stateOf(record), detail: adviceOn(record)}));
+
+/** Keys are too long to be read: `domain dns` prints them. */
+const maxWantedChars = 200;
+
+/** `no MX record; wanted: mx1.example.net` */
+const adviceOn = ({kind, type, state, values, detail}: DnsRecord): string => {
+  if (state === 'right') return '';
+  const found = detail === '' ? (state ?? '') : `${state}: ${detail}`;
+  const wanted = (kind === 'mx' ? values.map(exchangerOf) : values).join(', ');
+  if (state === 'unknown' || wanted === '' || wanted.length > maxWantedChars) return found;
+  return `${state === 'missing' ? `no ${kind === 'mx' ? type : kind.toUpperCase()} record` : found}; wanted: ${wanted}`;
+};
 
 /**
  * Other records matter to those who get mail of the domain. Where no node has a name that DNS could have, there is nothing that MX could
