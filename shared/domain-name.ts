@@ -40,7 +40,7 @@ export const domainNameFault = (text: string): string | undefined => {
   if (quote !== undefined) return `has the quotation mark ${quote} (${codePoint(quote)}); give the name without it`;
   const [blank] = /\s/.exec(text) ?? [];
   if (blank !== undefined) return `has a blank (${codePoint(blank)}); give the name without it`;
-  const hidden = [...text].find((char, at, all) => isHidden(char) && !isJoiner(char, [all[at - 1], all[at + 1]]));
+  const hidden = [...text].find((char, at, all) => isHidden(char) && !isMeant(char, [all[at - 1], all[at + 1]]));
   if (hidden !== undefined) return `has an invisible character (${codePoint(hidden)}); give the name without it`;
   if (canonicalDomain(text) !== undefined) return undefined;
   if (/\.\./.test(text)) return 'has two dots with nothing between them';
@@ -56,8 +56,15 @@ export const unicodeDomain = (name: string): string | undefined => {
 
 const isHidden = (char: string): boolean => /[\p{Cc}\p{Cf}\u115f\u1160\u3164\uffa0]|\u034f|[\ufe00-\ufe0f]/u.test(char);
 
+const isMeant = (char: string, around: readonly [string | undefined, string | undefined]): boolean =>
+  isJoiner(char, around) || isSelector(char, around);
+
 /** Within words of some languages these have a meaning, and IDNA keeps them (RFC 5892 appendix A). */
 const isJoiner = (char: string, around: readonly (string | undefined)[]): boolean =>
   /[\u200c\u200d]/.test(char) && around.every(other => other !== undefined && /[\p{L}\p{M}]/u.test(other) && other > '\u007f');
+
+/** Chooses the look of the character before it, and keyboards write it after many emoji. IDNA drops it. */
+const isSelector = (char: string, [before = '', after = '']: readonly [string | undefined, string | undefined]): boolean =>
+  /[\ufe00-\ufe0f]/.test(char) && (/^[^\x00-\x7f]$/u.test(before) || after === '\u20e3');
 
 const codePoint = (char: string): string => `U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;

@@ -1,6 +1,8 @@
 import {randomUUID} from 'node:crypto';
+import {writeFile} from 'node:fs';
 import {type FileHandle, open, realpath, rename, rm, stat} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
+import {promisify} from 'node:util';
 import {CliError} from '../errors.ts';
 import {fileFailure} from '../files/text-file.ts';
 
@@ -19,6 +21,10 @@ type Mail = () => Promise<AsyncIterable<Buffer>>;
  */
 export const saveMail = async (mail: Mail, file: string, options: Options = {}): Promise<number> => {
   const kind = await kindOf(file);
+  const fd = ownFd(file);
+  // The shell has opened the file, for `> f` or `>> f`: opened again, it would be emptied.
+  if (kind === 'file' && fd !== undefined)
+    return write({mail, file, to: async chunk => promisify(writeFile)(fd, chunk), end: async () => {}});
   if (kind === 'device') return writeTo(await opened(file, 'w', options), {mail, file});
   if (kind === 'file' && options.isForced) return replace(mail, file, options);
   return create(mail, file, options);
@@ -29,6 +35,13 @@ const kindOf = async (file: string): Promise<'none' | 'file' | 'device'> => {
   const found = await stat(file).catch(() => undefined);
   if (!found) return 'none';
   return found.isFIFO() || found.isCharacterDevice() || found.isSocket() ? 'device' : 'file';
+};
+
+/** The descriptor of this process that the name stands for. */
+const ownFd = (file: string): number | undefined => {
+  const [found, fd] = /^\/dev\/(?:stdout|stderr|fd\/(\d{1,9}))$/.exec(file) ?? [];
+  if (found === undefined) return undefined;
+  return fd === undefined ? (found === '/dev/stdout' ? 1 : 2) : Number(fd);
 };
 
 const replace = async (mail: Mail, file: string, options: Options): Promise<number> => {
@@ -68,17 +81,35 @@ const writeTo = async (
   handle: FileHandle,
   {mail, file, isSynced = false}: {mail: Mail; file: string; isSynced?: boolean},
 ): Promise<number> => {
+  try {
+    return await write({
+      mail,
+      file,
+      to: async chunk => handle.writeFile(chunk),
+      end: async () => (isSynced ? handle.sync() : undefined),
+    });
+  } finally {
+    await handle.close();
+  }
+};
+
+interface Writing {
+  mail: Mail;
+  file: string;
+  to(chunk: Buffer): Promise<void>;
+  end(): Promise<void>;
+}
+
+const write = async ({mail, file, to, end}: Writing): Promise<number> => {
   let size = 0;
   try {
     for await (const chunk of await mail()) {
-      await handle.writeFile(chunk);
+      await to(chunk);
       size += chunk.length;
     }
-    if (isSynced) await handle.sync();
+    await end();
     return size;
   } catch (error) {
     throw error instanceof CliError ? error : fileFailure(file, error, 'write');
-  } finally {
-    await handle.close();
   }
 };

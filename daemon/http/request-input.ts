@@ -60,7 +60,7 @@ export const jsonBodyOf = async (request: IncomingMessage, {isOptional, isBulk}:
   const limit = isBulk ? maxBulkBytes : maxBytes;
   if (!isOptional) return requiredBodyOf(request, limit);
   const bytes = await read(request, limit);
-  if (bytes.length === 0) return {};
+  if (isBlank(bytes)) return {};
   requireMediaType(request);
   return parse(bytes);
 };
@@ -70,9 +70,12 @@ export const refuseBody = async (request: IncomingMessage): Promise<void> => {
   const {'content-length': length = '0', 'transfer-encoding': encoding} = request.headers;
   if (Number(length) === 0 && encoding === undefined) return;
   const bytes = await read(request, maxBytes);
-  if (bytes.length > 0 && !isEmptyObject(parse(bytes)))
+  if (!isBlank(bytes) && !isEmptyObject(parse(bytes)))
     throw new Fault('invalid_parameter', 'this request takes no body; send none, or {}');
 };
+
+/** As good as none: programs end what they send with a line end. */
+const isBlank = (bytes: Buffer): boolean => bytes.every(byte => [0x20, 0x09, 0x0a, 0x0d].includes(byte));
 
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
@@ -124,7 +127,7 @@ const read = async (request: IncomingMessage, limit: number): Promise<Buffer> =>
 };
 
 const parse = (bytes: Buffer): unknown => {
-  if (bytes.length === 0) throw new Fault('malformed_json', 'the body is empty; send a JSON object');
+  if (isBlank(bytes)) throw new Fault('malformed_json', 'the body is empty; send a JSON object');
   const value = valueIn(bytes);
   if (isDeeper(value, maxDepth)) throw new Fault('malformed_json', `the body is nested more than ${maxDepth} levels deep`);
   return value;

@@ -1,5 +1,6 @@
 // Log lines for what a listener refuses before the content of a mail: at MAIL and at RCPT. A client may cause thousands in a second, so
-// their number is bounded, and a line says how many were left out.
+// their number is bounded, and a line says how many were left out. A client that floods the log does not hide the others: each of them
+// has a few lines beyond that.
 import type {SmtpReply} from '../services/intake/mail.ts';
 import {loggedText, type MailLog, recipientFacts, verdictOf} from './mail-decision.ts';
 
@@ -17,12 +18,17 @@ export interface RefusalLog {
   flush(): void;
 }
 
-/** In a period of one second. */
+/** In a period of one second: for all clients, and beyond that for clients that have had few. */
 const maxLines = 50;
+const maxReservedLines = 50;
+const fewLines = 5;
 const periodMs = 1000;
 
 export const createRefusalLog = (log: Pick<MailLog, 'info' | 'warn'>): RefusalLog => {
   let lines = 0;
+  let reservedLines = 0;
+  /** Lines of the period by client: no more clients than lines. */
+  const linesOf = new Map<string, number>();
   let leftOut = 0;
   let timer: NodeJS.Timeout | undefined;
 
@@ -30,8 +36,19 @@ export const createRefusalLog = (log: Pick<MailLog, 'info' | 'warn'>): RefusalLo
     clearTimeout(timer);
     timer = undefined;
     lines = 0;
+    reservedLines = 0;
+    linesOf.clear();
     if (leftOut > 0) log.warn({left_out: leftOut}, 'more mail was refused before its content than is logged in a second');
     leftOut = 0;
+  };
+
+  const takeLine = (clientIp: string): boolean => {
+    const own = linesOf.get(clientIp) ?? 0;
+    if (lines < maxLines) lines += 1;
+    else if (own < fewLines && reservedLines < maxReservedLines) reservedLines += 1;
+    else return false;
+    linesOf.set(clientIp, own + 1);
+    return true;
   };
 
   return {
@@ -39,8 +56,7 @@ export const createRefusalLog = (log: Pick<MailLog, 'info' | 'warn'>): RefusalLo
     record({clientIp, sender, recipient, reply}) {
       // The timer starts with the first refusal of a period, so that a quiet listener has none.
       timer ??= setTimeout(flush, periodMs).unref();
-      lines += 1;
-      if (lines > maxLines) {
+      if (!takeLine(clientIp)) {
         leftOut += 1;
         return;
       }

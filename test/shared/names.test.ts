@@ -204,11 +204,23 @@ test('what an editor or a copy puts around a name, or hides in it, is told', t =
     ['exam\u00adple.org', 'has an invisible character (U+00AD); give the name without it'],
     ['\u200dexample.org', 'has an invisible character (U+200D); give the name without it'],
     ['exam\u200dple.org', 'has an invisible character (U+200D); give the name without it'],
+    ['exam\ufe0fple.org', 'has an invisible character (U+FE0F); give the name without it'],
     ['exa_mple..com', 'has two dots with nothing between them'],
     ['exa_mple.com', 'has the character _, which no host name has'],
     ['example', 'must be a host name with at least one dot, such as example.com'],
   ] as const)
     t.is(domainNameFault(text), fault, JSON.stringify(text));
+});
+
+test('the selector that keyboards write after an emoji is no fault, and not part of the name', t => {
+  for (const [text, name] of [
+    ['\u2764\ufe0f.example', 'xn--qei.example'],
+    ['\u2764.example', 'xn--qei.example'],
+    ['1\ufe0f\u20e3.example', canonicalDomain('1\u20e3.example')],
+  ] as const) {
+    t.is(domainNameFault(text), undefined, JSON.stringify(text));
+    t.is(canonicalDomain(text), name);
+  }
 });
 
 test('names of other scripts are no fault, and their A-labels can be read back', t => {

@@ -314,7 +314,7 @@ test('an expectation nobody can meet does not keep a request from being answered
   t.regex(answer, /^HTTP\/1\.1 200 /);
 });
 
-test('a route without a body takes none but {}, so that nothing in one is ignored', async t => {
+test('a route without a body takes none but {} or blanks, so that nothing in one is ignored', async t => {
   const {json} = await post({name: 'bodyless.test', direction: 'outbound'});
   const paths: [string, string][] = [
     ['POST', 'mail/quarantine/nowhere/aaaaaa/release'],
@@ -330,6 +330,8 @@ test('a route without a body takes none but {}, so that nothing in one is ignore
     }
     t.is((await node().api(method, path, {body: 'x=1'})).json.error.code, 'malformed_json');
   }
+  for (const body of ['\n', ' \r\n\t']) t.is((await node().api('GET', 'auth/me', {body})).status, 200, 'a blank body is none');
+  t.regex((await post('\n')).json.error.detail, /^the body is empty/);
   t.is((await node().api('GET', `domains/${json.data.id}`)).status, 200);
   t.is((await node().api('DELETE', `domains/${json.data.id}`, {body: '{}'})).status, 200);
 });

@@ -116,6 +116,22 @@ test.serial('a flood of refused recipients makes 50 lines a second, and one that
   t.is(lines().length, 52, 'nothing was left out of the next second');
 });
 
+test.serial('one client that floods the log does not hide the others, and all of them together are bounded', async t => {
+  const clock = useFakeClock(t);
+  const {refusals, lines} = recorder();
+  const linesOf = (clientIp: string) => lines().filter(line => line.client_ip === clientIp).length;
+
+  for (let n = 0; n < 1000; n += 1) refusals.record(refusal);
+  for (let n = 0; n < 20; n += 1) refusals.record({...refusal, clientIp: '192.0.2.2'});
+  for (let n = 0; n < 1000; n += 1) refusals.record({...refusal, clientIp: `198.51.100.${n}`});
+
+  t.deepEqual([linesOf('192.0.2.1'), linesOf('192.0.2.2'), lines().length], [50, 5, 100]);
+  await clock.advance(1000);
+  t.like(lines().at(-1), {left_out: 1920});
+  for (let n = 0; n < 60; n += 1) refusals.record(refusal);
+  t.is(linesOf('192.0.2.1'), 100, 'the next second is counted anew');
+});
+
 test('what was left out is said when the listener stops', t => {
   const {refusals, lines} = recorder();
   for (let n = 0; n < 60; n += 1) refusals.record(refusal);
