@@ -9,7 +9,10 @@ import type {InitReport} from './init.ts';
 export const contextCommand = ({node_id, api_url, metrics_url, ca_file}: InitReport): string =>
   `mfctl context add ${node_id} --url ${api_url} --metrics-url ${metrics_url} --cacert ${ca_file} --api-key-file KEY-FILE --use`;
 
-/** Resolves with a line about the outcome. A context of that name stays, with its key: the new one gets another name. Never rejects: a home directory without write access must not fail the command. */
+/**
+ * Resolves with a line about the outcome. A context of that name stays, with its key: the new one gets another name. Never rejects: a
+ * home directory without write access must not fail the command.
+ */
 export const addMfctlContext = async ({node_id, api_url, metrics_url, ca_file, api_key}: InitReport): Promise<string> => {
   // Relative to dist/.
   const mfctl = fileURLToPath(new URL('../bin/mfctl', import.meta.url));

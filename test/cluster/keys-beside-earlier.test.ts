@@ -1,9 +1,8 @@
 // A key for several domains in a cluster with a node of 0.8, which knows keys for one domain only. On PostgreSQL: beside-earlier.test.ts.
 import test from 'ava';
-import {startCluster} from '../helpers/cluster.ts';
+import {startBesideEarlier} from '../helpers/beside-earlier.ts';
 import {eventually} from '../helpers/eventually.ts';
-import {mfdFile} from '../helpers/node.ts';
-import {buildRelease, releaseMissing, releases} from '../helpers/released-build.ts';
+import {releaseMissing, releases} from '../helpers/released-build.ts';
 
 for (const release of releases.filter(({version}) => version.startsWith('0.8.'))) {
   const missing = releaseMissing(release);
@@ -12,17 +11,7 @@ for (const release of releases.filter(({version}) => version.startsWith('0.8.'))
   (missing === undefined ? test : test.skip)(
     missing === undefined ? title : `[${release.version}] ${missing}: ${title}`,
     async t => {
-      const former = await buildRelease(t, release);
-      const {nodes, converged} = await startCluster(t, {
-        nodes: ['alpha', 'beta'],
-        isProxied: false,
-        program: former,
-        maker: former,
-      });
-      const {alpha, beta} = nodes;
-      await alpha.stop();
-      alpha.runWith(mfdFile);
-      await alpha.start();
+      const {alpha, beta, converged, upgrade} = await startBesideEarlier(t, release);
       const own = [await alpha.createDomain(), await alpha.createDomain()];
       const names = own.map(({name}) => name);
       const other = await alpha.createDomain();
@@ -82,9 +71,7 @@ for (const release of releases.filter(({version}) => version.startsWith('0.8.'))
       t.is((await beta.api('GET', 'mail/quarantine', {key})).status, 403);
       t.is((await alpha.api('GET', 'mail/quarantine', {key})).headers['x-unreachable-nodes'], 'beta');
 
-      await beta.stop();
-      beta.runWith(mfdFile);
-      await beta.start();
+      await upgrade(beta);
       await converged();
 
       for (const node of [alpha, beta]) {

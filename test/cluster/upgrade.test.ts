@@ -3,6 +3,7 @@ import {cp, rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import test from 'ava';
+import {startBesideEarlier} from '../helpers/beside-earlier.ts';
 import {startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {relayAll} from '../helpers/mail-node.ts';
@@ -37,20 +38,7 @@ for (const release of releases) {
     upgrade(
       `a filter for all domains made beside a node of ${version} stops no replication, and is in force once that is upgraded`,
       async t => {
-        const former = await buildRelease(t, release);
-        const {nodes, converged} = await startCluster(t, {
-          nodes: ['alpha', 'beta'],
-          isProxied: false,
-          program: former,
-          maker: former,
-        });
-        const {alpha, beta} = nodes;
-        const upgraded = async (node: typeof alpha) => {
-          await node.stop();
-          node.runWith(mfdFile);
-          await node.start();
-        };
-        await upgraded(alpha);
+        const {alpha, beta, converged, upgrade: upgradeNode} = await startBesideEarlier(t, release);
 
         const {data: filter} = (
           await alpha.api('POST', 'filters', {body: {action: 'block', match: 'sender_domain', pattern: 'spam.test'}})
@@ -62,7 +50,7 @@ for (const release of releases) {
         const reply = async () =>
           (await sendMail({port: beta.smtpPort, from: 'a@spam.test', to: 'b@later.test', raw: 'hello\r\n'})).reply;
         t.is((await reply()).code, 250);
-        await upgraded(beta);
+        await upgradeNode(beta);
 
         t.deepEqual((await beta.api('GET', 'filters')).json.data, [filter]);
         t.is((await reply()).code, 550);

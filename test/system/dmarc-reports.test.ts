@@ -36,6 +36,9 @@ const start = async (t: ExecutionContext, options: {domain?: object; dmarc?: obj
   return {node, smarthost};
 };
 
+const createReporting = async (node: MailNode) =>
+  node.mfctl(['domain', 'create', 'b.test', '--backend', `127.0.0.1:${node.sink.server.port}`, '--dmarc-reporting']);
+
 const raw = (from: string): string => `From: ${from}\r\nSubject: hello\r\n\r\nhello\r\n`;
 
 /** Counts of today become those of a day that is over for every policy domain. */
@@ -144,14 +147,7 @@ test('a domain can be set to send reports without configuration, and mfctl and c
   const {node} = await start(t, {domain: {dmarc_reporting: false}, dmarc: {report_from: undefined, organisation: undefined}});
 
   const updated = await node.api('PUT', `domains/${node.domainId}`, {body: {...relayAll, dmarc_reporting: true}});
-  const created = await node.mfctl([
-    'domain',
-    'create',
-    'b.test',
-    '--backend',
-    `127.0.0.1:${node.sink.server.port}`,
-    '--dmarc-reporting',
-  ]);
+  const created = await createReporting(node);
   const check = await node.mfctl(['cluster', 'check']);
 
   t.deepEqual([updated.status, created.code, check.code], [200, 0, 1]);
@@ -166,14 +162,7 @@ test('reports come from the name of the node when nothing else is set', async t 
   const dmarc = {report_from: undefined, organisation: undefined};
   const {node, smarthost} = await start(t, {dmarc, fqdn: 'MX1.example.org'});
   await node.send(raw('a@good.test'), {from: 'b@good.test'});
-  const set = await node.mfctl([
-    'domain',
-    'create',
-    'b.test',
-    '--backend',
-    `127.0.0.1:${node.sink.server.port}`,
-    '--dmarc-reporting',
-  ]);
+  const set = await createReporting(node);
 
   await passDays(node);
   const [mail] = await eventually(async () => smarthost.mails.length > 0 && smarthost.mails, 60_000);
