@@ -16,7 +16,7 @@ import {repair} from './commands/repair.ts';
 import {addSetupCommand} from './commands/setup.ts';
 import {type StartOptions, start} from './commands/start.ts';
 import {checkStore} from './commands/store-options.ts';
-import {explainUsageErrors, requireFolder} from './commands/usage-errors.ts';
+import {explainUsageErrors, refuseRepeatedOptions, requireFolder} from './commands/usage-errors.ts';
 import {ConfigError, loadConfig} from './config/load.ts';
 import {CommandError, UsageError} from './node/command-error.ts';
 import {dataFolder} from './node/data-folder.ts';
@@ -60,6 +60,7 @@ export const program = (): Command => {
   addMigrateCommand(mfd, print, warn);
   addSetupCommand(mfd, print);
   explainUsageErrors(mfd);
+  refuseRepeatedOptions(mfd);
   mfd.hook('preAction', async (_, command) => {
     const {data} = command.opts<{data?: string}>();
     if (data === undefined) return;

@@ -32,16 +32,22 @@ const canonicalName = (text: string, label: RegExp): string | undefined => {
 };
 
 /**
- * Why a text is not the name of a domain that a person would make; undefined when it is one. Stricter than `canonicalDomain`: IDNA
- * takes the quotes that an editor puts around a name as letters, and drops characters that nobody sees.
+ * What an editor or a copy has put around the name of a domain, or hidden in it: IDNA takes typographic quotes as letters, and drops
+ * characters that nobody sees. `what` was typed: a name, or an address that contains it.
  */
-export const domainNameFault = (text: string): string | undefined => {
+export const strayCharacterFault = (text: string, what = 'name'): string | undefined => {
   const [quote] = /["'`\u00ab\u00b4\u00bb\u2018-\u201f\u2039\u203a\u300c-\u300f\uff02\uff07]/.exec(text) ?? [];
-  if (quote !== undefined) return `has the quotation mark ${quote} (${codePoint(quote)}); give the name without it`;
+  if (quote !== undefined) return `has the quotation mark ${quote} (${codePoint(quote)}); give the ${what} without it`;
   const [blank] = /\s/.exec(text) ?? [];
-  if (blank !== undefined) return `has a blank (${codePoint(blank)}); give the name without it`;
+  if (blank !== undefined) return `has a blank (${codePoint(blank)}); give the ${what} without it`;
   const hidden = [...text].find((char, at, all) => isHidden(char) && !isMeant(char, [all[at - 1], all[at + 1]]));
-  if (hidden !== undefined) return `has an invisible character (${codePoint(hidden)}); give the name without it`;
+  return hidden === undefined ? undefined : `has an invisible character (${codePoint(hidden)}); give the ${what} without it`;
+};
+
+/** Why a text is not the name of a domain that a person would make; undefined when it is one. Stricter than `canonicalDomain`. */
+export const domainNameFault = (text: string): string | undefined => {
+  const stray = strayCharacterFault(text);
+  if (stray !== undefined) return stray;
   if (canonicalDomain(text) !== undefined) return undefined;
   if (/\.\./.test(text)) return 'has two dots with nothing between them';
   if (canonicalMailDomain(text) !== undefined) return 'has the character _, which no host name has';

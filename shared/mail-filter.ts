@@ -9,7 +9,7 @@ import {
   maxCommentChars,
   maxPatternChars,
   maxPoints,
-  patternCostFault,
+  newPatternFault,
   patternFault,
 } from './filter-rules.ts';
 
@@ -97,9 +97,9 @@ const rules = z
 export const filterRuleSchema = rules.transform(filter => ({...filter, pattern: canonicalPattern(filter.match, filter.pattern)}));
 
 export const createMailFilterSchema = rules
-  .refine(filter => patternCostFault(filter) === undefined, {
+  .refine(filter => newPatternFault(filter) === undefined, {
     path: ['pattern'],
-    error: ({input}) => patternCostFault(input as Partial<MailFilter>),
+    error: ({input}) => newPatternFault(input as Partial<MailFilter>),
     when: isObject,
   })
   .transform(filter => ({

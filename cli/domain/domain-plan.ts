@@ -1,7 +1,7 @@
 // Plan of the changes that make the domains, and the filters for all of them, match a file. It reads, and changes nothing.
 import type {Domain} from '../../shared/domain.ts';
 import {areThresholdsInOrder, domainDefaults, hasBackend} from '../../shared/field-rules.ts';
-import {patternCostFault} from '../../shared/filter-rules.ts';
+import {newPatternFault} from '../../shared/filter-rules.ts';
 import type {Client} from '../client/client.ts';
 import {inParallel} from '../client/in-parallel.ts';
 import {CliError, exitCodes} from '../errors.ts';
@@ -80,7 +80,7 @@ const requireCheapFilters = (
 ): void => {
   const faultsOf = (change: DomainChange, at: number | undefined): LineFault[] =>
     addedFilters(change).flatMap(rule => {
-      const detail = patternCostFault(rule);
+      const detail = newPatternFault(rule);
       return detail === undefined ? [] : [fault(at, `has a filter whose pattern ${detail}: ${rule.pattern}`)];
     });
   const faults = [...ofAll.flatMap(change => faultsOf(change, undefined)), ...changes.flatMap(faultsOf)];

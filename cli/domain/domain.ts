@@ -1,7 +1,7 @@
 // Commands of domains.
 import type {Command} from 'commander';
 import type {Domain} from '../../shared/domain.ts';
-import {canonicalDomain, domainNameFault, unicodeDomain} from '../../shared/domain-name.ts';
+import {canonicalDomain, domainNameFault} from '../../shared/domain-name.ts';
 import type {Client} from '../client/client.ts';
 import {addFieldOptions, givenValues} from '../command-line/field-options.ts';
 import {addWholeOption} from '../command-line/option-values.ts';
@@ -9,6 +9,7 @@ import {usageError} from '../errors.ts';
 import {addDomainFilterCommands} from '../filter/filter.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
+import {noteALabels} from './a-labels.ts';
 import {addApplyCommand} from './domain-apply.ts';
 import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';
 import {addDnsCommand} from './domain-dns.ts';
@@ -95,12 +96,6 @@ const requireDomainName = (name: string): void => {
   const fault = domainNameFault(name);
   if (fault !== undefined && canonicalDomain(name) !== undefined)
     throw usageError(`${JSON.stringify(name)} ${fault}`, 'mfctl domain create --help');
-};
-
-const noteALabels = (session: Session, typed: string, made: string): void => {
-  const text = unicodeDomain(made);
-  if (text !== undefined && typed.toLowerCase() !== made)
-    session.printer().note(`${text} is ${made} in DNS, and in every list here`);
 };
 
 const createHelp = `

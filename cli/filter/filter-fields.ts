@@ -1,6 +1,6 @@
 // Mail filters as mfctl knows them, those of a domain and those for all domains: each of their fields is declared once. Their rules are
 // the schemas in shared/mail-filter.ts.
-import {filterActions, filterMatches, letsIn} from '../../shared/filter-rules.ts';
+import {filterActions, filterMatches, letsIn, newPatternFault, patternFault} from '../../shared/filter-rules.ts';
 import type {CreateMailFilter, GlobalFilter, MailFilter} from '../../shared/mail-filter.ts';
 import {givenValues, type TypedField, typedNumber} from '../command-line/field-options.ts';
 import {decimal} from '../command-line/option-values.ts';
@@ -172,7 +172,11 @@ export const filterOf = (flags: FilterFlags, help: string): CreateMailFilter => 
     throw usageError('name one thing to match: --sender, --sender-domain, --subject or --header', help);
   const filter = givenValues(ruleFields, flags);
   if (filter.action === undefined) throw usageError('name an action: --allow, --block or --score', help);
-  return filter as CreateMailFilter;
+  const made = filter as CreateMailFilter;
+  // The node checks patterns, too. One of an earlier version takes what IDNA makes another name of.
+  const fault = patternFault(made) ?? newPatternFault(made);
+  if (fault !== undefined) throw usageError(`--${made.match.replace('_', '-')} ${JSON.stringify(made.pattern)} ${fault}`, help);
+  return made;
 };
 
 const matchesOf = ({sender, senderDomain, subject, header}: FilterFlags): Match[] => [

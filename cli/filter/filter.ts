@@ -4,6 +4,7 @@ import type {Client} from '../client/client.ts';
 import {addFieldOptions} from '../command-line/field-options.ts';
 import {addWholeOption, wholeNumber} from '../command-line/option-values.ts';
 import {pathOf, quoted} from '../command-line/typed-words.ts';
+import {noteALabels} from '../domain/a-labels.ts';
 import {notFound} from '../errors.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
@@ -98,6 +99,8 @@ const addVerbs = (filters: Command, session: Session, {records, whose, kind, add
         const filter = filterOf(flags, `${path} add --help`);
         const {data} = await (await open(domain)).add(filter);
         session.printer().record(data, records);
+        const [typed, made] = [filter.pattern, data.pattern].map(text => text.slice(text.lastIndexOf('@') + 1));
+        if (data.match.startsWith('sender') && typed && made) noteALabels(session, typed, made);
       }),
     );
 

@@ -1,7 +1,7 @@
 // What mfd prints after wrong usage: the name that was meant, and the help of the command that was typed.
 import {stat} from 'node:fs/promises';
 import {dirname} from 'node:path';
-import type {Command} from 'commander';
+import type {Command, Option} from 'commander';
 import {nearestWord} from '../../shared/nearest-word.ts';
 import {UsageError} from '../node/command-error.ts';
 
@@ -34,4 +34,18 @@ export const requireFolder = async (data: string): Promise<void> => {
   const found = await stat(data).catch(() => undefined);
   if (found?.isFile())
     throw new UsageError(`--data ${data}: this is a file; name the folder it lies in: --data ${dirname(data)}`);
+};
+
+/** Commander takes the last of two values; which one was meant is a guess. No option of mfd may be repeated. */
+export const refuseRepeatedOptions = (mfd: Command): void => {
+  const given = new Map<Option, number>();
+  countOptions(mfd, option => given.set(option, (given.get(option) ?? 0) + 1));
+  mfd.hook('preAction', (_, command) => {
+    for (const [{flags}, times] of given) if (times > 1) command.error(`error: option '${flags}' is given ${times} times`);
+  });
+};
+
+const countOptions = (command: Command, count: (option: Option) => void): void => {
+  for (const option of command.options) command.on(`option:${option.name()}`, () => count(option));
+  for (const each of command.commands) countOptions(each, count);
 };

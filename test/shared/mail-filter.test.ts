@@ -1,7 +1,7 @@
 import test from 'ava';
 import {ZodError} from 'zod';
 import {fieldFaults} from '../../shared/fields.ts';
-import {createMailFilterSchema} from '../../shared/mail-filter.ts';
+import {createMailFilterSchema, filterRuleSchema} from '../../shared/mail-filter.ts';
 
 const faultsOf = (value: unknown): string[] => {
   const {error} = createMailFilterSchema.safeParse(value);
@@ -68,6 +68,45 @@ test('a pattern must be what its match compares with', t => {
     ['subject', 'two\nlines'],
   ])
     t.is(faultsOf({action: 'allow', match, pattern})[0], 'pattern', pattern);
+});
+
+test('quotes of an editor, blanks and invisible characters around an address or a domain are told, and names of other scripts are none', t => {
+  const detailOf = (match: string, pattern: string) => {
+    const {error} = createMailFilterSchema.safeParse({action: 'block', match, pattern});
+    return error && fieldFaults(error).map(({path, detail}) => `${path} ${detail}`);
+  };
+
+  for (const [match, pattern, fault] of [
+    ['sender_domain', '\u201cspam.example\u201d', 'has the quotation mark \u201c (U+201C); give the name without it'],
+    ['sender_domain', 'x\u200b.example', 'has an invisible character (U+200B); give the name without it'],
+    ['sender_domain', '@x .example', 'has a blank (U+0020); give the name without it'],
+    ['sender', '\u201ca@x.example\u201d', 'has the quotation mark \u201d (U+201D); give the address without it'],
+    ['sender', '\u201ca@x.example', 'has the quotation mark \u201c (U+201C); give the address without it'],
+    ['sender', "'a@x.example'", "has the quotation mark ' (U+0027); give the address without it"],
+    ['sender', '"a@x.example', 'has the quotation mark " (U+0022); give the address without it'],
+    ['sender', 'a@x .example', 'has a blank (U+0020); give the address without it'],
+    ['sender', 'a@x\u00ad.example', 'has an invisible character (U+00AD); give the address without it'],
+    ['sender', '\u202aa@x.example', 'has an invisible character (U+202A); give the address without it'],
+    ['sender', 'x', 'must be a mail address such as news@example.com'],
+  ] as const)
+    t.deepEqual(detailOf(match, pattern), [`pattern ${fault}`], JSON.stringify(pattern));
+  for (const [match, pattern] of [
+    ['sender', "o'brien@x.example"],
+    ['sender', "'odd@x.example"],
+    ['sender', '"odd user"@x.example'],
+    ['sender', 'm\u00fcller@b\u00fccher.example'],
+    ['sender', 'root@[192.0.2.1]'],
+    ['sender_domain', 'b\u00fccher.example'],
+    ['subject', '\u201cwin\u201d *'],
+  ] as const)
+    t.is(detailOf(match, pattern), undefined, pattern);
+});
+
+test('a filter that was stored with a quote in its address is still read from a file', t => {
+  t.is(
+    filterRuleSchema.safeParse({action: 'block', match: 'sender', pattern: '\u201ca@x.xn--example-b46c'}).data?.pattern,
+    '\u201ca@x.xn--example-b46c',
+  );
 });
 
 test('what a pattern may cost is bounded, and what costs little may be as long as ever', t => {

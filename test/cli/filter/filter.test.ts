@@ -24,3 +24,30 @@ test('a filter for all domains takes the same options, and is removed with the c
     `removed filter ${globalFilter.id}\nto add it again: mfctl filter add --allow --sender a@b.example --no-authenticated --comment 'it'\\''s ours'\n`,
   );
 });
+
+test('a quotation mark of an editor or an invisible character in a pattern is wrong usage, and no node is asked', async t => {
+  const api = await startApi(t, {});
+
+  for (const [option, typed, fault] of [
+    ['--sender-domain', '\u201cspam.example\u201d', 'the quotation mark \u201c (U+201C); give the name without it'],
+    ['--sender', '\u201ca@x.example\u201d', 'the quotation mark \u201d (U+201D); give the address without it'],
+    ['--sender-domain', 'x\u200b.example', 'an invisible character (U+200B); give the name without it'],
+  ] as const) {
+    const {code, stdout, stderr} = await api.mfctl(['filter', 'add', '--block', option, typed]);
+    t.deepEqual([code, stdout], [2, '']);
+    t.true(stderr.startsWith(`error: ${option} `) && stderr.includes(fault), stderr);
+  }
+
+  t.deepEqual(api.requests, []);
+});
+
+test('what became of a domain with other letters than those of DNS is said after the filter', async t => {
+  const stored = {...globalFilter, match: 'sender', pattern: 'a@xn--bcher-kva.example'};
+  const api = await startApi(t, {'POST /filters': {status: 201, data: stored}});
+
+  const typed = await api.mfctl(['filter', 'add', '--block', '--sender', 'a@b\u00fccher.example']);
+  const known = await api.mfctl(['filter', 'add', '--block', '--sender', 'a@xn--bcher-kva.example']);
+
+  t.is(typed.stderr, 'b\u00fccher.example is xn--bcher-kva.example in DNS, and in every list here\n');
+  t.is(known.stderr, '');
+});

@@ -1,4 +1,4 @@
-import {writeFile} from 'node:fs/promises';
+import {stat, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';
 import {CommanderError} from 'commander';
@@ -6,7 +6,7 @@ import {program} from '../../../daemon/main.ts';
 import {testFolder} from '../../helpers/store.ts';
 
 /** What mfd prints on standard error for a wrong command line. */
-const errorsOf = (args: readonly string[]): string => {
+const errorsOf = async (args: readonly string[]): Promise<string> => {
   let written = '';
   const mfd = program();
   const capture = (command: typeof mfd): void => {
@@ -19,14 +19,14 @@ const errorsOf = (args: readonly string[]): string => {
   };
   capture(mfd);
   try {
-    mfd.parse(args, {from: 'user'});
+    await mfd.parseAsync(args, {from: 'user'});
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
   }
   return written;
 };
 
-test('a misspelled command or option of mfd is named, with the help of the command that was typed', t => {
+test('a misspelled command or option of mfd is named, with the help of the command that was typed', async t => {
   for (const [args, printed] of [
     [['strat'], "error: unknown command 'strat'\n(did you mean start?)\n(mfd --help lists the commands)\n"],
     [
@@ -36,19 +36,35 @@ test('a misspelled command or option of mfd is named, with the help of the comma
     [['setup', 'postfx'], "error: unknown command 'postfx'\n(did you mean postfix?)\n(mfd setup --help lists the commands)\n"],
     [['init'], "error: required option '--data <dir>' not specified\n(mfd init --help lists the options)\n"],
   ] as const)
-    t.is(errorsOf(args), printed);
+    t.is(await errorsOf(args), printed);
 });
 
-test('mfd never suggests a command that does something else', t => {
+test('mfd never suggests a command that does something else', async t => {
   for (const word of ['unjoin', 'restart', 'stop', 'status', 'reload', 'uninit'])
-    t.is(errorsOf([word]), `error: unknown command '${word}'\n(mfd --help lists the commands)\n`);
+    t.is(await errorsOf([word]), `error: unknown command '${word}'\n(mfd --help lists the commands)\n`);
 });
 
-test('mfd setup without the name of what is set up is told the whole command', t => {
+test('mfd setup without the name of what is set up is told the whole command', async t => {
   t.is(
-    errorsOf(['setup', '--data', '/var/lib/mfd']),
+    await errorsOf(['setup', '--data', '/var/lib/mfd']),
     "error: unknown option '--data'\n(did you mean mfd setup postfix --data?)\n(mfd setup --help lists the commands)\n",
   );
+});
+
+test('an option that is given twice is wrong usage, as neither value can be meant, and nothing is done', async t => {
+  const data = join(await testFolder(t), 'new');
+
+  for (const [args, printed] of [
+    [['init', '--data', data, '--fqdn', 'a.example', '--fqdn=b.example'], "option '--fqdn <name>' is given 2 times"],
+    [['check-config', '--data', data, '--data', data, '--data', data], "option '--data <dir>' is given 3 times"],
+    [['setup', 'postfix', '--data', data, '--apply', '--apply'], "option '--apply' is given 2 times"],
+  ] as const)
+    t.is(
+      await errorsOf(args),
+      `error: ${printed}\n(mfd ${args[0] === 'setup' ? 'setup postfix' : args[0]} --help lists the options)\n`,
+    );
+
+  await t.throwsAsync(stat(data), {code: 'ENOENT'});
 });
 
 test('a file as data directory is told, with the folder that was meant, by every command', async t => {

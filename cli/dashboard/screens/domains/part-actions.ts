@@ -34,7 +34,11 @@ export const openNewFilter = ({shell, onChange}: PartServices, {name, filters}: 
       title: `New mail filter for ${name}`,
       fields: formFields(ruleFields, {action: 'block', match: 'sender', authenticated: 'yes'}),
       check: typed => byField(newFilter(typedFilter(typed)).faults),
-      question: typed => [`Add this mail filter to ${name}?`, ...filterLines(typedFilter(typed))],
+      // As it is stored, which is what the node compares mail with.
+      question: typed => {
+        const filter = typedFilter(typed);
+        return [`Add this mail filter to ${name}?`, ...filterLines(newFilter(filter).data ?? filter)];
+      },
       yes: 'add',
       send: async typed => (await filters.add(typedFilter(typed))).data,
       onDone: filter => {

@@ -387,6 +387,20 @@ test('a filter for all domains is added and removed there, and no domain is aske
   t.like(JSON.parse(api.requests[0]?.body ?? ''), {action: 'allow', authenticated: false});
 });
 
+test('the review of a filter shows its domain as DNS writes it, and the form refuses quotes around it', async t => {
+  const {shell, needs, client} = await startDomain(t);
+  await openNewFilter(needs, {name: 'all domains', filters: client.filters});
+  const form = await shell.form();
+
+  t.throws(() => shell.fill(form, {pattern: '\u201cq@spam.example\u201d'}), {message: /has the quotation mark/});
+  shell.fill(form, {match: 'sender_domain', pattern: 'b\u00fccher.example'});
+
+  t.deepEqual((await shell.question()).lines, [
+    'Add this mail filter to all domains?',
+    '  ✗ block, sender domain: xn--bcher-kva.example',
+  ]);
+});
+
 test('a selector is checked by the rules of the node, and must not be taken', async t => {
   const {shell, needs} = await startDomain(t);
   await openNewDkimKey(needs, domain, [dkimKey]);
