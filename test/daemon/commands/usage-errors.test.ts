@@ -6,7 +6,7 @@ import {program} from '../../../daemon/main.ts';
 import {testFolder} from '../../helpers/store.ts';
 
 /** What mfd prints on standard error for a wrong command line. */
-const errorsOf = (args: readonly string[]): string => {
+const errorsOf = async (args: readonly string[]): Promise<string> => {
   let written = '';
   const mfd = program();
   const capture = (command: typeof mfd): void => {
@@ -19,34 +19,41 @@ const errorsOf = (args: readonly string[]): string => {
   };
   capture(mfd);
   try {
-    mfd.parse(args, {from: 'user'});
+    await mfd.parseAsync(args, {from: 'user'});
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
   }
   return written;
 };
 
-test('a misspelled command or option of mfd is named, with the help of the command that was typed', t => {
+test('a misspelled command or option of mfd is named, with the help of the command that was typed', async t => {
   for (const [args, printed] of [
     [['strat'], "error: unknown command 'strat'\n(did you mean start?)\n(mfd --help lists the commands)\n"],
     [
       ['start', '--data', '/nowhere', '--int'],
       "error: unknown option '--int'\n(did you mean --init?)\n(mfd start --help lists the options)\n",
     ],
+    [['help', 'strat'], "error: unknown command 'strat'\n(did you mean start?)\n(mfd --help lists the commands)\n"],
+    [
+      ['help', 'setup', 'postfx'],
+      "error: unknown command 'postfx'\n(did you mean postfix?)\n(mfd setup --help lists the commands)\n",
+    ],
     [['setup', 'postfx'], "error: unknown command 'postfx'\n(did you mean postfix?)\n(mfd setup --help lists the commands)\n"],
+    [['start', '--dta', 'x'], "error: unknown option '--dta'\n(did you mean --data?)\n(mfd start --help lists the options)\n"],
+    [['init', '--dat=i1'], "error: unknown option '--dat=i1'\n(did you mean --data?)\n(mfd init --help lists the options)\n"],
     [['init'], "error: required option '--data <dir>' not specified\n(mfd init --help lists the options)\n"],
   ] as const)
-    t.is(errorsOf(args), printed);
+    t.is(await errorsOf(args), printed);
 });
 
-test('mfd never suggests a command that does something else', t => {
+test('mfd never suggests a command that does something else', async t => {
   for (const word of ['unjoin', 'restart', 'stop', 'status', 'reload', 'uninit'])
-    t.is(errorsOf([word]), `error: unknown command '${word}'\n(mfd --help lists the commands)\n`);
+    t.is(await errorsOf([word]), `error: unknown command '${word}'\n(mfd --help lists the commands)\n`);
 });
 
-test('mfd setup without the name of what is set up is told the whole command', t => {
+test('mfd setup without the name of what is set up is told the whole command', async t => {
   t.is(
-    errorsOf(['setup', '--data', '/var/lib/mfd']),
+    await errorsOf(['setup', '--data', '/var/lib/mfd']),
     "error: unknown option '--data'\n(did you mean mfd setup postfix --data?)\n(mfd setup --help lists the commands)\n",
   );
 });
@@ -68,7 +75,11 @@ test('options of mfd with impossible values are wrong usage', async t => {
   const wrong: [string[], string][] = [
     [
       ['setup', 'postfix', '--data', folder, '--config-dir', join(folder, 'nope')],
-      `--config-dir ${folder}/nope: there is no main.cf; configure Postfix first, on Debian with dpkg-reconfigure postfix`,
+      `--config-dir ${folder}/nope: there is no such folder`,
+    ],
+    [
+      ['setup', 'postfix', '--data', folder, '--config-dir', folder],
+      `--config-dir ${folder}: there is no main.cf; configure Postfix first, on Debian with dpkg-reconfigure postfix`,
     ],
     [
       ['init', '--data', join(folder, 'new'), '--smtp-listen', '127.0.0.1:70000'],
