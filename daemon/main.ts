@@ -16,7 +16,7 @@ import {repair} from './commands/repair.ts';
 import {addSetupCommand} from './commands/setup.ts';
 import {type StartOptions, start} from './commands/start.ts';
 import {checkStore} from './commands/store-options.ts';
-import {explainUsageErrors, refuseRepeatedOptions, requireFolder} from './commands/usage-errors.ts';
+import {addHelpCommand, explainUsageErrors, refuseRepeatedOptions, requireFolder} from './commands/usage-errors.ts';
 import {ConfigError, loadConfig} from './config/load.ts';
 import {CommandError, UsageError} from './node/command-error.ts';
 import {dataFolder} from './node/data-folder.ts';
@@ -44,7 +44,6 @@ export const program = (): Command => {
     .description('A node of the mail-filtering cluster')
     .version(packageJson.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show help')
-    .helpCommand('help [command]', 'show help for a command')
     .exitOverride()
     .addHelpText(
       'after',
@@ -59,6 +58,7 @@ export const program = (): Command => {
   addRepairCommand(mfd);
   addMigrateCommand(mfd, print, warn);
   addSetupCommand(mfd, print);
+  addHelpCommand(mfd);
   explainUsageErrors(mfd);
   refuseRepeatedOptions(mfd);
   mfd.hook('preAction', async (_, command) => {

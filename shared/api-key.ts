@@ -68,7 +68,7 @@ export const createApiKeySchema = z
   })
   .refine(({scope, domain, domains}) => scope !== 'domain-admin' || isGiven(domain) || isGiven(domains), {
     path: ['domain'],
-    error: 'is required for a domain-admin key: the name of its domain; several are given as domains',
+    error: 'is required for a domain-admin key: the name of its domain; for several: `domains`',
     when: isObject,
   })
   .refine(({scope, domain}) => scope === 'domain-admin' || !isGiven(domain), {

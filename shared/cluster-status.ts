@@ -20,13 +20,10 @@ export const problemSchema = z
       .string()
       .max(40)
       .meta({description: `One of ${dependencyParts.join(', ')}; later versions may add others`}),
-    name: z
-      .string()
-      .max(300)
-      .meta({
-        description:
-          '`host:port` of a backend, or the key of a password file in the configuration; empty for what a node has one of',
-      }),
+    name: z.string().max(300).meta({
+      description:
+        '`host:port` of a backend, or the key of a password file in the configuration; empty for what a node has one of',
+    }),
     domains: z.array(z.string().max(300)).max(maxProblemDomains).meta({description: 'The first domains with that backend'}),
     since: timestamp,
     detail: z.string().max(300).meta({description: 'Why, as the system or the server says it'}),

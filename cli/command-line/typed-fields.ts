@@ -1,11 +1,14 @@
 // Field errors of a node, with the command's options and arguments in place of the request's members.
+import type {Option} from 'commander';
 import type {FieldFault} from '../../shared/fault.ts';
 import type {CliError, TypedFieldFault} from '../errors.ts';
+import {collected} from './option-values.ts';
 import {optionsOf, quoted, type TypedWords} from './typed-words.ts';
 
 /** Options whose names differ from their member's. Of several, the one on the command line is meant. */
 const options: Readonly<Record<string, readonly string[]>> = {
   backend_servers: ['--backend'],
+  domains: ['--domain'],
   dkim_active: ['--dkim'],
   active: ['--active', '--inactive'],
   rate_limit_per_minute: ['--rate-limit'],
@@ -45,10 +48,15 @@ const typedName = (typed: TypedWords, path: FieldFault['path']): string | undefi
   const [member = '', index] = path.split('.');
   const option = optionFor(typed, member);
   if (option === undefined) return operandFor(typed, member);
-  const value = index === undefined ? undefined : typed.given.get(option)?.[Number(index)];
+  const values = typed.given.get(option) ?? [];
+  const value = index === undefined ? onlyOf(option, values) : values[Number(index)];
   const long = option.long ?? option.flags;
   return value === undefined ? long : `${long} ${quoted(value)}`;
 };
+
+/** Of an option that could have been repeated, and was not: the API has another member for one value. */
+const onlyOf = ({parseArg}: Option, values: readonly string[]): string | undefined =>
+  parseArg === collected && values.length === 1 ? values[0] : undefined;
 
 const optionFor = ({command, given}: TypedWords, member: string) => {
   const names = Object.hasOwn(options, member) ? (options[member] ?? []) : [`--${member.replaceAll('_', '-')}`];
@@ -62,6 +70,12 @@ const operandFor = ({command, operands: typed}: TypedWords, member: string): str
   return value === undefined ? undefined : quoted(value);
 };
 
-/** `must not be above reject_threshold (15)` */
+/** `must not be above reject_threshold (15)`, and a list in backquotes: `for several: `domains`` */
 const withOptions = (typed: TypedWords, detail: string): string =>
-  detail.replace(/\b[a-z]+(?:_[a-z]+)+\b/g, member => optionFor(typed, member)?.long ?? member);
+  detail
+    .replace(/`([a-z_]+)`/g, (text, member) => {
+      const option = optionFor(typed, member);
+      if (option === undefined) return text;
+      return option.parseArg === collected ? `repeat ${option.long}` : (option.long ?? text);
+    })
+    .replace(/\b[a-z]+(?:_[a-z]+)+\b/g, member => optionFor(typed, member)?.long ?? member);

@@ -1,7 +1,8 @@
 // Command `domain test`: whether mail of a domain will work, and what a new domain is warned of.
 import type {Command} from 'commander';
+import {decidingSteps} from '../../shared/deciding-steps.ts';
 import type {Domain} from '../../shared/domain.ts';
-import {type DomainTest, decidingSteps, type TestState, type TestStep} from '../../shared/domain-test.ts';
+import type {DomainTest, TestState, TestStep} from '../../shared/domain-test.ts';
 import type {Client} from '../client/client.ts';
 import {ExitStatus, exitCodes} from '../errors.ts';
 import type {Column, Tone} from '../output/column.ts';

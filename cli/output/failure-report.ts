@@ -14,8 +14,11 @@ export const failureReport = (error: CliError, {format, isColour}: {format: Outp
 
 const asLines = ({code, detail, requestId, fields, hint}: CliError, isColour: boolean): string => {
   const origin = requestId === undefined ? code : `${code}, request ${requestId}`;
+  // Several wrong fields have a line each, below.
+  const isOfFields = fields.length > 1 && detail === fields.map(fieldText).join('; ');
+  const what = isOfFields ? `${fields.length} values are wrong` : detail;
   const lines = [
-    `${isColour ? paint('error:', 'bad') : 'error:'} ${safeLine(`${detail} (${origin})`)}`,
+    `${isColour ? paint('error:', 'bad') : 'error:'} ${safeLine(`${what} (${origin})`)}`,
     // With one wrong field the detail already contains it.
     ...fields
       .filter(field => fieldText(field) !== detail)

@@ -15,8 +15,14 @@ const endings: Readonly<Record<string, string>> = {
   'quarantine.expire': 'removed when its time was over',
 };
 
-/** For a mail that was not found: the error that says what became of it, or the same error where the log does not say. */
-export const endedMailFailure = async (client: Client, mail: MailReference, error: unknown): Promise<unknown> => {
+/** What is asked of a mail; for one that is not held any more, the failure says what became of it. */
+export const askOfMail = async <T>(client: Client, mail: MailReference, answer: Promise<T>): Promise<T> =>
+  answer.catch(async (error: unknown) => {
+    throw await endedMailFailure(client, mail, error);
+  });
+
+/** The same error where the log does not say. */
+const endedMailFailure = async (client: Client, mail: MailReference, error: unknown): Promise<unknown> => {
   if (!(error instanceof CliError) || error.code !== 'not_found') return error;
   // A key may read held mail and not the audit log.
   const ending = await findEnding(client, mailId(mail)).catch((failure: unknown) => {

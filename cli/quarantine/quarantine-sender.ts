@@ -3,6 +3,7 @@ import type {Command} from 'commander';
 import type {GlobalFilter} from '../../shared/mail-filter.ts';
 import {globalFilters, mailFilters} from '../filter/filter-fields.ts';
 import type {Session} from '../session.ts';
+import {askOfMail} from './ended-mail.ts';
 import {parseMailId} from './held-mail-columns.ts';
 import {addSenderFilter, readFilters, type SenderAction, senderOutcome, senderRule} from './sender-filter.ts';
 import {requireTrainingRight, sampleClassOf, trainingText, trainScanner} from './training.ts';
@@ -50,7 +51,7 @@ const addFilter = async (
   const reference = parseMailId(id);
   const client = await session.client();
   if (train) await requireTrainingRight(client);
-  const {data: mail} = await client.quarantine.get(reference);
+  const {data: mail} = await askOfMail(client, reference, client.quarantine.get(reference));
   const rule = senderRule(mail, action);
   if (rule.warning !== undefined) printer.warn(rule.warning);
   if (dryRun) {

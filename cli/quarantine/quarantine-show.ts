@@ -10,7 +10,7 @@ import type {Column} from '../output/column.ts';
 import {fold, truncate} from '../output/display-width.ts';
 import {type Detail, renderDetails, renderTable, type Shown, type TableStyle} from '../output/table.ts';
 import type {Session} from '../session.ts';
-import {endedMailFailure} from './ended-mail.ts';
+import {askOfMail} from './ended-mail.ts';
 import {heldMailFields, mailFields, mailId, parseMailId} from './held-mail-columns.ts';
 import type {MailContents} from './mail-reader.ts';
 
@@ -51,9 +51,7 @@ export const addShowCommand = (quarantine: Command, session: Session): void => {
     .action(async (id: string) => {
       const reference = parseMailId(id);
       const client = await session.client();
-      const {data: mail} = await client.quarantine.get(reference).catch(async error => {
-        throw await endedMailFailure(client, reference, error);
-      });
+      const {data: mail} = await askOfMail(client, reference, client.quarantine.get(reference));
       // Before the body: reading that is an entry of its own.
       const {entries: history, fault} = await readHistory(client, reference);
       const contents = await readContents(client, reference);
@@ -71,7 +69,10 @@ export const addShowCommand = (quarantine: Command, session: Session): void => {
 };
 
 const readContents = async (client: Client, mail: MailReference): Promise<MailContents> => {
-  const [{readMail}, body] = await Promise.all([import('./mail-reader.ts'), client.quarantine.body(mail)]);
+  const [{readMail}, body] = await Promise.all([
+    import('./mail-reader.ts'),
+    askOfMail(client, mail, client.quarantine.body(mail)),
+  ]);
   return readMail(body);
 };
 

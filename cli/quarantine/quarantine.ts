@@ -2,6 +2,7 @@ import {pipeline} from 'node:stream/promises';
 import type {Command} from 'commander';
 import {usageError} from '../errors.ts';
 import type {Session} from '../session.ts';
+import {askOfMail} from './ended-mail.ts';
 import {parseMailId} from './held-mail-columns.ts';
 import {addActCommands} from './quarantine-act.ts';
 import {addListCommands} from './quarantine-list.ts';
@@ -45,12 +46,13 @@ const writeBody = async (session: Session, id: string, {outputFile, force}: Body
     );
 
   const client = await session.client();
+  const body = () => askOfMail(client, mail, client.quarantine.body(mail));
   if (outputFile !== undefined) {
     const hint = 'choose another name, or repeat with --force';
-    await saveMail(() => client.quarantine.body(mail), outputFile, {isForced: force ?? false, hint});
+    await saveMail(body, outputFile, {isForced: force ?? false, hint});
     return;
   }
-  await pipeline(await client.quarantine.body(mail), stdout, {end: false}).catch(error => {
+  await pipeline(await body(), stdout, {end: false}).catch(error => {
     // The reader of the pipe has closed it.
     if (error.code !== 'EPIPE') throw error;
   });

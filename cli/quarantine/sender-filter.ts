@@ -34,7 +34,10 @@ export const bounceFault = (action: SenderAction): string => `a bounce has no se
 export const senderFault = ({sender, domain, direction}: Detail, action: SenderAction): string | undefined => {
   if (sender === '') return bounceFault(action);
   if (direction === 'outbound') return `it is outbound mail of ${domain}, and only senders of inbound mail are ${action}ed`;
-  const fault = sender.length > maxPatternChars ? 'is too long for a filter' : patternFault({match: 'sender', pattern: canonicalPattern('sender', sender)});
+  const fault =
+    sender.length > maxPatternChars
+      ? 'is too long for a filter'
+      : patternFault({match: 'sender', pattern: canonicalPattern('sender', sender)});
   return fault === undefined ? undefined : `its sender ${JSON.stringify(sender.slice(0, maxPatternChars))} ${fault}`;
 };
 

@@ -50,6 +50,8 @@ const run = async (options: Options): Promise<string> => {
     throw new CommandError(
       'this changes the configuration of Postfix: run it as root, or without --apply to see what it would write',
     );
+  if (options.configDir !== undefined && !(await isThere(options.configDir)))
+    throw new UsageError(`--config-dir ${options.configDir}: there is no such folder`);
   if (options.configDir !== undefined && !(await isThere(join(options.configDir, 'main.cf'))))
     throw new UsageError(
       `--config-dir ${options.configDir}: there is no main.cf; configure Postfix first, on Debian with dpkg-reconfigure postfix`,

@@ -10,17 +10,54 @@ export const explainUsageErrors = (command: Command, parents: readonly string[] 
   const path = [...parents, command.name()];
   const below = command.commands.map(each => each.name());
   const options = [...command.options.map(({long}) => long ?? ''), '--help'];
+  const unknownWords = followUnknownWords(command);
   command
     .showSuggestionAfterError(false)
     .showHelpAfterError(`(${path.join(' ')} --help lists the ${below.length > 0 ? 'commands' : 'options'})`)
     .configureOutput({
-      outputError: (text, write) => {
+      outputError: (told, write) => {
+        const [wrong] = unknownWords();
+        // Commander asks for --data first, also where --dta was typed.
+        const text =
+          told.startsWith('error: required option') && wrong?.startsWith('-') ? `error: unknown option '${wrong}'\n` : told;
         const [, kind, word = ''] = /unknown (option|command) '(.*)'/.exec(text) ?? [];
-        const meant = nearestWord(word, kind === 'option' ? options : below) ?? ofOnlyCommand(command, path, word);
+        const meant =
+          nearestWord(word.replace(/=.*/s, ''), kind === 'option' ? options : below) ?? ofOnlyCommand(command, path, word);
         write(meant === undefined ? text : `${text.trimEnd()}\n(did you mean ${meant}?)\n`);
       },
     });
   for (const each of command.commands) explainUsageErrors(each, path);
+};
+
+/** The words of the last command line that are neither options of the command nor values of these. */
+const followUnknownWords = (command: Command): (() => readonly string[]) => {
+  let words: readonly string[] = [];
+  const parse = command.parseOptions.bind(command);
+  command.parseOptions = argv => {
+    const parsed = parse(argv);
+    words = parsed.unknown;
+    return parsed;
+  };
+  return () => words;
+};
+
+/** Commander's own prints the whole help for a command that does not exist, and says nothing. */
+export const addHelpCommand = (program: Command): void => {
+  program
+    .helpCommand(false)
+    .command('help')
+    .description('show help for a command')
+    .argument('[command...]')
+    .action((words: readonly string[]) => {
+      let command = program;
+      for (const word of words) {
+        const next = command.commands.find(each => each.name() === word);
+        if (next === undefined)
+          return command.error(`error: unknown command '${word}'`, {exitCode: 2, code: 'commander.unknownCommand'});
+        command = next;
+      }
+      command.outputHelp();
+    });
 };
 
 /** `mfd setup --data DIR` lacks the name of the one thing that can be set up. */

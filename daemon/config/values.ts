@@ -13,7 +13,7 @@ export const listen = (fallback: string) =>
     .string()
     .refine(
       text => parseHostPort(text, {allowZero: true}) !== undefined,
-      'must be HOST:PORT, IPv6 in brackets, port 0 for any free one',
+      'must be HOST:PORT with a port up to 65535, IPv6 in brackets, port 0 for any free one',
     )
     .default(fallback);
 

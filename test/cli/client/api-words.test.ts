@@ -91,6 +91,24 @@ const typedAs: [request: string, field: [path: string, detail: string], argv: st
   ],
   [
     'POST /auth/api-keys',
+    ['domain', 'is not a domain of this cluster'],
+    ['key', 'create', '--name', 'x', '--scope', 'domain-admin', '--domain', 'a.example'],
+    '--domain a.example is not a domain of this cluster',
+  ],
+  [
+    'POST /auth/api-keys',
+    ['domains.1', 'is not a domain of this cluster'],
+    ['key', 'create', '--name', 'x', '--scope', 'domain-admin', '--domain', 'a.example', '--domain', 'b.example'],
+    '--domain b.example is not a domain of this cluster',
+  ],
+  [
+    'POST /auth/api-keys',
+    ['domain', 'is required for a domain-admin key: the name of its domain; for several: `domains`'],
+    ['key', 'create', '--name', 'x', '--scope', 'domain-admin'],
+    '--domain is required for a domain-admin key: the name of its domain; for several: repeat --domain',
+  ],
+  [
+    'POST /auth/api-keys',
     ['rate_limit_per_minute', 'must be at least 1'],
     ['key', 'create', '--name', 'x', '--scope', 'read-only', '--rate-limit', '0'],
     '--rate-limit must be at least 1',
@@ -133,7 +151,7 @@ for (const [request, [path, detail], argv, told] of typedAs)
     t.is(JSON.parse(json.stderr).error.fields[0].path, path);
   });
 
-test('several wrong fields have a line each', async t => {
+test('several wrong fields have a line each, and are told once', async t => {
   const api = await refusing(
     t,
     'POST /domains',
@@ -143,7 +161,7 @@ test('several wrong fields have a line each', async t => {
 
   const {stderr} = await api.mfctl(['domain', 'create', 'a.example', '--backend', 'mail', '--reject-threshold', '10001']);
 
-  t.regex(stderr, /^error: --backend mail must be host:port; --reject-threshold must be at most 10000 \(validation_failed/);
+  t.regex(stderr, /^error: 2 values are wrong \(validation_failed/);
   t.regex(stderr, /\n {2}--backend mail: must be host:port\n {2}--reject-threshold: must be at most 10000\nhint: /);
 });
 

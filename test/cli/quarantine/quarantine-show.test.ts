@@ -270,6 +270,17 @@ test('show of a mail that has ended says how, when and by whom, from the audit l
   t.regex(expired.stderr, /^error: mx1\/aaaaaa was removed when its time was over at 2026-11-26T12:30:05Z by the node itself \(/);
 });
 
+test('body, allow and block of a mail that has ended say how, when and by whom, too', async t => {
+  const api = await startApi(t, {'GET /audit': {data: [ending]}});
+
+  for (const words of [['body'], ['body', '--output-file', '/dev/null'], ['allow'], ['block']]) {
+    const {code, stderr} = await api.mfctl(['quarantine', ...words, 'mx1/aaaaaa']);
+
+    t.is(code, 5);
+    t.regex(stderr, /^error: mx1\/aaaaaa was released at 2026-11-26T12:30:05Z with the key helpdesk from 192\.0\.2\.9/);
+  }
+});
+
 test('a key that may not read the audit log is told only that the mail is not held', async t => {
   const api = await startApi(t, {
     'GET /audit': {status: 403, error: {code: 'insufficient_scope', detail: 'no'}},

@@ -33,7 +33,14 @@ test('a misspelled command or option of mfd is named, with the help of the comma
       ['start', '--data', '/nowhere', '--int'],
       "error: unknown option '--int'\n(did you mean --init?)\n(mfd start --help lists the options)\n",
     ],
+    [['help', 'strat'], "error: unknown command 'strat'\n(did you mean start?)\n(mfd --help lists the commands)\n"],
+    [
+      ['help', 'setup', 'postfx'],
+      "error: unknown command 'postfx'\n(did you mean postfix?)\n(mfd setup --help lists the commands)\n",
+    ],
     [['setup', 'postfx'], "error: unknown command 'postfx'\n(did you mean postfix?)\n(mfd setup --help lists the commands)\n"],
+    [['start', '--dta', 'x'], "error: unknown option '--dta'\n(did you mean --data?)\n(mfd start --help lists the options)\n"],
+    [['init', '--dat=i1'], "error: unknown option '--dat=i1'\n(did you mean --data?)\n(mfd init --help lists the options)\n"],
     [['init'], "error: required option '--data <dir>' not specified\n(mfd init --help lists the options)\n"],
   ] as const)
     t.is(await errorsOf(args), printed);
@@ -84,7 +91,11 @@ test('options of mfd with impossible values are wrong usage', async t => {
   const wrong: [string[], string][] = [
     [
       ['setup', 'postfix', '--data', folder, '--config-dir', join(folder, 'nope')],
-      `--config-dir ${folder}/nope: there is no main.cf; configure Postfix first, on Debian with dpkg-reconfigure postfix`,
+      `--config-dir ${folder}/nope: there is no such folder`,
+    ],
+    [
+      ['setup', 'postfix', '--data', folder, '--config-dir', folder],
+      `--config-dir ${folder}: there is no main.cf; configure Postfix first, on Debian with dpkg-reconfigure postfix`,
     ],
     [
       ['init', '--data', join(folder, 'new'), '--smtp-listen', '127.0.0.1:70000'],

@@ -95,7 +95,10 @@ const wrong: Record<string, [yaml: string, fault: string | RegExp]> = {
   'a word that is none of the choices': ['scanner:\n  type: spamd\n', 'mfd.yaml:2: scanner.type must be builtin or rspamd'],
   'a section that is text': ['smtp: yes please\n', 'mfd.yaml:1: smtp must be a mapping of keys to values'],
   'a section that is a list': ['fqdn: a\nsmtp:\n  - listen\n', 'mfd.yaml:2: smtp must be a mapping of keys to values'],
-  'a port out of range': ['smtp:\n  listen: 127.0.0.1:70000\n', /^mfd\.yaml:2: smtp\.listen must be HOST:PORT/],
+  'a port out of range': [
+    'smtp:\n  listen: 127.0.0.1:70000\n',
+    /^mfd\.yaml:2: smtp\.listen must be HOST:PORT with a port up to 65535,/,
+  ],
   'a listener without a port': ['api:\n  listen: localhost\n', /^mfd\.yaml:2: api\.listen must be HOST:PORT/],
   'a network that is none': [
     'smtp:\n  trusted_networks:\n    - 10.0.0.0/8\n    - 300.0.0.0/8\n',

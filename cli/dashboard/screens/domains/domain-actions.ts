@@ -10,9 +10,9 @@ import {unsentReports} from '../../../domain/unsent-reports.ts';
 import {asCliError, CliError} from '../../../errors.ts';
 import {countText, plural} from '../../../output/cell-text.ts';
 import type {AppContext} from '../../shell/app-context.ts';
-import {type AskingShell, askByForm, askToDefer, byField} from '../../shell/asking.ts';
+import {type AskingShell, askByForm, askToDefer} from '../../shell/asking.ts';
 import {guarded} from '../../shell/shell.ts';
-import {changesOf, newSettings, settingFields, settingLines, typedSettings, valuesOf} from './domain-settings.ts';
+import {changesOf, newSettings, settingFaults, settingFields, settingLines, typedSettings, valuesOf} from './domain-settings.ts';
 
 export interface DomainServices {
   app: {client: Pick<Client, 'domains' | 'quarantine' | 'cluster'>} & Pick<AppContext, 'me' | 'may'>;
@@ -33,7 +33,11 @@ export const openNewDomain = ({app, shell, onChange, onCreated}: NewDomainNeeds)
     askByForm(shell, {
       title: 'New domain',
       fields: [{name: 'name', label: 'Name', value: '', hint: 'such as example.com'}, ...settingFields(valuesOf(newSettings))],
-      check: typed => byField(newDomain({name: (typed.name ?? '').trim(), ...typedSettings(typed)}).faults),
+      check: typed =>
+        settingFaults(newDomain({name: (typed.name ?? '').trim(), ...typedSettings(typed)}).faults, {
+          before: valuesOf(newSettings),
+          typed,
+        }),
       question: typed => {
         const name = (typed.name ?? '').trim();
         const stored = canonicalDomain(name) ?? name;

@@ -1,4 +1,5 @@
 // Settings of a domain as texts of a form, and the changes that were made in it.
+import type {FieldFault} from '../../../../shared/fault.ts';
 import {domainDefaults} from '../../../../shared/field-rules.ts';
 import {
   domainFields,
@@ -9,7 +10,7 @@ import {
   settingsOf,
   settingValue,
 } from '../../../domain/domain-fields.ts';
-import {formFields, typedValues} from '../../shell/asking.ts';
+import {byField, formFields, typedValues} from '../../shell/asking.ts';
 import type {FormField, FormValues} from '../../shell/modal.ts';
 
 /** The default settings of a new domain. */
@@ -29,6 +30,28 @@ export const settingFields = (values: FormValues): FormField[] => formFields(dom
 
 /** What the texts of a form stand for, right or wrong. */
 export const typedSettings = (values: FormValues): Settings => typedValues(domainFields, values) as unknown as Settings;
+
+/**
+ * The faults of the form by field, with the labels of the form. What is wrong between two fields belongs to the one that was changed:
+ * there the cursor stays.
+ */
+export const settingFaults = (
+  faults: readonly FieldFault[],
+  {before, typed}: {before: FormValues; typed: FormValues},
+): Record<string, string> => {
+  const isChanged = (name: string): boolean => typed[name] !== before[name];
+  const labelOf = (path: string): string =>
+    settingNames.filter(name => name === path).map(name => domainFields[name].label)[0] ?? path;
+  return byField(
+    faults.map(({path, detail}) => {
+      const other = settingNames.find(name => name.includes('_') && detail.includes(name));
+      if (other === undefined) return {path, detail};
+      const told = detail.replace(other, domainFields[other].label);
+      if (!isChanged(other) || isChanged(path)) return {path, detail: told};
+      return {path: other, detail: `${labelOf(path)} ${told}`};
+    }),
+  );
+};
 
 /** Only changed settings, so that saving does not undo changes of other fields. */
 export const changesOf = (base: Settings, values: FormValues): Partial<Settings> => {

@@ -6,10 +6,10 @@ import {loadRules, type Rules} from '../../../command-line/rules.ts';
 import {differences, type Settings, settingNames, settingsOf} from '../../../domain/domain-fields.ts';
 import {unsentReports} from '../../../domain/unsent-reports.ts';
 import {asCliError} from '../../../errors.ts';
-import {byField, errorsOf, isFinal, openForm, withFields} from '../../shell/asking.ts';
+import {errorsOf, isFinal, openForm, withFields} from '../../shell/asking.ts';
 import type {Form, FormPlace} from '../../shell/modal.ts';
 import {guarded, type Shell} from '../../shell/shell.ts';
-import {changesOf, diffLines, settingFields, typedSettings, valuesOf} from './domain-settings.ts';
+import {changesOf, diffLines, settingFaults, settingFields, typedSettings, valuesOf} from './domain-settings.ts';
 
 interface EditNeeds {
   client: Pick<Client, 'domains' | 'cluster'>;
@@ -48,7 +48,8 @@ const openEditor = (needs: Editing, version: Version, changes: Changes, start: P
     kind: 'form',
     title: `Settings of ${domain.name}`,
     fields: settingFields({...before, ...valuesOf(changes)}),
-    check: values => byField(needs.rules.newDomain({name: domain.name, ...typedSettings(values)}).faults),
+    check: values =>
+      settingFaults(needs.rules.newDomain({name: domain.name, ...typedSettings(values)}).faults, {before, typed: values}),
     ...start,
     onSubmit: (values, place) =>
       void guarded(needs.shell, () => propose(needs, version, {changes: changesOf(domain, values), place})),

@@ -88,6 +88,23 @@ test('escape asks before it forgets what was typed, and a no brings it back with
   }
 });
 
+test('thresholds in the wrong order are told of the one that was changed, where the cursor stays, by the labels of the form', async t => {
+  const {shell, edits, needs} = await startDomain(t);
+  for (const open of [() => editDomain(edits, domain.id), () => openNewDomain(needs)]) {
+    await open();
+    const form = await shell.form();
+    const values = Object.fromEntries(form.fields.map(({name, value}) => [name, value]));
+    const faults = (typed: Record<string, string>) =>
+      form.check?.({...values, name: 'a.example', backend_servers: 'mx.example.com:25', ...typed});
+
+    t.deepEqual(faults({reject_threshold: '3'}), {reject_threshold: 'Quarantine at must not be above Reject at (3)'});
+    t.deepEqual(faults({quarantine_threshold: '16'}), {quarantine_threshold: 'must not be above Reject at (15)'});
+    t.deepEqual(faults({quarantine_threshold: '5', reject_threshold: '3'}), {
+      quarantine_threshold: 'must not be above Reject at (3)',
+    });
+  }
+});
+
 test('back to the form is back to the field where one was', async t => {
   const {shell, edits, needs} = await startDomain(t);
   const place = {field: 3, cursors: {}};
