@@ -120,6 +120,11 @@ for (const release of beside) {
       (await dataOf(alpha, 'auth/api-keys')).map((each: {id: number}) => each.id),
     );
 
+    // It does not read the header From of what it holds: the other node does.
+    const forged = await beta.hold({to: 'ben@second.test', headers: 'From: "CEO" <Ceo@Bank.test>\r\n'});
+    await eventually(async () => (await dataOf(alpha, 'mail/quarantine?from=bank.test')).length === 1);
+    t.like((await dataOf(alpha, 'mail/quarantine?address=ceo@bank.test'))[0], {...forged, from: ['ceo@bank.test']});
+
     await beta.stop();
     beta.runWith(mfdFile);
     await beta.start();

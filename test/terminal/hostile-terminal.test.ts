@@ -125,7 +125,7 @@ for (const batch of batches) {
       argv: ['quarantine', 'show', 'mx1/aaaaaa'],
       answers: {
         'GET /mail/quarantine/mx1/aaaaaa': {
-          data: {...detail, subject, helo, sender, recipients, symbol_scores, authentication},
+          data: {...detail, subject, helo, sender, from: recipients, recipients, symbol_scores, authentication},
         },
         'GET /mail/quarantine/mx1/aaaaaa/body': {raw},
         'GET /audit': {data: []},
@@ -138,7 +138,7 @@ for (const batch of batches) {
     t.deepEqual(
       labels.map(line => line.replace(/:.*/, '')),
       [
-        ...['ID', 'Arrived', 'Score', 'Reason', 'Domain', 'Sender', 'Recipients', 'Subject', 'Client'],
+        ...['ID', 'Arrived', 'Score', 'Reason', 'Domain', 'Sender', 'From', 'Recipients', 'Subject', 'Client'],
         ...['Verified', 'Size', 'History', 'Headers', 'Symbols', 'Attachments', 'Text'],
       ],
     );

@@ -171,6 +171,27 @@ testStores('mail is found by each address in its header From, and by their domai
   t.deepEqual(byId(list), byId(mails));
 });
 
+testStores('mail is found by its author while it is held, and again when it has come back', async (t, {store, heldQuery}) => {
+  const mail = written(1, ['ceo@bank.test']);
+  const totals = async () =>
+    Promise.all(
+      [{from: 'bank.test'}, {from: 'ceo@bank.test'}, {address: 'ceo@bank.test'}].map(
+        async filter => (await heldQuery.list(filter, {kind: 'all'}, {limit: 10, offset: 0})).total,
+      ),
+    );
+  await store.transaction(async tx => tx.hold.insert([mail]));
+  t.deepEqual(await totals(), [1, 1, 1]);
+
+  const lost = {state: 'lost', at: mail.arrived_at, keyId: null} as const;
+  await store.transaction(async tx => tx.hold.end([mail.queue_id], 'held', lost));
+  t.deepEqual(await totals(), [0, 0, 0]);
+  const ended = await store.hold.find(mail.queue_id);
+  await store.transaction(async tx => ended && tx.hold.reopen(ended));
+  t.deepEqual(await totals(), [1, 1, 1]);
+  await store.transaction(async tx => tx.hold.forget(mail.queue_id));
+  t.deepEqual(await totals(), [0, 0, 0]);
+});
+
 testStores(
   'an address of thousands of mails, or of its domain, is counted exactly and listed in order',
   async (t, {store, heldQuery}) => {
