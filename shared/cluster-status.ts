@@ -8,7 +8,7 @@ export const licenseSchema = z
 export type License = z.infer<typeof licenseSchema>;
 
 /** The parts that a node tells of; a later version may have more. */
-export const dependencyParts = ['scanner', 'backend', 'store', 'name_servers', 'postfix'] as const;
+export const dependencyParts = ['scanner', 'backend', 'smarthost', 'store', 'name_servers', 'postfix'] as const;
 export type DependencyPart = (typeof dependencyParts)[number];
 
 export const maxProblems = 100;
@@ -20,7 +20,10 @@ export const problemSchema = z
       .string()
       .max(40)
       .meta({description: `One of ${dependencyParts.join(', ')}; later versions may add others`}),
-    name: z.string().max(300).meta({description: '`host:port` of a backend; empty for what a node has one of'}),
+    name: z
+      .string()
+      .max(300)
+      .meta({description: '`host:port` of a backend or of the smarthost; empty for what a node has one of'}),
     domains: z.array(z.string().max(300)).max(maxProblemDomains).meta({description: 'The first domains with that backend'}),
     since: timestamp,
     detail: z.string().max(300).meta({description: 'Why, as the system or the server says it'}),
