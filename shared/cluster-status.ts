@@ -8,7 +8,7 @@ export const licenseSchema = z
 export type License = z.infer<typeof licenseSchema>;
 
 /** The parts that a node tells of; a later version may have more. */
-export const dependencyParts = ['scanner', 'backend', 'store', 'name_servers', 'postfix', 'password_file'] as const;
+export const dependencyParts = ['scanner', 'backend', 'smarthost', 'store', 'name_servers', 'postfix', 'password_file'] as const;
 export type DependencyPart = (typeof dependencyParts)[number];
 
 export const maxProblems = 100;
@@ -22,7 +22,7 @@ export const problemSchema = z
       .meta({description: `One of ${dependencyParts.join(', ')}; later versions may add others`}),
     name: z.string().max(300).meta({
       description:
-        '`host:port` of a backend, or the key of a password file in the configuration; empty for what a node has one of',
+        '`host:port` of a backend or of the smarthost, or the key of a password file in the configuration; empty for what a node has one of',
     }),
     domains: z.array(z.string().max(300)).max(maxProblemDomains).meta({description: 'The first domains with that backend'}),
     since: timestamp,

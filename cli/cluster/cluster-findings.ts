@@ -180,6 +180,8 @@ const problemText = (problems: readonly Problem[], nodes: string): string => {
       return `the scanner of ${nodes} unreachable ${end}: ${refuses ? 'mail is answered 451' : 'mail passes without a score'}`;
     case 'backend':
       return `backend ${name} of ${domainsText(problems)} unreachable from ${nodes} ${end}`;
+    case 'smarthost':
+      return `smarthost ${name} unreachable from ${nodes} ${end}: outbound mail and reports wait`;
     case 'store':
       return `the store of ${nodes} does not work ${end}: mail is answered 451`;
     case 'name_servers':

@@ -54,6 +54,7 @@ export const conditionText = (peer: Peer, status: Moment): string => {
 const partWords: Record<DependencyPart, string> = {
   scanner: 'no scanner',
   backend: 'backend unreachable',
+  smarthost: 'smarthost unreachable',
   store: 'no store',
   name_servers: 'no name servers',
   postfix: 'no Postfix',

@@ -99,6 +99,28 @@ export const watchBackends = (
   });
 };
 
+/** Through which outbound mail and reports leave. */
+export const watchSmarthost = (
+  {settings, dependencies}: Pick<Base, 'settings' | 'dependencies'>,
+  pool: Pick<BackendPool, 'check'>,
+): void =>
+  dependencies.watch(() =>
+    (settings().smarthost?.servers ?? []).map(server => ({
+      ...{part: 'smarthost', name: formatHostPort(server), quietMs: quiet.backendMs, retryMs: retry.backendMs},
+      check: async () => pool.check(server),
+    })),
+  );
+
+/** For each transaction with a server: why it could not be used, if that is so. */
+export const noteUse =
+  ({settings, dependencies}: Pick<Base, 'settings' | 'dependencies'>) =>
+  (name: string, detail?: string): void => {
+    const isSmarthost = settings().smarthost?.servers.some(server => formatHostPort(server) === name) ?? false;
+    for (const part of isSmarthost ? (['backend', 'smarthost'] as const) : (['backend'] as const))
+      if (detail === undefined) dependencies.worked(part, name);
+      else dependencies.failed(part, {name, detail});
+  };
+
 /** The servers that inbound mail is relayed to at present. */
 const backendsOf = (domains: readonly Domain[], pool: Pick<BackendPool, 'check'>): Dependency[] => {
   const namesOf = new Map<string, string[]>();

@@ -16,6 +16,7 @@ import {createOwnReported, createReportedView} from '../services/dmarc/reported-
 import {createReportSender, dayOf} from '../services/dmarc/reporter.ts';
 import {routeFor} from '../services/intake/intake.ts';
 import type {Base} from './base.ts';
+import {noteUse} from './dependencies.ts';
 import {reportFromOf} from './dmarc-state.ts';
 import type {Job} from './jobs.ts';
 import type {followPeers} from './peer-clients.ts';
@@ -107,14 +108,18 @@ interface SenderNeeds extends Needs {
 }
 
 const openSender = (
-  {settings, storage, records, trust, fqdn, metrics, log, now}: Base,
+  {settings, storage, records, trust, fqdn, metrics, dependencies, log, now}: Base,
   {sign, newLookup, reporter, inbox}: SenderNeeds,
 ) => {
   const {store, engine, nodeNo} = storage;
   const {domainDirectory, membership, nodeDirectory, peerStates} = records;
   const others = () => nodeDirectory.list().filter(node => node.id !== nodeNo && peerStates.healthOf(node) === 'online');
   // Not that of the backends: it remembers the servers that do not answer, and others choose where reports go.
-  const pool = createBackendPool({hostname: fqdn, ownKeyword: clusterKeyword(trust.ca)});
+  const pool = createBackendPool({
+    hostname: fqdn,
+    ownKeyword: clusterKeyword(trust.ca),
+    onUse: noteUse({settings, dependencies}),
+  });
   const sender = createReportSender({
     store,
     nodeNo,

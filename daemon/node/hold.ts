@@ -17,7 +17,7 @@ import {createTrainer} from '../services/quarantine/trainer.ts';
 import {openVerifier} from './authentication.ts';
 import type {Base} from './base.ts';
 import {openCommonHold} from './common-hold.ts';
-import {watchBackends, watchedScorer} from './dependencies.ts';
+import {noteUse, watchBackends, watchedScorer, watchSmarthost} from './dependencies.ts';
 import type {Hold, HoldNeeds} from './hold-make.ts';
 import type {LiveSettings} from './live-settings.ts';
 import {openOwnHold} from './own-hold.ts';
@@ -75,6 +75,7 @@ export const openHold = (base: Base, bus: EventBus, {inbox, readers}: {inbox: Re
 
 const openDelivery = (
   {
+    settings,
     records,
     fqdn,
     trust,
@@ -82,7 +83,7 @@ const openDelivery = (
     dependencies,
     log,
     now,
-  }: Pick<Base, 'records' | 'fqdn' | 'trust' | 'metrics' | 'dependencies' | 'log' | 'now'>,
+  }: Pick<Base, 'settings' | 'records' | 'fqdn' | 'trust' | 'metrics' | 'dependencies' | 'log' | 'now'>,
   {signMail}: Readers,
 ) => {
   const sign: NonNullable<Parameters<typeof createDeliver>[0]['sign']> = async ({id, name}, content) => {
@@ -94,12 +95,10 @@ const openDelivery = (
     hostname: fqdn,
     ownKeyword: clusterKeyword(trust.ca),
     onFailure: createBackendFailures({log, now}),
-    onUse(name, detail) {
-      if (detail === undefined) dependencies.worked('backend', name);
-      else dependencies.failed('backend', {name, detail});
-    },
+    onUse: noteUse({settings, dependencies}),
   });
   watchBackends({records, dependencies}, pool);
+  watchSmarthost({settings, dependencies}, pool);
   return {pool, sign, deliver: counted(createDeliver({pool, sign}), metrics)};
 };
 

@@ -4,6 +4,7 @@ import {createServer, type Server} from 'node:http';
 import test, {type ExecutionContext} from 'ava';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {eventually, type MailNode, startMailNode} from '../helpers/mail-node.ts';
+import {addToConfig} from '../helpers/node.ts';
 import {closedPort} from '../helpers/ports.ts';
 
 const mail = 'Subject: plain\r\n\r\nhello\r\n';
@@ -128,6 +129,40 @@ test('a backend that does not answer is a warning with its domain, until it answ
   await node.updateDomain(node.domainId, {backend_servers: [node.backend]});
   t.is((await check(node)).code, 0);
   t.is((await node.send(mail)).code, 250);
+});
+
+test('a smarthost that does not answer is a warning, until it answers or none is set', async t => {
+  const dead = formatHostPort(await closedPort());
+  const node = await startMailNode(t, {config: {smtp: {smarthost: dead}}, domain: {direction: 'both'}});
+  const outbound = await node.send(mail, {from: 'ben@example.com', to: 'a@elsewhere.test'});
+  t.is(outbound.code, 451);
+
+  const warned = await eventually(async () => {
+    const checked = await check(node);
+    return checked.code === 1 && checked.stdout;
+  });
+  const {json} = await node.api('GET', 'cluster/status');
+  t.true(warned.includes(`smarthost ${dead} unreachable from ${node.node_id} since `), warned);
+  t.like(json.data.peers[0].problems[0], {part: 'smarthost', name: dead, domains: [], refuses_mail: false});
+  t.is(await figure(node, 'mfd_dependency_problems{part="smarthost"}'), 'mfd_dependency_problems{part="smarthost"} 1');
+  t.is((await ready(node)).status, 200);
+
+  await addToConfig(node.data, {smtp: {smarthost: node.backend}});
+  node.signal('SIGHUP');
+  t.truthy(await eventually(async () => (await check(node)).code === 0));
+});
+
+test('a backend that takes connections and dies in DATA is a warning once ten mails in a row have failed', async t => {
+  const node = await startMailNode(t);
+  node.sink.behave({drop: 'within-data'});
+
+  for (let n = 0; n < 10; n += 1) t.is((await node.send(mail)).code, 451);
+
+  const {json} = await node.api('GET', 'cluster/status');
+  t.like(json.data.peers[0].problems[0], {part: 'backend', name: node.backend, domains: ['example.com']});
+  node.sink.behave({});
+  t.is((await node.send(mail)).code, 250);
+  t.deepEqual((await node.api('GET', 'cluster/status')).json.data.peers[0].problems, []);
 });
 
 test('why Postfix cannot be read is in the log alone, as it names files of the machine', async t => {

@@ -117,6 +117,7 @@ export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
       if (use.mails < maxMailsPerConnection) idle.put(connection, use.key, isClean);
       else void connection.quit();
     },
+    lostInData: (connection, {lost}) => onUse(uses.get(connection)?.server ?? '', lost),
     failed: (server, {lost, isSilent = false}) => {
       onFailure(server, lost);
       onUse(formatHostPort(server), lost);

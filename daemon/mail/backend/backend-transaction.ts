@@ -34,6 +34,8 @@ export interface ConnectionLender {
   connect(route: Route, server: HostPort, isHurried: boolean): Promise<BackendConnection | Lost>;
   /** `isClean`: no transaction is open on it. */
   giveBack(connection: BackendConnection, isClean: boolean): void;
+  /** The connection broke, or the server went silent, once the mail was being sent. */
+  lostInData(connection: BackendConnection, lost: Lost): void;
   /** The server could not be used. */
   failed(server: HostPort, lost: Lost): void;
 }
@@ -81,13 +83,14 @@ export const createBackendTransaction = (lender: ConnectionLender, route: Route,
     if (refusal) return refusal;
 
     const used = connection;
-    const answer = used && (await sendContent(used, start, {content, prefix}));
+    const {answer, isReadable} = used ? await sendContent(used, start, {content, prefix}) : unsent;
     connection = undefined;
     if (answer && !isLost(answer)) {
       if (used) lender.giveBack(used, isPositive(answer));
       return answer;
     }
     if (answer?.stage === 'command' && !isRepeated) return data(content, prefix, true);
+    if (used && answer && isReadable) lender.lostInData(used, answer);
     return replies.backendLost;
   };
 
@@ -178,14 +181,28 @@ const sayEnvelope = async (
   return {connection, last};
 };
 
+interface Sent {
+  answer: Answer | undefined;
+  /** Otherwise it is not the server's fault. */
+  isReadable: boolean;
+}
+
+const unsent: Sent = {answer: undefined, isReadable: true};
+
 const sendContent = async (
   connection: BackendConnection,
   start: EnvelopeStart,
   {content, prefix}: {content: MailContent; prefix: Buffer},
-): Promise<Answer> =>
-  start.isUtf8 && !connection.isUtf8 && (await hasUtf8Field(content))
-    ? utf8Needed
-    : connection.data(() => Readable.from(bytesOf(content, prefix), {objectMode: false}));
+): Promise<Sent> => {
+  if (start.isUtf8 && !connection.isUtf8 && (await hasUtf8Field(content))) return {answer: utf8Needed, isReadable: true};
+  let isReadable = true;
+  const open = () =>
+    Readable.from(bytesOf(content, prefix), {objectMode: false}).once('error', () => {
+      isReadable = false;
+    });
+  const answer = await connection.data(open);
+  return {answer, isReadable};
+};
 
 /**
  * Whether a mail that came with SMTPUTF8 needs it for its header (RFC 6531 section 3.4). Mails that came without it are not asked:

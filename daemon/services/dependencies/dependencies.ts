@@ -10,7 +10,7 @@ import {createSemaphore} from '../semaphore.ts';
 
 export interface Dependency {
   part: DependencyPart;
-  /** The address of a backend, the key of a password file; empty for what a node has one of. */
+  /** The address of a backend or of the smarthost, the key of a password file; empty for what a node has one of. */
   name: string;
   /** The domains with that backend. */
   domains?: readonly string[];
@@ -77,7 +77,7 @@ export const createDependencies = ({now, monotonic, onProblem = () => {}, onEnd 
   const find = (key: string): Dependency | undefined => all().find(one => keyOf(one) === key);
   const changed = (key: string, tell: (problem: Problem) => void, state: State): void => {
     const dependency = find(key);
-    // Nothing is told of a server that is not watched, such as the smarthost.
+    // Nothing is told of a server that is not watched, such as one that reports go to.
     if (!dependency) return;
     version += 1;
     tell(problemOf(dependency, state));

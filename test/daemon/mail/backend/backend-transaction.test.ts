@@ -14,6 +14,7 @@ test('a connection is hurried as long as another server is left, in the order of
     },
     giveBack: () => undefined,
     failed: () => undefined,
+    lostInData: () => undefined,
   };
   const transaction = createBackendTransaction(lender, {servers}, {sender: '', isUtf8: false, isEightBit: false});
 
