@@ -19,6 +19,7 @@ export const dialectOf = ({nodeId, claimant}: Scope): Dialect => ({
   rows: (table, columns) => `SELECT ${columns.join(', ')} FROM json_populate_recordset(NULL::${table}, ?::json)`,
   values: type => `SELECT json_array_elements_text(?::json)::${type}`,
   join: 'JOIN',
+  isLateral: true,
   json: values => JSON.stringify(values, (_name, value) => (typeof value === 'string' ? storable(value) : value)),
   own: {column: 'node_id, ', value: `${quoted(nodeId)}, `, condition: `node_id = ${quoted(nodeId)} AND `},
   recipients: 'column',

@@ -17,6 +17,8 @@ export interface Dialect {
   values(type: 'text' | 'bigint'): string;
   /** A join that reads its left side first. */
   join: string;
+  /** Whether a query in FROM may name a table before it. */
+  isLateral: boolean;
   json(values: readonly unknown[]): string;
   /** Rows of this node, in a store that has those of other nodes as well; empty texts in the store of one node. */
   own: {

@@ -1,7 +1,13 @@
 // Hold store: the state changes of held mail, and the totals that change with them.
 import type {HoldStore} from '../../services/ports.ts';
 import type {PostfixRows} from '../../services/quarantine/postfix-rows.ts';
-import {claimedStates, isHeld, type NewHeldMail, unjudgedSymbols} from '../../services/quarantine/stored-mail.ts';
+import {
+  type ArrivalLimit,
+  claimedStates,
+  isHeld,
+  type NewHeldMail,
+  unjudgedSymbols,
+} from '../../services/quarantine/stored-mail.ts';
 import {type Db, type Dialect, insertOwn, query} from './db.ts';
 import {
   adjustCounts,
@@ -43,12 +49,7 @@ export const holdStore = (db: Db): HoldStore => {
       idsIn(
         await query(db, `SELECT queue_id FROM held_mail WHERE ${own.condition}is_held AND keeper = ? AND ${claimed}`, [keeper]),
       ),
-    async listArrivedBefore(limits, {limit, keeper}) {
-      const kept = keeper === undefined ? {sql: '', bindings: []} : {sql: ' AND keeper = ?', bindings: [keeper]};
-      const wanted = limits.map(({before, ...group}) => ({...group, arrived_at: before}));
-      const sql = dueSql(db.dialect, kept.sql);
-      return idsIn(await query(db, sql, [json(wanted), unjudged, ...kept.bindings, limit]));
-    },
+    listArrivedBefore: async (limits, choice) => listArrivedBefore(db, limits, choice),
     counts: async () => readCounts(db),
     async countHeldBy(keeper) {
       const sql = `SELECT count(*) AS count FROM held_mail WHERE ${own.condition}is_held AND keeper = ?`;
@@ -135,11 +136,36 @@ const heldFrom = (db: Db): Pick<HoldStore, 'listWithoutFrom' | 'writeFrom'> => {
 
 const groupColumns = ['domain_id', 'domain', 'reason', 'arrived_at'];
 
-/** An index leads to the mail of each group: what is held for longer than all other mail is not read. */
-const dueSql = ({rows, join, own}: Dialect, keptSql: string): string =>
-  `SELECT queue_id FROM (${rows('held_mail', groupColumns)}) AS due ${join} held_mail AS mail
-     ON mail.domain_id = due.domain_id AND mail.domain = due.domain AND mail.reason = due.reason AND mail.arrived_at < due.arrived_at
-   WHERE ${own.condition}is_held AND state = 'held' AND symbols <> ?${keptSql} LIMIT ?`;
+const ofGroup = groupColumns
+  .slice(0, 3)
+  .map(name => `mail.${name} = due.${name}`)
+  .join(' AND ');
+
+/**
+ * An index leads to the mail of each group: what is held for longer than all other mail is not read. The bound values are the groups, what
+ * `condition` binds, and the limit, with `isLateral` twice: PostgreSQL would else read all mail, expecting much of it to be due.
+ */
+const dueSql = ({rows, join, own, isLateral}: Dialect, condition: string): string => {
+  const groups = `(${rows('held_mail', groupColumns)}) AS due`;
+  const due = `${own.condition}${ofGroup} AND mail.arrived_at < due.arrived_at AND ${condition}`;
+  return isLateral
+    ? `SELECT found.queue_id FROM ${groups} CROSS JOIN LATERAL (
+        SELECT queue_id FROM held_mail AS mail WHERE ${due} ORDER BY mail.arrived_at LIMIT ?
+      ) AS found LIMIT ?`
+    : `SELECT queue_id FROM ${groups} ${join} held_mail AS mail ON ${due} LIMIT ?`;
+};
+
+const listArrivedBefore = async (
+  db: Db,
+  limits: readonly ArrivalLimit[],
+  {limit, keeper}: Parameters<HoldStore['listArrivedBefore']>[1],
+): Promise<string[]> => {
+  const {json, isLateral} = db.dialect;
+  const kept = keeper === undefined ? {sql: '', bindings: []} : {sql: ' AND keeper = ?', bindings: [keeper]};
+  const groups = limits.map(({before, ...group}) => ({...group, arrived_at: before}));
+  const sql = dueSql(db.dialect, `is_held AND state = 'held' AND symbols <> ?${kept.sql}`);
+  return idsIn(await query(db, sql, [json(groups), unjudged, ...kept.bindings, ...(isLateral ? [limit, limit] : [limit])]));
+};
 
 const lockMails = async (db: Db, queueIds: readonly string[]): Promise<void> => {
   const {json, lease} = db.dialect;

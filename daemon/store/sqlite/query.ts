@@ -10,6 +10,7 @@ const dialect: Dialect = {
   rows: (_table, columns) => `SELECT ${columns.map(name => `value->>'$.${name}' AS ${name}`).join(', ')} FROM json_each(?)`,
   values: () => 'SELECT value FROM json_each(?)',
   join: 'CROSS JOIN',
+  isLateral: false,
   json: values => JSON.stringify(values),
   own: {column: '', value: '', condition: ''},
   recipients: 'rows',

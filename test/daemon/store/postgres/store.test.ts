@@ -5,6 +5,7 @@ import type {CommonStore} from '../../../../daemon/services/common-store.ts';
 import type {NewHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {dbOn, dialectOf} from '../../../../daemon/store/postgres/dialect.ts';
 import {leasesOn} from '../../../../daemon/store/postgres/nodes.ts';
+import {holdStore} from '../../../../daemon/store/sql/hold-store.ts';
 import {newCluster, storeOf} from '../../../helpers/common-store.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
 import {testWithPostgres, usePostgres} from '../../../helpers/test-with-postgres.ts';
@@ -145,6 +146,40 @@ testWithPostgres('a mail whose bytes fail halfway is not there', async t => {
   await t.throwsAsync(held, {message: 'the disk is gone'});
   t.is(await store.hold.find('Mail000001'), undefined);
   t.is((await bodyOf(store, 'Mail000001')).length, 0);
+});
+
+testWithPostgres('mail that is due is found by an index, also where one domain has nearly all and none of it is due', async t => {
+  const settings = await newCluster(postgres());
+  const store = await storeOf(t, settings);
+  const at = (n: number) => new Date(Date.parse('2026-03-01T00:00:00.000Z') + n).toISOString();
+  const two = {domain: 'two.test', domain_id: 2};
+  const mails = Array.from({length: 5000}, (_, n) => mail(`Mail${100_000 + n}`, {arrived_at: at(n), ...(n > 4990 && two)}));
+  await store.transaction(async tx => tx.hold.insert(mails));
+  const client = await postgres().connect(settings.database);
+  t.teardown(async () => client.end());
+  await client.query('VACUUM ANALYZE held_mail');
+  const plans: string[] = [];
+  const explaining = {
+    async query(sql: string, values: unknown[]) {
+      const {rows} = await client.query<{'QUERY PLAN': string}>(`EXPLAIN ${sql}`, values);
+      plans.push(rows.map(row => row['QUERY PLAN']).join('\n'));
+      return client.query(sql, values);
+    },
+  };
+  const asked = holdStore(dbOn(explaining, dialectOf({nodeId: 'alpha', claimant: 'alpha'})));
+
+  const due = await asked.listArrivedBefore(
+    [
+      {domain: 'one.test', domain_id: 1, reason: 'spam', before: at(0)},
+      {...two, reason: 'spam', before: at(4993)},
+    ],
+    {limit: 500},
+  );
+
+  t.deepEqual(due, ['Mail104991', 'Mail104992']);
+  t.is(plans.length, 1);
+  t.regex(plans[0] ?? '', /Index Scan (using|on) held_mail_by_group/);
+  t.notRegex(plans[0] ?? '', /Seq Scan/);
 });
 
 testWithPostgres('text that PostgreSQL cannot store is stored without the characters that it does not have', async t => {

@@ -55,3 +55,24 @@ test('a deep page of several domains merges their indexes, and sorts no more tha
     t.is(walked.length, 3, details.join('\n'));
   }
 });
+
+test('mail that is due is found by the index of its domain and reason, without reading what is held for longer', async t => {
+  const {store} = await testStore(t, {isDurable: false});
+  await store.transaction(async tx => tx.hold.insert([mail]));
+  const seen: [sql: string, values: (string | number)[]][] = [];
+  store.read.on('query', ({sql, bindings}) => {
+    if (sql.includes('AS due')) seen.push([sql, bindings]);
+  });
+
+  const limit = {domain_id: 1, domain: 'one.test', reason: 'spam' as const, before: '2026-02-01T00:00:00.000Z'};
+  for (const keeper of [undefined, 'spool'] as const) await store.hold.listArrivedBefore([limit], {limit: 500, keeper});
+
+  t.is(seen.length, 2);
+  for (const [sql, values] of [...seen]) {
+    const details = (await query<{detail: string}>(store.read, `EXPLAIN QUERY PLAN ${sql}`, values)).map(({detail}) => detail);
+    t.true(
+      details.some(detail => detail.endsWith('held_mail_by_group (domain_id=? AND domain=? AND reason=? AND arrived_at<?)')),
+      details.join('\n'),
+    );
+  }
+});

@@ -2,6 +2,7 @@ import test, {type ExecutionContext} from 'ava';
 import {askToDelete, openNewDomain} from '../../../../../cli/dashboard/screens/domains/domain-actions.ts';
 import {editDomain, setActive} from '../../../../../cli/dashboard/screens/domains/edit-domain.ts';
 import {askToRemoveFilter, openNewDkimKey, openNewFilter} from '../../../../../cli/dashboard/screens/domains/part-actions.ts';
+import {domainFields} from '../../../../../cli/domain/domain-fields.ts';
 import {filterList} from '../../../../../cli/filter/filter-list.ts';
 import type {Me} from '../../../../../shared/api-key.ts';
 import type {Domain} from '../../../../../shared/domain.ts';
@@ -64,6 +65,31 @@ test('only what was changed is sent, after it was shown as a difference', async 
   t.deepEqual(question.lines, ['Change example.com?', '  quarantine_threshold  6 → 4']);
   t.deepEqual(puts(), [{quarantine_threshold: 4}]);
   t.deepEqual(shell.said, ['Saved example.com: quarantine_threshold 6 → 4']);
+});
+
+test('a retention is typed as one line, what the line leaves out goes, and an empty line is that of the node', async t => {
+  const {shell, edits, puts} = await startDomain(t);
+  const reasons = {spam: null, phishing: null, sandbox: null, rbl: null};
+  const save = async (retention: string) => {
+    await editDomain(edits, domain.id);
+    shell.fill(await shell.form(), {retention});
+    const question = await shell.question();
+    const said = shell.said.length;
+    question.onYes();
+    await eventually(() => shell.said.length > said);
+    return question.lines;
+  };
+
+  t.deepEqual(await save('14, phishing 60'), ['Change example.com?', '  retention  none → 14, phishing 60']);
+
+  t.deepEqual(puts(), [{retention: {days: 14, by_reason: {...reasons, phishing: 60}}}]);
+  for (const [typed, meant] of [
+    ['', null],
+    ['rbl=0.5', {by_reason: {rbl: 0.5}}],
+    ['a week', {by_reason: {a: 'week'}}],
+    ['1, 2', {days: '1, 2'}],
+  ] as const)
+    t.deepEqual(domainFields.retention.parse(typed, 0), meant);
 });
 
 test('escape asks before it forgets what was typed, and a no brings it back with the cursor where it was', async t => {
