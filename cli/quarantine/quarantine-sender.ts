@@ -4,7 +4,7 @@ import type {GlobalFilter} from '../../shared/mail-filter.ts';
 import {globalFilters, mailFilters} from '../filter/filter-fields.ts';
 import type {Session} from '../session.ts';
 import {parseMailId} from './held-mail-columns.ts';
-import {addSenderFilter, readFilters, type SenderAction, senderOutcome, senderRule} from './sender-filter.ts';
+import {addSenderFilter, readFilters, requireFilterRight, type SenderAction, senderOutcome, senderRule} from './sender-filter.ts';
 import {requireTrainingRight, sampleClassOf, trainingText, trainScanner} from './training.ts';
 
 interface Flags {
@@ -49,7 +49,9 @@ const addFilter = async (
   const printer = session.printer();
   const reference = parseMailId(id);
   const client = await session.client();
-  if (train) await requireTrainingRight(client);
+  const {data: me} = await client.me();
+  requireFilterRight(me, {isForAll, undone: 'nothing was done', ...(isForAll && {without: '--all-domains'})});
+  if (train) requireTrainingRight(me);
   const {data: mail} = await client.quarantine.get(reference);
   const rule = senderRule(mail, action);
   if (rule.warning !== undefined) printer.warn(rule.warning);
