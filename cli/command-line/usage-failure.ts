@@ -18,6 +18,8 @@ export const usageFailure = ({message, code}: CommanderError, program: Command, 
   if (code === 'commander.excessArguments') {
     const unquoted = unquotedValue(program, argv);
     if (unquoted !== undefined) return usageError(what.replace(/\.$/, ''), `put a value with blanks in quotes: ${unquoted}`);
+    const one = onlyOne(readWords(program, argv).command);
+    if (one !== undefined) return usageError(what.replace(/\.$/, ''), `${one}; see ${commandPath(program, argv)} --help`);
   }
   const help = `${commandPath(program, argv)} --help`;
   const meant = meantBy(code, readWords(program, argv), what);
@@ -31,16 +33,27 @@ export const usageFailure = ({message, code}: CommanderError, program: Command, 
 
 /** `--subject 'two words'`, when the words that are too many stand behind the value of an option. */
 const unquotedValue = (program: Command, argv: readonly string[]): string | undefined => {
-  const {given} = readWords(program, argv);
-  for (const [{long, short}, values] of given) {
-    const at = argv.findIndex((word, index) => word === values.at(-1) && [long, short].includes(argv[index - 1]));
-    if (at > 0 && !isOptionWord(argv[at + 1] ?? '-')) {
-      const end = argv.findIndex((word, index) => index > at && isOptionWord(word));
-      return `${argv[at - 1]} ${quoted(argv.slice(at, end < 0 ? undefined : end).join(' '))}`;
-    }
-  }
-  return undefined;
+  const at = argv.findIndex((_, index) => isValue(program, argv, index) && isOperand(program, argv, index + 1));
+  if (at < 0) return undefined;
+  const end = argv.findIndex((word, index) => index > at && isOptionWord(word));
+  return `${argv[at - 1]} ${quoted(argv.slice(at, end < 0 ? undefined : end).join(' '))}`;
 };
+
+/** Whether the word is the value of the option before it. No value of the options of all commands has blanks. */
+const isValue = (program: Command, argv: readonly string[], at: number): boolean => {
+  const {awaiting} = readWords(program, argv.slice(0, at));
+  return isOptionWord(argv[at - 1] ?? '') && awaiting !== undefined && !program.options.includes(awaiting);
+};
+
+/** Not the name of a command: what stands behind `-c NAME` is one, most often. */
+const isOperand = (program: Command, argv: readonly string[], at: number): boolean => {
+  const [before, after] = [at, at + 1].map(end => readWords(program, argv.slice(0, end)).operands.length);
+  return at < argv.length && after !== before;
+};
+
+/** `one id at a time`, for a command that takes one argument. */
+const onlyOne = ({registeredArguments: [only, ...others]}: Command): string | undefined =>
+  only === undefined || others.length > 0 || only.variadic ? undefined : `one ${only.name()} at a time`;
 
 const meantBy = (code: string, {command, operands: [word = '']}: TypedWords, what: string): string | undefined => {
   if (code === 'commander.unknownOption') return meantOption(command, /^unknown option '(.*)'$/.exec(what)?.[1] ?? '');

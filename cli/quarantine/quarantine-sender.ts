@@ -5,7 +5,7 @@ import {globalFilters, mailFilters} from '../filter/filter-fields.ts';
 import type {Session} from '../session.ts';
 import {askOfMail} from './ended-mail.ts';
 import {parseMailId} from './held-mail-columns.ts';
-import {addSenderFilter, readFilters, type SenderAction, senderOutcome, senderRule} from './sender-filter.ts';
+import {addSenderFilter, readFilters, requireFilterRight, type SenderAction, senderOutcome, senderRule} from './sender-filter.ts';
 import {requireTrainingRight, sampleClassOf, trainingText, trainScanner} from './training.ts';
 
 interface Flags {
@@ -50,7 +50,9 @@ const addFilter = async (
   const printer = session.printer();
   const reference = parseMailId(id);
   const client = await session.client();
-  if (train) await requireTrainingRight(client);
+  const {data: me} = await client.me();
+  requireFilterRight(me, {isForAll, undone: 'nothing was done', ...(isForAll && {without: '--all-domains'})});
+  if (train) requireTrainingRight(me);
   const {data: mail} = await askOfMail(client, reference, client.quarantine.get(reference));
   const rule = senderRule(mail, action);
   if (rule.warning !== undefined) printer.warn(rule.warning);

@@ -4,7 +4,6 @@ import {canonicalPattern} from '../../shared/filter-rules.ts';
 import {hasOwn} from '../../shared/has-own.ts';
 import type {BulkResult, HeldMail, HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
-import {scopesWith} from '../../shared/scopes.ts';
 import type {Client} from '../client/client.ts';
 import {inParallel} from '../client/in-parallel.ts';
 import {quoted} from '../command-line/typed-words.ts';
@@ -12,7 +11,16 @@ import {CliError, exitCodes} from '../errors.ts';
 import {countText, plural} from '../output/cell-text.ts';
 import type {Session} from '../session.ts';
 import {mailId} from './held-mail-columns.ts';
-import {blockText, bounceFault, filtersNaming, filtersOf, isUnverified, removingCommand, senderFault} from './sender-filter.ts';
+import {
+  blockText,
+  bounceFault,
+  filtersNaming,
+  filtersOf,
+  isUnverified,
+  removingCommand,
+  requireFilterRight,
+  senderFault,
+} from './sender-filter.ts';
 
 /** One filter of one domain, for all its mails from that sender. */
 interface Allowance {
@@ -36,16 +44,6 @@ type AllowanceOutcome = {allowance: Allowance} & ({filter: MailFilter} | {error:
 type KnownMail = MailReference & Partial<Pick<HeldMail, 'sender' | 'recipients'>>;
 
 const parallelReads = 8;
-
-/** Rejects when the key may not add filters, before anything is released. */
-const requireFilterRight = async (client: Client): Promise<void> => {
-  const {data: me} = await client.me();
-  if (me.permissions.includes('domains:write')) return;
-  throw new CliError('insufficient_scope', `a ${me.scope} key may not add filters: nothing was released`, {
-    exitCode: exitCodes.notAuthorised,
-    hint: `leave out --allow-sender, or use a key of scope ${scopesWith('domains:write').join(' or ')}`,
-  });
-};
 
 /** To be called while the mails are held: the sender of a released mail is no longer known. */
 const planAllowances = async (client: Client, mails: readonly KnownMail[]): Promise<AllowancePlan> => {
@@ -153,7 +151,7 @@ export const planAllowing = async (
 ): Promise<AllowancePlan> => {
   if (!isWanted || mails.length === 0) return {wanted: [], present: [], exceptions: []};
   const client = await session.client();
-  await requireFilterRight(client);
+  requireFilterRight((await client.me()).data, {isForAll: false, undone: 'nothing was released', without: '--allow-sender'});
   const plan = await planAllowances(client, mails);
   const {warn} = session.printer();
   lines(plan.exceptions, warn, ({mail, why}) => `no sender is allowed for ${mailId(mail)}: ${why}`);

@@ -1,12 +1,14 @@
 // Filter that allows or blocks the sender of a held mail, for `quarantine allow` and `block` and for the dashboard. Prints nothing.
+import type {Me} from '../../shared/api-key.ts';
 import {isSenderAuthentic} from '../../shared/authentic-sender.ts';
 import {canonicalPattern, maxPatternChars, patternFault} from '../../shared/filter-rules.ts';
 import type {HeldMailDetail} from '../../shared/held-mail.ts';
 import type {GlobalFilter, MailFilter} from '../../shared/mail-filter.ts';
+import {scopesWith} from '../../shared/scopes.ts';
 import type {Client} from '../client/client.ts';
 import {quoted} from '../command-line/typed-words.ts';
 import {findDomainId} from '../domain/find-domain.ts';
-import {CliError, notFound, undefinedIfNotFound} from '../errors.ts';
+import {CliError, exitCodes, notFound, undefinedIfNotFound} from '../errors.ts';
 import {filterList} from '../filter/filter-list.ts';
 import {mailId} from './held-mail-columns.ts';
 
@@ -58,6 +60,28 @@ export const senderRule = (mail: HeldMailDetail, action: SenderAction): SenderRu
     });
   const warning = isUnverified(mail) ? `${forged}: the owner of that address may have nothing to do with it` : undefined;
   return {action, sender, domain, warning, comment: `${action}ed from: ${mailId(mail)}`};
+};
+
+interface WantedRight {
+  isForAll: boolean;
+  /** What the person can be sure of: `nothing was released`. */
+  undone: string;
+  /** The option that asks for more than the key may. */
+  without?: string;
+}
+
+/** Throws when the key may not add the filter. To be called before anything is read: what is read first takes a key of fewer rights. */
+export const requireFilterRight = (me: Me, {isForAll, undone, without}: WantedRight): void => {
+  const right = isForAll ? 'cluster:write' : 'domains:write';
+  if (me.permissions.includes(right)) return;
+  const fitting = scopesWith(right);
+  const why = fitting.includes(me.scope)
+    ? 'every domain of this key is gone, and it may not add filters'
+    : `a ${me.scope} key may not add filters${isForAll ? ` for ${allDomains}` : ''}`;
+  throw new CliError('insufficient_scope', `${why}: ${undone}`, {
+    exitCode: exitCodes.notAuthorised,
+    hint: `${without === undefined ? '' : `leave out ${without}, or `}use a key of scope ${fitting.join(' or ')}`,
+  });
 };
 
 /** Of one domain. */

@@ -1,4 +1,5 @@
 // Training of the scanner with a held mail, for `quarantine allow` and `block` and for the dashboard. Prints nothing.
+import type {Me} from '../../shared/api-key.ts';
 import type {MailReference, Training, TrainingClass, TrainingOutcome} from '../../shared/held-mail.ts';
 import {scopesWith} from '../../shared/scopes.ts';
 import type {Client} from '../client/client.ts';
@@ -10,9 +11,8 @@ export const sampleClassOf: Record<SenderAction, TrainingClass> = {allow: 'ham',
 /** What a node asks of the key that trains: the scanner judges the mail of all domains. */
 export const trainingRight = 'cluster:write';
 
-/** Rejects when the key may not train, before anything is done. */
-export const requireTrainingRight = async (client: Pick<Client, 'me'>): Promise<void> => {
-  const {data: me} = await client.me();
+/** Throws when the key may not train, before anything is done. */
+export const requireTrainingRight = (me: Me): void => {
   if (me.permissions.includes(trainingRight)) return;
   throw new CliError('insufficient_scope', `a ${me.scope} key may not train the scanner of all domains: nothing was done`, {
     exitCode: exitCodes.notAuthorised,

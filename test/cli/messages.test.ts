@@ -65,6 +65,21 @@ const mistakes: Readonly<Record<string, [argv: string[], error: string, hint: st
     "too many arguments for 'list'. Expected 0 arguments but got 2",
     "put a value with blanks in quotes: --subject 'your new invoice'",
   ],
+  'a value of several words without quotes, of a command behind another option': [
+    ['-c', 'mx1', 'quarantine', 'list', '--subject', 'my', 'invoice'],
+    "too many arguments for 'list'. Expected 0 arguments but got 1",
+    "put a value with blanks in quotes: --subject 'my invoice'",
+  ],
+  'several arguments of a command that takes one': [
+    ['-c', 'mx1', 'quarantine', 'allow', 'mx1/aaaaaa', 'mx1/bbbbbb'],
+    "too many arguments for 'allow'. Expected 1 argument but got 2",
+    'one id at a time; see mfctl quarantine allow --help',
+  ],
+  'several arguments behind the name of a context': [
+    ['domain', 'get', '-c', 'mx1', 'a.example', 'b.example'],
+    "too many arguments for 'get'. Expected 1 argument but got 2",
+    'one domain at a time; see mfctl domain get --help',
+  ],
   'an argument too many that follows no option': [
     ['whoami', 'extra'],
     "too many arguments for 'whoami'. Expected 0 arguments but got 1",

@@ -11,6 +11,7 @@ const filterOf = (action: 'allow' | 'block', id: number): MailFilter => ({
 });
 
 interface Scene {
+  scope?: string;
   permissions?: string[];
   training?: Reply;
   mail?: Partial<HeldMailDetail>;
@@ -20,14 +21,21 @@ interface Scene {
 
 const startScene = async (
   t: ExecutionContext,
-  {mail = {}, filters = [], globalFilters = [], permissions = ['domains:write', 'cluster:write'], training = {}}: Scene = {},
+  {
+    mail = {},
+    filters = [],
+    globalFilters = [],
+    permissions = ['domains:write', 'cluster:write'],
+    scope = 'full-admin',
+    training = {},
+  }: Scene = {},
 ) => {
   const held: HeldMailDetail = {...detail, queue_id: 'aaaaaa', sender: 'News@Example.ORG', ...mail};
   const added = {status: 201, data: filterOf('block', 7)};
   const api = await startApi(t, {
     'GET /mail/quarantine/mx1/aaaaaa': {data: held},
     'POST /mail/quarantine/mx1/aaaaaa/train': training,
-    'GET /auth/me': {data: {...me, permissions}},
+    'GET /auth/me': {data: {...me, scope, permissions}},
     'GET /domains': {data: [domain]},
     [`GET /domains/${domain.id}/filters`]: {data: filters},
     'GET /filters': {data: globalFilters},
@@ -35,7 +43,8 @@ const startScene = async (
     'POST /filters': added,
   });
   const posts = () => api.requests.filter(({method}) => method === 'POST').map(({path, body}) => [path, JSON.parse(body)]);
-  return {posts, run: (...args: string[]) => api.mfctl(['quarantine', ...args])};
+  const asked = () => api.requests.map(({path}) => path);
+  return {posts, asked, run: (...args: string[]) => api.mfctl(['quarantine', ...args])};
 };
 
 const unverified = {
@@ -82,6 +91,34 @@ test('a dry run adds nothing, and says what would be', async t => {
   t.is(code, 0);
   t.is(stderr, 'a dry run, nothing was changed: later mail from news@example.org to example.com is refused\n');
   t.deepEqual(posts(), []);
+});
+
+for (const [scope, args, why, hint] of [
+  ['quarantine-only', [], 'a quarantine-only key may not add filters', 'use a key of scope domain-admin or full-admin'],
+  [
+    'domain-admin',
+    ['--all-domains'],
+    'a domain-admin key may not add filters for all domains',
+    'leave out --all-domains, or use a key of scope full-admin',
+  ],
+] as const)
+  test(`${why}, and is told so before anything is read, in a dry run as well`, async t => {
+    const permissions = scope === 'domain-admin' ? ['quarantine:act', 'domains:read', 'domains:write'] : ['quarantine:act'];
+    const {run, asked} = await startScene(t, {scope, permissions});
+
+    for (const action of ['allow', 'block'])
+      for (const dry of [[], ['--dry-run']]) {
+        const {code, stdout, stderr} = await run(action, 'mx1/aaaaaa', ...args, ...dry);
+        t.deepEqual([code, stdout], [4, '']);
+        t.is(stderr, `error: ${why}: nothing was done (insufficient_scope)\nhint: ${hint}\n`);
+      }
+    t.deepEqual([...new Set(asked())], ['/auth/me']);
+  });
+
+test('a key whose domains are all gone is told that', async t => {
+  const {run} = await startScene(t, {scope: 'domain-admin', permissions: ['me:read']});
+
+  t.regex((await run('allow', 'mx1/aaaaaa')).stderr, /^error: every domain of this key is gone/);
 });
 
 test('a filter that is there already is shown, and none is added', async t => {
