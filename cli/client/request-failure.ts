@@ -2,7 +2,7 @@
 
 import type {IncomingHttpHeaders} from 'node:http';
 import type {ErrorValue} from '../../shared/envelope.ts';
-import {ownValue} from '../../shared/has-own.ts';
+import {connectionReason} from '../../shared/system-error.ts';
 import {CliError, type ExitCode, exitCodes} from '../errors.ts';
 import {isForGood} from './retry.ts';
 
@@ -47,7 +47,7 @@ const secondsUntil = (retryAfter: string | undefined): number | undefined => {
 
 /** `caSource` is the file of the authority that alone is trusted, and what named it. */
 export const connectionFailure = (error: unknown, url: URL, caSource?: string): CliError => {
-  const {code = 'unknown', message, trusted} = error as NodeJS.ErrnoException & {trusted?: string};
+  const {code = 'unknown', trusted} = error as NodeJS.ErrnoException & {trusted?: string};
   const failure = (name: string, detail: string, hint: string) =>
     new CliError(name, detail, {exitCode: exitCodes.unreachable, hint, cause: error});
 
@@ -97,7 +97,7 @@ export const connectionFailure = (error: unknown, url: URL, caSource?: string): 
     );
   return failure(
     'unreachable',
-    `cannot reach ${url.host}: ${ownValue(reasons, code) ?? message}`,
+    `cannot reach ${url.host}: ${connectionReason(error as Error)}`,
     ['ECONNRESET', 'EPIPE'].includes(code)
       ? 'check the port: the API listens on 8443 by default; 8444 is the port between nodes'
       : 'is mfd running there? mfd start --data DIR',
@@ -106,14 +106,6 @@ export const connectionFailure = (error: unknown, url: URL, caSource?: string): 
 
 export const clocksHint = 'compare the clocks of both machines';
 export const endedHint = `${clocksHint}; if they are right, ask another node for now. A certificate from the cluster is renewed once the node that has tls/ca.key runs, or with that file in tls/ of this node for one start; one of your own (api.cert_file) is yours to replace`;
-
-const reasons: Record<string, string> = {
-  ECONNREFUSED: 'nothing listens there',
-  ECONNRESET: 'the connection broke',
-  EHOSTUNREACH: 'no route to the host',
-  ENETUNREACH: 'no route to the network',
-  EPIPE: 'the connection broke',
-};
 
 const untrusted = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
