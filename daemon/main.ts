@@ -4,6 +4,7 @@ import packageJson from '../package.json' with {type: 'json'};
 import {Fault} from '../shared/fault.ts';
 import {formatHostPort} from '../shared/host-port.ts';
 import {safeLine} from '../shared/safe-text.ts';
+import {fileReason} from '../shared/system-error.ts';
 import {asOwnerOf, requireOwner} from './commands/as-owner.ts';
 import {bootstrapKey} from './commands/bootstrap-key.ts';
 import {certificateWarnings, checkConfig} from './commands/check-config.ts';
@@ -235,8 +236,15 @@ const describe = (error: unknown, text: string): string => {
     return `cannot listen on${where}: its folder does not exist, or this user may not write to it; for a Postfix on this host mfd setup postfix --apply makes it`;
   if (code === 'EACCES' && where) return `no permission to listen on${where}`;
   if (code === 'EADDRNOTAVAIL') return `the address${where} is not one of this machine`;
-  const line = text.split('\n')[0] ?? text;
+  const line = fileFailureText(error) ?? text.split('\n')[0] ?? text;
   return storeErrorText(error, line) ?? line;
+};
+
+/** `ENOENT: no such file or directory, mkdir '/proc/x'` */
+const fileFailureText = (error: unknown): string | undefined => {
+  const {code, path, syscall} = error as NodeJS.ErrnoException;
+  if (!(error instanceof Error) || code === undefined || path === undefined || syscall === 'connect') return undefined;
+  return `cannot ${syscall === 'mkdir' ? 'make the folder' : 'use'} ${path}: ${fileReason(error)}`;
 };
 
 const storeErrorText = (error: unknown, line: string): string | undefined => {

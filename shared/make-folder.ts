@@ -12,7 +12,7 @@ export const makeFolder = async (path: string): Promise<boolean> => {
     outcome = await tryToMake(path);
   }
   if (outcome !== 'no parent') return outcome === 'made';
-  throw Object.assign(new Error(`ENOENT: no such file or directory, mkdir '${path}'`), {code: 'ENOENT', path});
+  throw Object.assign(new Error(`ENOENT: no such file or directory, mkdir '${path}'`), {code: 'ENOENT', syscall: 'mkdir', path});
 };
 
 const tryToMake = async (path: string): Promise<'made' | 'there' | 'no parent'> => {

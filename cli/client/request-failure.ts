@@ -2,8 +2,8 @@
 
 import type {IncomingHttpHeaders} from 'node:http';
 import type {ErrorValue} from '../../shared/envelope.ts';
-import {ownValue} from '../../shared/has-own.ts';
 import {nodeUriPrefix} from '../../shared/node-uri.ts';
+import {connectionReason} from '../../shared/system-error.ts';
 import {CliError, type ExitCode, exitCodes} from '../errors.ts';
 import {isForGood} from './retry.ts';
 
@@ -48,7 +48,7 @@ const secondsUntil = (retryAfter: string | undefined): number | undefined => {
 
 /** `caSource` is the file of the authority that alone is trusted, and what named it. */
 export const connectionFailure = (error: unknown, url: URL, caSource?: string): CliError => {
-  const {code = 'unknown', message, trusted} = error as ConnectionError;
+  const {code = 'unknown', trusted} = error as ConnectionError;
   const failure = (name: string, detail: string, hint: string) =>
     new CliError(name, detail, {exitCode: exitCodes.unreachable, hint, cause: error});
 
@@ -99,7 +99,7 @@ export const connectionFailure = (error: unknown, url: URL, caSource?: string): 
     );
   return failure(
     'unreachable',
-    `cannot reach ${url.host}: ${ownValue(reasons, code) ?? message}`,
+    `cannot reach ${url.host}: ${connectionReason(error as Error)}`,
     ['ECONNRESET', 'EPIPE'].includes(code)
       ? 'check the port: the API listens on 8443 by default; 8444 is the port between nodes'
       : 'is mfd running there? mfd start --data DIR',
@@ -129,14 +129,6 @@ export const nodePortFailure = (url: URL, cause?: unknown): CliError =>
 
 export const clocksHint = 'compare the clocks of both machines';
 export const endedHint = `${clocksHint}; if they are right, ask another node for now. A certificate from the cluster is renewed once the node that has tls/ca.key runs, or with that file in tls/ of this node for one start; one of your own (api.cert_file) is yours to replace`;
-
-const reasons: Record<string, string> = {
-  ECONNREFUSED: 'nothing listens there',
-  ECONNRESET: 'the connection broke',
-  EHOSTUNREACH: 'no route to the host',
-  ENETUNREACH: 'no route to the network',
-  EPIPE: 'the connection broke',
-};
 
 const untrusted = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',

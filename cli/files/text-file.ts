@@ -4,8 +4,8 @@ import {randomUUID} from 'node:crypto';
 import {type FileHandle, open, realpath, rename, rm} from 'node:fs/promises';
 import {dirname} from 'node:path';
 import type {CreatedApiKey} from '../../shared/api-key.ts';
-import {ownValue} from '../../shared/has-own.ts';
 import {syncFolder} from '../../shared/sync-folder.ts';
+import {fileReason} from '../../shared/system-error.ts';
 import {CliError} from '../errors.ts';
 
 /** Readers see the old text or the new one, also after a power cut. A symbolic link is kept. Mode 0600. */
@@ -32,23 +32,8 @@ const writeDurably = async (handle: FileHandle, text: string): Promise<void> => 
   }
 };
 
-/** The message of an operating-system error, without the call and the errno that Node adds. */
-export const fileFailure = (file: string, error: unknown, doing: string, hint?: string): CliError => {
-  const {code, message} = error as NodeJS.ErrnoException;
-  const reason = code === undefined ? message : (ownValue(reasons, code) ?? code);
-  return new CliError('file_failed', `cannot ${doing} ${file}: ${reason}`, {cause: error, hint});
-};
-
-const reasons: Record<string, string> = {
-  ENOENT: 'no such file or folder',
-  EACCES: 'permission denied',
-  EPERM: 'not permitted',
-  EISDIR: 'is a folder',
-  ENOTDIR: 'a part of the path is not a folder',
-  ENOSPC: 'no space left on the disk',
-  EROFS: 'the file system is read-only',
-  EEXIST: 'it exists already',
-};
+export const fileFailure = (file: string, error: unknown, doing: string, hint?: string): CliError =>
+  new CliError('file_failed', `cannot ${doing} ${file}: ${fileReason(error)}`, {cause: error, hint});
 
 export type Path = readonly (string | number)[];
 /** Records a fault of the value at a path. */

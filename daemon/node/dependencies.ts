@@ -3,6 +3,7 @@ import {stat} from 'node:fs/promises';
 import type {Domain} from '../../shared/domain.ts';
 import {Fault} from '../../shared/fault.ts';
 import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
+import {connectionReason} from '../../shared/system-error.ts';
 import type {BackendPool} from '../mail/backend/backend-pool.ts';
 import {createDependencies, type Dependencies, type Dependency} from '../services/dependencies/dependencies.ts';
 import type {Scorer} from '../services/intake/mail.ts';
@@ -169,5 +170,6 @@ const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
   const {cause} = error;
   const text = error instanceof Fault ? error.detail : error.message;
-  return cause instanceof Error && cause.message !== '' ? `${text}: ${cause.message}` : text;
+  const reason = cause instanceof Error ? connectionReason(cause) : '';
+  return reason === '' ? text : `${text}: ${reason}`;
 };

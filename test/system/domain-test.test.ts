@@ -54,7 +54,7 @@ test('a domain without a backend that takes its mail does not work, and with a s
   t.deepEqual([without.code, without.works], [1, false]);
   t.regex(without.stderr, /^mail for example\.com will not work/);
   t.like(without.steps[0], {part: 'backend', name: dead, step: 'connection', state: 'failed'});
-  t.regex(without.steps[0]?.detail ?? '', /ECONNREFUSED/);
+  t.is(without.steps[0]?.detail, 'nothing listens there');
   t.deepEqual([withOne.code, withOne.works], [0, true]);
 });
 
@@ -145,7 +145,7 @@ test('a new domain whose backend does not answer is made, and warned of unless -
   const fine = await create('c.test', '--backend', node.backend);
 
   t.deepEqual([warned.code, quiet.code, fine.code], [0, 0, 0]);
-  t.regex(warned.stderr, new RegExp(`warning: backend ${dead} cannot be reached: .*ECONNREFUSED`));
-  t.regex(warned.stderr, /warning: backend no-such-name\.invalid:25 cannot be reached: /);
+  t.regex(warned.stderr, new RegExp(`warning: backend ${dead} cannot be reached: nothing listens there`));
+  t.regex(warned.stderr, /warning: backend no-such-name\.invalid:25 cannot be reached: (no such host|its name could not be looked up)$/m);
   t.deepEqual([quiet.stderr, fine.stderr], ['', '']);
 });

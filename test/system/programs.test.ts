@@ -107,7 +107,7 @@ test('what init makes is for its owner only, and the key is stored nowhere', asy
 
     t.is(code, 1);
     t.is(stdout, '');
-    t.is(stderr, "mfd: ENOENT: no such file or directory, mkdir '/proc/x'\n");
+    t.is(stderr, 'mfd: cannot make the folder /proc/x: no such file or folder\n');
   },
 );
 

@@ -5,6 +5,7 @@ import type {Readable} from 'node:stream';
 import {hasOwn} from '../../../shared/has-own.ts';
 import {type HostPort, isLoopback} from '../../../shared/host-port.ts';
 import {parseMailAddress} from '../../../shared/mail-address.ts';
+import {connectionReason} from '../../../shared/system-error.ts';
 import type {Route, SmtpReply} from '../../services/intake/mail.ts';
 import {isPositive} from '../smtp-reply.ts';
 import {type Answer, CommandConnection, isLost, type Lost, type SaidAt} from './command-connection.ts';
@@ -236,7 +237,7 @@ export const openSocket = ({
     const timer = setTimeout(() => socket.destroy(new Error(`no connection within ${connectMs} ms`)), connectMs);
     const onError = (error: Error) => {
       clearTimeout(timer);
-      resolve(error.message);
+      resolve(connectionReason(error));
     };
     socket.once('error', onError);
     socket.once('connect', () => {
