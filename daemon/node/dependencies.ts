@@ -1,5 +1,7 @@
 // What this node depends on, with the way to check each.
 import {stat} from 'node:fs/promises';
+import type {Problem} from '../../shared/cluster-status.ts';
+import {groupBy} from '../../shared/collections.ts';
 import type {Domain} from '../../shared/domain.ts';
 import {Fault} from '../../shared/fault.ts';
 import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
@@ -163,6 +165,33 @@ export const watchPostfix = ({dependencies}: Pick<Base, 'dependencies'>): void =
   const never = Number.POSITIVE_INFINITY;
   const postfix: Dependency = {part: 'postfix', name: '', quietMs: never, retryMs: never, check: async () => undefined};
   dependencies.watch(() => [postfix]);
+};
+
+/**
+ * What does not work and does not stop mail, in a line for each part. `/readyz` has them, and asks for no key: so they name no address and
+ * no domain, and repeat nothing that a server has said.
+ */
+export const publicRemarks = (problems: readonly Problem[]): string[] =>
+  [
+    ...groupBy(
+      problems.filter(({refuses_mail}) => !refuses_mail),
+      ({part}) => part,
+    ),
+  ].map(([part, of]) => remarkText(part, of.map(({since}) => since).toSorted()));
+
+const remarkText = (part: string, [since, ...later]: readonly string[]): string => {
+  switch (part) {
+    case 'scanner':
+      return `the scanner does not work since ${since}, and mail passes without a score`;
+    case 'name_servers':
+      return `the name servers do not answer since ${since}`;
+    case 'postfix':
+      return `the queue of Postfix cannot be read since ${since}`;
+    default:
+      return later.length === 0
+        ? `1 ${part} does not work since ${since}`
+        : `${later.length + 1} ${part}s do not work, the first since ${since}`;
+  }
 };
 
 /** With the cause: a Fault alone is for callers, who do not learn the addresses here. */

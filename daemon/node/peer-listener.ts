@@ -12,6 +12,7 @@ import {dmarcQuestions, reportedQuestion} from '../services/dmarc/dmarc-question
 import {holdListQuestions, holdQuestions} from '../services/quarantine/hold-questions.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
+import {publicRemarks} from './dependencies.ts';
 import {listenOf} from './free-addresses.ts';
 import {type Listener, listenHttp, listenMutualTls} from './listen.ts';
 import type {Services} from './services.ts';
@@ -108,7 +109,7 @@ export const openMetricsListener = async (
       ...(reserveFile.hasSpace() ? [] : ['the disk is nearly full: new mail is answered 452']),
     ],
     // Mail does not depend on the other nodes, so their state is only a remark.
-    remarks: () => [trust.cutOff.advice()].filter(advice => advice !== undefined),
+    remarks: () => [...[trust.cutOff.advice()].filter(advice => advice !== undefined), ...publicRemarks(dependencies.problems())],
   });
   return listenHttp(listenOf(config.metrics.listen), app.callback());
 };

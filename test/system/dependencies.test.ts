@@ -105,7 +105,9 @@ test('a scanner that dies is a warning where mail passes without it, and is noti
   }, 30_000);
 
   t.regex(warning, /WARNING: the scanner of \S+ unreachable since \S+Z \(.+\): mail passes without a score \|/);
-  t.is((await ready(node)).status, 200);
+  const {status, text} = await ready(node);
+  t.is(status, 200);
+  t.regex(text, /^ready\nthe scanner does not work since \S+Z, and mail passes without a score\n$/);
   t.is(await figure(node, 'mfd_dependency_problems{part="scanner"}'), 'mfd_dependency_problems{part="scanner"} 1');
   t.is(await figure(node, 'mfd_dependency_refuses_mail'), 'mfd_dependency_refuses_mail 0');
   t.is((await node.send(mail)).code, 250);
@@ -124,7 +126,9 @@ test('a backend that does not answer is a warning with its domain, until it answ
   const {json} = await node.api('GET', 'cluster/status');
   t.true(warned.includes(`backend ${dead} of example.com unreachable from ${node.node_id} since `), warned);
   t.like(json.data.peers[0].problems[0], {part: 'backend', name: dead, domains: ['example.com'], refuses_mail: false});
-  t.is((await ready(node)).status, 200);
+  const {status, text} = await ready(node);
+  t.is(status, 200);
+  t.regex(text, /^ready\n1 backend does not work since \S+Z\n$/, 'no address and no domain: the listener asks for no key');
 
   await node.updateDomain(node.domainId, {backend_servers: [node.backend]});
   t.is((await check(node)).code, 0);
@@ -174,5 +178,6 @@ test('why Postfix cannot be read is in the log alone, as it names files of the m
   });
 
   t.is(problem.part, 'postfix');
+  t.regex((await ready(node)).text, /^ready\nthe queue of Postfix cannot be read since \S+Z\n$/);
   t.is(problem.detail, 'its queue could not be read; the log of this node says why');
 });
