@@ -4,8 +4,8 @@ import type {Client} from '../client/client.ts';
 import {addFieldOptions} from '../command-line/field-options.ts';
 import {addWholeOption, wholeNumber} from '../command-line/option-values.ts';
 import {pathOf, quoted} from '../command-line/typed-words.ts';
-import {noteALabels} from '../domain/a-labels.ts';
 import {notFound} from '../errors.ts';
+import {noteALabels} from '../output/a-labels.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
 import {addingCommand, type FilterFlags, filterOf, globalFilters, mailFilters, ruleFields} from './filter-fields.ts';
@@ -100,7 +100,7 @@ const addVerbs = (filters: Command, session: Session, {records, whose, kind, add
         const {data} = await (await open(domain)).add(filter);
         session.printer().record(data, records);
         const [typed, made] = [filter.pattern, data.pattern].map(text => text.slice(text.lastIndexOf('@') + 1));
-        if (data.match.startsWith('sender') && typed && made) noteALabels(session, typed, made);
+        if (data.match.startsWith('sender') && typed && made) noteALabels(session.printer(), typed, made);
       }),
     );
 

@@ -2,6 +2,7 @@ import type {Command} from 'commander';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';
+import {scopesWith} from '../../shared/scopes.ts';
 import {keyText} from '../audit/audit-fields.ts';
 import type {Client} from '../client/client.ts';
 import {CliError} from '../errors.ts';
@@ -53,14 +54,14 @@ export const addShowCommand = (quarantine: Command, session: Session): void => {
       const client = await session.client();
       const {data: mail} = await askOfMail(client, reference, client.quarantine.get(reference));
       // Before the body: reading that is an entry of its own.
-      const {entries: history, fault} = await readHistory(client, reference);
+      const {entries: history, fault, isDenied = false} = await readHistory(client, reference);
       const contents = await readContents(client, reference);
 
       const printer = session.printer();
       const {headers, attachments} = contents;
       if (printer.isForPeople) {
         const {drawShortTable} = await import('../output/short-table.ts');
-        printer.text(asText({...mail, history}, contents, {maxWidth: printer.maxWidth, draw: drawShortTable}));
+        printer.text(asText({...mail, history, isDenied}, contents, {maxWidth: printer.maxWidth, draw: drawShortTable}));
       }
       if (!printer.isForPeople) printer.record({...mail, headers, attachments, history}, heldMail);
       if (fault !== undefined) printer.warn(fault);
@@ -76,8 +77,16 @@ const readContents = async (client: Client, mail: MailReference): Promise<MailCo
   return readMail(body);
 };
 
-/** What an auditor would see, oldest first: null for a key that may not read the audit log. `fault`: why it is null otherwise. */
-const readHistory = async (client: Client, mail: MailReference): Promise<{entries: AuditEntry[] | null; fault?: string}> => {
+interface History {
+  /** What an auditor would see, oldest first. */
+  entries: AuditEntry[] | null;
+  /** The key may not read the audit log. */
+  isDenied?: boolean;
+  /** Why there is none otherwise. */
+  fault?: string;
+}
+
+const readHistory = async (client: Client, mail: MailReference): Promise<History> => {
   try {
     const {data, unreachableNodes} = await client.audit.list({target: mailId(mail), limit: maxHistory});
     if (!unreachableNodes.includes(mail.node_id)) return {entries: data.toReversed()};
@@ -87,7 +96,7 @@ const readHistory = async (client: Client, mail: MailReference): Promise<{entrie
     };
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    return {entries: null, ...(error.code !== 'insufficient_scope' && {fault: `no history: ${error.detail}`})};
+    return {entries: null, ...(error.code === 'insufficient_scope' ? {isDenied: true} : {fault: `no history: ${error.detail}`})};
   }
 };
 
@@ -103,14 +112,14 @@ const historyColumns: Column<AuditEntry>[] = [
 ];
 
 const asText = (
-  mail: HeldMailDetail & Pick<ShownMail, 'history'>,
+  mail: HeldMailDetail & Pick<ShownMail, 'history'> & Pick<History, 'isDenied'>,
   contents: MailContents,
   {maxWidth = Number.POSITIVE_INFINITY, draw}: TableStyle,
 ): string => {
   const symbols = [...mail.symbol_scores].sort((a, b) => b.score - a.score || a.name.localeCompare(b.name));
   const sections = [
     renderDetails(envelopeDetails(mail)),
-    section('History', mail.history === null ? '' : renderTable([arrivalOf(mail), ...mail.history], historyColumns, {draw})),
+    section('History', mail.isDenied ? deniedText : historyText(mail, draw)),
     section('Headers', contents.headers.map(({name, value}) => `${safeLine(name)}: ${safeLine(value)}\n`).join('')),
     section('Symbols', symbols.length > 0 ? renderTable(symbols, symbolColumns, {draw}) : ''),
     section('Attachments', contents.attachments.length > 0 ? renderTable(contents.attachments, attachmentColumns, {draw}) : ''),
@@ -119,6 +128,12 @@ const asText = (
   ];
   return fold(sections.filter(text => text !== '').join('\n'), maxWidth);
 };
+
+/** No warning: the key is meant to be like this, and the person learns who can tell more. */
+const deniedText = `not with this key: the audit log takes one of scope ${scopesWith('audit:read').join(' or ')}\n`;
+
+const historyText = (mail: HeldMailDetail & Pick<ShownMail, 'history'>, draw: TableStyle['draw']): string =>
+  mail.history === null ? '' : renderTable([arrivalOf(mail), ...mail.history], historyColumns, {draw});
 
 /** No action of anybody, and so in no audit log. */
 const arrivalOf = ({arrived_at, node_id, reason, score}: HeldMailDetail): AuditEntry => ({
