@@ -30,16 +30,6 @@ export const domainTestSchema = z
   .meta({id: 'DomainTest', description: 'What a test of a domain has found'});
 export type DomainTest = z.infer<typeof domainTestSchema>;
 
-/** The steps because of which mail does not work; none when it does. One backend is enough, everything else has to work. */
-export const decidingSteps = (steps: readonly TestStep[]): TestStep[] => {
-  const failed = steps.filter(({state}) => state === 'failed');
-  const failedBackends = new Set(failed.filter(isOfBackend).map(({name}) => name));
-  const hasBackend = steps.some(step => isOfBackend(step) && !failedBackends.has(step.name));
-  return hasBackend ? failed.filter(step => !isOfBackend(step)) : failed;
-};
-
-const isOfBackend = ({part}: TestStep): boolean => part === 'backend';
-
 export const domainTestQuerySchema = z.strictObject({
   only: z
     .enum(['connection'])

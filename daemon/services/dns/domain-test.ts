@@ -1,9 +1,10 @@
 // Test of a domain: asks its backends, the scanner and DNS whether mail of the domain will work.
 
+import {decidingSteps} from '../../../shared/deciding-steps.ts';
 import type {Domain} from '../../../shared/domain.ts';
 import type {DnsRecord, DomainDns} from '../../../shared/domain-dns.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
-import {type DomainTest, decidingSteps, type TestState, type TestStep} from '../../../shared/domain-test.ts';
+import type {DomainTest, TestState, TestStep} from '../../../shared/domain-test.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {formatHostPort, type HostPort, parseHostPort} from '../../../shared/host-port.ts';
 import type {Actor} from '../actor.ts';
