@@ -1,3 +1,4 @@
+// Separate from the schemas, which mfctl does not load.
 import type {TestStep} from './domain-test.ts';
 
 /** The steps because of which mail does not work; none when it does. One backend is enough, everything else has to work. */

@@ -47,7 +47,10 @@ const settings = {
   }),
 };
 
-export const domainSettingsSchema = z.object(settings);
+/** A server that is named twice is tried once. Records that were stored before may name one twice. */
+const backendsOnce = settings.backend_servers.overwrite(servers => [...new Set(servers)]).meta({description: 'Tried in order'});
+
+export const domainSettingsSchema = z.object({...settings, backend_servers: backendsOnce});
 
 export const domainSchema = z
   .strictObject({id, name: z.string(), ...settings, created_at: timestamp, updated_at: timestamp})
@@ -75,7 +78,7 @@ export const createDomainSchema = checkTogether(
     name: domainName,
     direction: settings.direction.default(domainDefaults.direction),
     active: settings.active.default(domainDefaults.active),
-    backend_servers: settings.backend_servers.default(domainDefaults.backend_servers),
+    backend_servers: backendsOnce.default(domainDefaults.backend_servers),
     quarantine_threshold: settings.quarantine_threshold.default(domainDefaults.quarantine_threshold),
     reject_threshold: settings.reject_threshold.default(domainDefaults.reject_threshold),
     dkim_active: settings.dkim_active.default(domainDefaults.dkim_active),
@@ -86,7 +89,7 @@ export const createDomainSchema = checkTogether(
 ).meta({id: 'CreateDomain'});
 
 /** The schema of a domain after a merge patch. The service compares the members that never change. */
-export const updatedDomainSchema = checkTogether(domainSchema.omit({}));
+export const updatedDomainSchema = checkTogether(domainSchema.extend({backend_servers: backendsOnce}));
 
 /** The body of PUT as documented: a complete object or any part of one. */
 export const domainPatchSchema = domainSchema

@@ -37,11 +37,12 @@ export const resolveConnection = async (terminal: Terminal, flags: ConnectionFla
   const givenUrl = firstGiven(['--url', flags.url], ['MFCTL_URL', env.MFCTL_URL]);
   const url = givenUrl ?? firstGiven([`url of the context ${context?.name}`, context?.url]);
   if (url === undefined) throw await noNode(store);
+  const address = url === givenUrl ? typedUrl(url.value, url.source) : url.value;
   const givenCa = givenCaFile(terminal, flags);
   const caFile = givenCa ?? firstGiven([`cacert of the context ${context?.name}`, context?.cacert]);
 
   const connection: Connection = {
-    baseUrl: apiUrl(url.value, url.source),
+    baseUrl: apiUrl(address, url.source),
     others: context && givenUrl === undefined ? otherUrls(context, givenCa) : [],
     context: context && givenUrl === undefined && isCaOf(context, givenCa) ? context : undefined,
     apiKey: (await givenKey(terminal, flags)) ?? (context && (await store.keyOf(context.name))),
@@ -151,6 +152,14 @@ export const checkedUrl = (text: string, source?: string): string => {
       'it looks like https://mx1.example.com:8443',
     );
   return (url.origin + url.pathname).replace(/(\/api\/v1)?\/*$/, '');
+};
+
+/** The same for what a person has typed, where a name alone, or with a port, can mean only `https://` and the usual port. */
+export const typedUrl = (text: string, source?: string): string => checkedUrl(completeAddress(text), source);
+
+const completeAddress = (text: string): string => {
+  if (!/^[\w.-]+(:\d+)?$/.test(text)) return text;
+  return `https://${text}${text.includes(':') ? '' : ':8443'}`;
 };
 
 const withoutPassword = (address: string): string => address.replace(/\/\/[^/]*@/, '//…@');

@@ -177,6 +177,10 @@ const conflictHint = (path: string): string | undefined => {
   return path.endsWith('/train') ? undefined : listCommand(path);
 };
 
+/** Where the reason is told. The status of the cluster needs the store as well. */
+const reasonPlace = (path: string): string =>
+  path.endsWith('/cluster/status') ? 'the log of mfd on that node says why' : 'mfctl cluster status';
+
 const hintOf = (error: ErrorValue, wait: number | undefined, path: string): string | undefined => {
   switch (error.code) {
     case 'key_missing':
@@ -196,7 +200,7 @@ const hintOf = (error: ErrorValue, wait: number | undefined, path: string): stri
       return wait ? `repeat it in ${wait} s` : 'repeat it in a minute';
     case 'unavailable':
       if (wait !== undefined && isForGood(wait)) return otherNode;
-      return wait ? `repeat it in ${wait} s; mfctl cluster status` : 'mfctl cluster status';
+      return [wait && `repeat it in ${wait} s`, reasonPlace(path)].filter(Boolean).join('; ');
     case 'node_removed':
       return otherNode;
     case 'outcome_unknown':

@@ -2,7 +2,7 @@
 import type {ClusterStatus, DependencyPart, Peer, Problem} from '../../shared/cluster-status.ts';
 import {groupBy} from '../../shared/collections.ts';
 import {checkStatuses} from '../errors.ts';
-import {countText, durationWords, plural} from '../output/cell-text.ts';
+import {briefTimeText, countText, durationWords, plural} from '../output/cell-text.ts';
 import {type Drift, defaultDriftSeconds, driftOf} from './cluster-drift.ts';
 import {clockComparison, clockProblem, cutOffText, isCutOff, unansweredSeconds, unreachableFrom} from './node-condition.ts';
 
@@ -20,6 +20,8 @@ export interface Finding {
   status: typeof warning | typeof critical;
   /** With the name of every affected node. */
   text: string;
+  /** For one line of a terminal: the reason before the time, which may be cut off. */
+  brief?: string;
   /** Those that caused it; none where it is the cluster as a whole. */
   nodes?: readonly string[];
   /** Where to look. */
@@ -160,21 +162,23 @@ const problemFindings = (peers: readonly Peer[]): Finding[] => {
   return [...groupBy(known, ({problem}) => `${problem.part} ${problem.name}`).values()].map(alike => {
     const problems = alike.map(({problem}) => problem).toSorted((a, b) => (a.since < b.since ? -1 : 1));
     const refuses = problems.some(({refuses_mail}) => refuses_mail);
+    const nodes = namesOf(alike.map(({peer}) => peer));
     return {
       status: refuses ? critical : warning,
-      text: problemText(problems, namesOf(alike.map(({peer}) => peer))),
+      text: problemText(problems, nodes, ({since, detail}) => `since ${since} (${detail})`),
+      brief: problemText(problems, nodes, ({since, detail}) => `(${detail}) since ${briefTimeText(since)}`),
       nodes: alike.map(({peer}) => peer.node_id),
     };
   });
 };
 
 /** `problems`: the same one on several nodes, the longest first. */
-const problemText = (problems: readonly Problem[], nodes: string): string => {
+const problemText = (problems: readonly Problem[], nodes: string, endOf: (first: Problem) => string): string => {
   const [first] = problems;
   if (!first) return '';
-  const {part, name, since, detail} = first;
+  const {part, name} = first;
   const refuses = problems.some(({refuses_mail}) => refuses_mail);
-  const end = `since ${since} (${detail})`;
+  const end = endOf(first);
   switch (part as DependencyPart) {
     case 'scanner':
       return `the scanner of ${nodes} unreachable ${end}: ${refuses ? 'mail is answered 451' : 'mail passes without a score'}`;

@@ -197,12 +197,16 @@ const remove = async (session: Session, node: string, flags: RemoveFlags): Promi
   warnOfSilentNodes(session, answer);
 };
 
-/** Undefined from nodes of an older version, and for a missing node, which is reported by the removal. */
+/** Undefined from nodes of an older version. Nobody is asked about a node that is not there. */
 const describe = async (client: Client, node: string): Promise<ClusterNode | undefined> => {
   try {
     return (await client.cluster.node(node)).data;
   } catch (error) {
-    if (error instanceof CliError && (error.exitCode === exitCodes.notFound || error.code === 'method_not_allowed'))
+    if (
+      error instanceof CliError &&
+      error.code !== 'unknown_node' &&
+      (error.exitCode === exitCodes.notFound || error.code === 'method_not_allowed')
+    )
       return undefined;
     throw error;
   }

@@ -36,7 +36,13 @@ export const momentAfter = (text: string): string => {
 };
 
 /** Parses a moment that is still to come into ISO 8601 UTC. */
-export const exactMoment = (text: string): string => momentOrThrow(readMoment(text, Date.now(), 'next'), futureForms);
+export const exactMoment = (text: string): string => {
+  const nowMs = Date.now();
+  const read = readMoment(text, nowMs, 'next');
+  const isPast = read.at === undefined && read.fault === undefined && readMoment(text, nowMs, 'last').at !== undefined;
+  if (isPast) throw new InvalidArgumentError(`${text} is past.`);
+  return momentOrThrow(read, futureForms);
+};
 
 const pastForms = "2h, 12:30, yesterday, monday, 2026-03-01, '2026-03-01 12:30' or 2026-03-01T12:30:00Z";
 const futureForms = "18:30, tomorrow, monday, 2027-01-31, '2027-01-31 18:30' or 2027-01-31T18:30:00Z";

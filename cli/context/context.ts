@@ -1,5 +1,5 @@
 import type {Command} from 'commander';
-import {checkedCaFile, checkedUrl, readKey, unknownContext} from '../client/connection.ts';
+import {checkedCaFile, readKey, typedUrl, unknownContext} from '../client/connection.ts';
 import {checkedMetricsUrl} from '../client/metrics.ts';
 import {addWholeOption} from '../command-line/option-values.ts';
 import {usageError} from '../errors.ts';
@@ -102,7 +102,7 @@ Examples:
 const add = async (session: Session, name: string, {metricsUrl, use, keep = false}: AddFlags): Promise<void> => {
   const {urls = [], cacert, apiKeyFile} = session.flags();
   if (!isContextName(name)) throw usageError(`${JSON.stringify(name)} cannot name a context: use letters, digits, dots, hyphens`);
-  const [url, ...others] = new Set(urls.map(one => checkedUrl(one, '--url')));
+  const [url, ...others] = new Set(urls.map(one => typedUrl(one, '--url')));
   if (url === undefined) throw usageError('a context needs --url', 'mfctl context add --help');
 
   const context: Context = {

@@ -3,7 +3,7 @@ import {readFile} from 'node:fs/promises';
 import type {Command} from 'commander';
 import type {Me} from '../../shared/api-key.ts';
 import type {Client} from '../client/client.ts';
-import {apiUrl, type Connection, checkedKey, checkedUrl, givenCaFile, givenKey} from '../client/connection.ts';
+import {apiUrl, type Connection, checkedKey, givenCaFile, givenKey, typedUrl} from '../client/connection.ts';
 import {isOwnAuthority, otherAddresses} from '../cluster/other-addresses.ts';
 import {askHidden} from '../command-line/question.ts';
 import {CliError, usageError} from '../errors.ts';
@@ -44,7 +44,7 @@ On a node of the cluster, this shows the fingerprint to compare with, or to give
 
 const login = async (session: Session, address: string, flags: LoginFlags): Promise<void> => {
   const {terminal} = session;
-  const url = checkedUrl(completeAddress(address));
+  const url = typedUrl(address);
   const expected = expectedFingerprint(flags.fingerprint);
   if (flags.name !== undefined && !isContextName(flags.name)) throw badName(flags.name);
   // Files are checked before the first question.
@@ -97,12 +97,6 @@ const isTrustedBy = async ({cacert}: Context, ca: string | undefined): Promise<b
   if (cacert === undefined || ca === undefined || !isOwnAuthority(ca)) return false;
   const kept = await readFile(cacert, 'utf8').catch(() => '');
   return isOwnAuthority(kept) && new X509Certificate(kept).fingerprint256 === new X509Certificate(ca).fingerprint256;
-};
-
-/** A name alone, or with a port: `https://` and the usual port are what else it can mean. */
-const completeAddress = (text: string): string => {
-  if (!/^[\w.-]+(:\d+)?$/.test(text)) return text;
-  return `https://${text}${text.includes(':') ? '' : ':8443'}`;
 };
 
 /** The addresses of the other nodes; none when a server outside the cluster could have a trusted certificate. */

@@ -66,11 +66,16 @@ const maxReasons = 3;
 const reasonOf = ({part, name, step, detail}: TestStep): string =>
   `${[part, name, step].filter(text => text !== '').join(' ')}: ${detail}`;
 
-/** The domain is there, so nothing here may fail: not a node of an earlier version either. */
-export const warnOfUnreachable = async (session: Session, client: Client, {id}: Domain): Promise<void> => {
+export const warnOfUnreachable = async (session: Session, client: Client, domain: Domain): Promise<void> => {
   const printer = session.printer();
   if (printer.isQuiet) return;
+  for (const problem of await unreachableBackends(client, domain)) printer.warn(problem);
+};
+
+/** The domain is there, so nothing here may fail: not a node of an earlier version either. */
+export const unreachableBackends = async (client: Pick<Client, 'domains'>, {id}: Domain): Promise<string[]> => {
   const tested = await client.domains.test(id, {only: 'connection'}, {withinMs: 10_000}).catch(() => undefined);
-  for (const {part, name, state, detail} of tested?.data.steps ?? [])
-    if (part === 'backend' && state === 'failed') printer.warn(`backend ${name} cannot be reached: ${detail}`);
+  return (tested?.data.steps ?? [])
+    .filter(({part, state}) => part === 'backend' && state === 'failed')
+    .map(({name, detail}) => `backend ${name} cannot be reached: ${detail}`);
 };

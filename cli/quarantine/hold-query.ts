@@ -94,9 +94,9 @@ export interface QueryFlags extends Omit<HoldQuery, 'least' | 'most'> {
 
 export const addQueryOptions = (command: Command): Command =>
   command
-    .option('--domain <domain>', 'of this domain', withoutWildcard)
-    .option('--from <author>', 'with this address or domain in the header From', withoutWildcard)
-    .option('--sender <sender>', "with this address or domain as envelope sender; '<>' for bounces", withoutWildcard)
+    .option('--domain <domain>', 'of this domain', plainAddress)
+    .option('--from <author>', 'with this address or domain in the header From', plainAddress)
+    .option('--sender <sender>', "with this address or domain as envelope sender; '<>' for bounces", plainAddress)
     .option('--recipient <address>', 'to this address', addressValue)
     .option('--address <address>', 'with this address as sender, in the header From, or as recipient', addressValue)
     .option('--subject <text>', 'with this text in the subject')
@@ -120,18 +120,31 @@ export const queryOf = ({minScore, maxScore, ...query}: QueryFlags): HoldQuery =
   };
 };
 
-/** An asterisk is a character of addresses, though nobody has one that begins so. */
-const withoutWildcard = (text: string): string => {
-  if (!/^\*|@\*/.test(text)) return text;
+/**
+ * Why a text that may be an address or a domain cannot be meant. An asterisk is a character of addresses, though nobody has one that begins
+ * so; quotation marks around the whole come from a page or a script, as an address has them around its local part only.
+ */
+export const addressFault = (text: string): string | undefined => {
+  const bare = text.replace(/^["'“”„‘’‚«»\s]+|["'“”„‘’‚«»\s]+$/g, '');
+  if (bare !== '' && text.trim() !== text) return `there is a blank before or after it; give ${bare}`;
+  if (bare !== '' && /^(["'].*["']|[“”„‘’‚«»].*|.*[“”‘’«»])$/s.test(text))
+    return `the quotation marks are a part of it; give ${bare}`;
+  if (!/^\*|@\*/.test(text)) return undefined;
   const domain = text.replace(/^.*@/s, '').replace(/^(\*\.?)+/, '');
+  return `there are no wildcards here${domain === '' ? '; leave it out for all' : `; for all of a domain give ${domain}`}`;
+};
+
+const plainAddress = (text: string): string => {
+  const fault = addressFault(text);
+  if (fault === undefined) return text;
   throw new InvalidArgumentError(
-    `There are no wildcards here${domain === '' ? '; leave the option out for all' : `; for all of a domain give ${domain}`}.`,
+    `${fault.charAt(0).toUpperCase()}${fault.slice(1).replace('leave it out', 'leave the option out')}.`,
   );
 };
 
 const addressValue = (text: string): string => {
   if (!text.includes('@')) throw new InvalidArgumentError('Must be a mail address such as ceo@example.com.');
-  return withoutWildcard(text);
+  return plainAddress(text);
 };
 
 /** The flags as typed: `--domain example.com --min-score 10`. */

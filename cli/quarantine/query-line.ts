@@ -7,7 +7,7 @@ import {parseMailAddress} from '../../shared/mail-address.ts';
 import {reasons} from '../../shared/reason.ts';
 import {pastMomentFault} from '../command-line/moment.ts';
 import {usageError} from '../errors.ts';
-import type {HoldQuery} from './hold-query.ts';
+import {addressFault, type HoldQuery} from './hold-query.ts';
 
 type TextMember = Exclude<keyof HoldQuery, 'least' | 'most' | 'reason'>;
 
@@ -41,7 +41,9 @@ export const parseQuery = (text: string): HoldQuery => {
     else addFilter(query, {name: name.toLowerCase(), sign, value: unquoted(value), raw});
   }
   if (words.length > 0) addOnce(query, 'subject', words.join(' '), `the words ${JSON.stringify(words.join(' '))}`);
-  const {subject} = query;
+  const {subject, least, most} = query;
+  if (least && most && (least.score > most.score || (least.score === most.score && !(least.isIncluded && most.isIncluded))))
+    throw usageError(`${printQuery({least, most})}: no mail has such a score`);
   if (subject !== undefined && (subject.length > 200 || /[\x00-\x1f\x7f-\x9f]/.test(subject)))
     throw usageError('what is looked for in the subject must be at most 200 characters, without control characters');
   return query;
@@ -164,23 +166,28 @@ const timeFault = (value: string): string | undefined => {
   return fault === undefined ? undefined : `${JSON.stringify(value)}: ${fault}`;
 };
 
-const addressFault = (value: string): string | undefined =>
-  parseMailAddress(value) ? undefined : `${JSON.stringify(value)} is not a mail address`;
-
 const isAuthor = (value: string): boolean =>
   parseMailAddress(value) !== undefined || canonicalMailDomain(value.replace(/^@/, '')) !== undefined;
 
+/** A key of the dashboard filters by the sender of a mail, and a sender may begin with an asterisk. */
+const typingFault = (value: string): string | undefined => (/^\*[^@]+@[^*]/.test(value) ? undefined : addressFault(value));
+
+const wholeAddressFault = (value: string): string | undefined =>
+  typingFault(value) ?? (parseMailAddress(value) ? undefined : `${JSON.stringify(value)} is not a mail address`);
+
 const faultOf: Record<TextMember | 'reason', (value: string) => string | undefined> = {
   domain: value =>
-    canonicalMailDomain(value) === undefined ? `${JSON.stringify(value)} is not a domain such as example.com` : undefined,
+    addressFault(value) ??
+    (canonicalMailDomain(value) === undefined ? `${JSON.stringify(value)} is not a domain such as example.com` : undefined),
   sender: value =>
-    value === '<>' || isAuthor(value) ? undefined : `${JSON.stringify(value)} is not an address, a domain, or <> for bounces`,
+    typingFault(value) ??
+    (value === '<>' || isAuthor(value) ? undefined : `${JSON.stringify(value)} is not an address, a domain, or <> for bounces`),
   from(value) {
     if (value === '<>') return 'bounces have an empty sender: write sender:<>';
-    return isAuthor(value) ? undefined : `${JSON.stringify(value)} is not an address or a domain`;
+    return typingFault(value) ?? (isAuthor(value) ? undefined : `${JSON.stringify(value)} is not an address or a domain`);
   },
-  recipient: addressFault,
-  address: addressFault,
+  recipient: wholeAddressFault,
+  address: wholeAddressFault,
   subject: value => (value === '' ? 'there is nothing to look for' : undefined),
   since: timeFault,
   until: timeFault,

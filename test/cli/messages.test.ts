@@ -40,6 +40,26 @@ const mistakes: Readonly<Record<string, [argv: string[], error: string, hint: st
     "option '--domain <domain>' argument '*.x.example' is invalid. There are no wildcards here; for all of a domain give x.example",
     'mfctl quarantine summary --help',
   ],
+  'an address in the quotation marks of a page': [
+    ['quarantine', 'list', '--sender', '“a@x.example”'],
+    "option '--sender <sender>' argument '“a@x.example”' is invalid. The quotation marks are a part of it; give a@x.example",
+    'mfctl quarantine list --help',
+  ],
+  'an address in the quotation marks of a script': [
+    ['quarantine', 'list', '--recipient', '"a@x.example"'],
+    `option '--recipient <address>' argument '"a@x.example"' is invalid. The quotation marks are a part of it; give a@x.example`,
+    'mfctl quarantine list --help',
+  ],
+  'an address with blanks': [
+    ['quarantine', 'list', '--sender', ' a@x.example '],
+    "option '--sender <sender>' argument ' a@x.example ' is invalid. There is a blank before or after it; give a@x.example",
+    'mfctl quarantine list --help',
+  ],
+  'a key that has expired before it is made': [
+    ['key', 'create', '--name', 'x', '--scope', 'read-only', '--expires-at', 'yesterday'],
+    "option '--expires-at <time>' argument 'yesterday' is invalid. yesterday is past",
+    'mfctl key create --help',
+  ],
   'a recipient without a domain': [
     ['quarantine', 'list', '--recipient', 'ceo'],
     "option '--recipient <address>' argument 'ceo' is invalid. Must be a mail address such as ceo@example.com",

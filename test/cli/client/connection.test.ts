@@ -2,7 +2,7 @@ import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test from 'ava';
-import {type ConnectionFlags, checkedUrl, resolveConnection} from '../../../cli/client/connection.ts';
+import {type ConnectionFlags, checkedUrl, resolveConnection, typedUrl} from '../../../cli/client/connection.ts';
 import {createContextStore} from '../../../cli/files/context-store.ts';
 import {createFakeTerminal} from '../../helpers/cli/fake-terminal.ts';
 
@@ -81,9 +81,16 @@ test('an address may have a path and a slash at its end, and must be HTTPS witho
     t.throws(() => checkedUrl(url));
 });
 
+test('a name alone, or with a port, is an address everywhere, as it is for login', async t => {
+  t.is(typedUrl('mx1.example'), 'https://mx1.example:8443');
+  t.is(typedUrl('localhost:9443'), 'https://localhost:9443');
+  t.is((await resolveWith({url: 'localhost'}, {})).url, 'https://localhost:8443/api/v1/');
+  t.is((await resolveWith({}, {MFCTL_URL: 'localhost'})).url, 'https://localhost:8443/api/v1/');
+});
+
 test('an unusable setting is reported with its source', async t => {
   const wrong: [ConnectionFlags, Record<string, string>, RegExp][] = [
-    [{url: 'nonsense'}, {}, /: --url: "nonsense" is not the address of a node$/],
+    [{url: 'non sense'}, {}, /: --url: "non sense" is not the address of a node$/],
     [{}, {MFCTL_URL: 'http://mx1'}, /: MFCTL_URL: "http:\/\/mx1" is not the address of a node$/],
     [{cacert: '/nonexistent'}, {}, /: --cacert: cannot read \/nonexistent: no such file or folder$/],
     [{cacert: 'HOME/flag.key'}, {}, /: --cacert: \S+\/flag\.key holds no PEM certificate$/],

@@ -50,6 +50,9 @@ const askAll = async ({keys, domains, quarantine, cluster, ...client}: Client): 
   await cluster.removeNode('mx1', {force: true, revokeKeys: true});
   await client.audit.list({});
   await domains.dns(1, {check: true});
+  await domains.retention(1);
+  await domains.setRetention(1, {days: 14});
+  await domains.removeRetention(1);
   await client.dmarc.summary({domain: 'example.com'});
   await client.dmarc.sources({domain: 'example.com', verified: true});
   await client.dmarc.reports({});

@@ -58,6 +58,17 @@ test('a rate limit says when to come back', t => {
   t.is(answered('rate_limited', {'retry-after': '17'}).hint, 'repeat it in 17 s');
 });
 
+test('a status that cannot be told does not lead to the status again', t => {
+  const hintFor = (path: string) =>
+    answerFailure({
+      ...{status: 503, headers: {'retry-after': '2'}, url: new URL(`https://mx1:8443/api/v1/${path}`)},
+      body: Buffer.from(JSON.stringify({error: {code: 'unavailable', detail: 'the database is away', request_id: 'r-1'}})),
+    }).hint;
+
+  t.is(hintFor('cluster/status'), 'repeat it in 2 s; the log of mfd on that node says why');
+  t.is(hintFor('domains'), 'repeat it in 2 s; mfctl cluster status');
+});
+
 test('Retry-After may be a date, and is kept for callers that can wait', t => {
   const inAMinute = new Date(Date.now() + 60_000).toUTCString();
 

@@ -68,6 +68,21 @@ test('cluster remove asks first, names the nodes that did not answer, and passes
   );
 });
 
+test('cluster remove does not ask about a node that is not there', async t => {
+  const api = await startApi(t, {
+    'GET /cluster/nodes/nope': {status: 404, error: {code: 'unknown_node', detail: 'there is no node nope'}},
+  });
+
+  const {code, stderr} = await api.mfctl(['cluster', 'remove', 'nope'], {input: 'y\n', columns: 80});
+
+  t.is(code, 5);
+  t.regex(stderr, /there is no node nope \(unknown_node/);
+  t.deepEqual(
+    api.requests.map(({method}) => method),
+    ['GET'],
+  );
+});
+
 for (const name of ['.', '..', ''])
   test(`no node is called ${JSON.stringify(name)}, and none is asked for`, async t => {
     const api = await startApi(t, {});

@@ -104,7 +104,7 @@ test('what cannot be is told as such', t => {
   t.throws(() => pastMoment('2999-01-01'), {message: '2999-01-01T00:00:00.000Z is still to come.'});
   t.throws(() => pastMoment('2026-13-01'), {message: 'There is no month 13.'});
   t.throws(() => exactMoment('90d'));
-  t.throws(() => exactMoment('yesterday'));
+  t.throws(() => exactMoment('yesterday'), {message: 'yesterday is past.'});
   t.throws(() => momentAfter('2027-01-01'));
 });
 

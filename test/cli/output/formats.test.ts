@@ -145,7 +145,7 @@ test('wide has every column whole, on a narrow terminal too', async t => {
 
   const {stdout} = await api.mfctl(['quarantine', 'list', '-o', 'wide'], {columns: 40, env: {NO_COLOR: '1'}});
 
-  t.regex(stdout, /^ID +ARRIVED +SCORE +REASON +FROM +TO +SUBJECT +SIZE +SYMBOLS\n/);
+  t.regex(stdout, /^ID +ARRIVED +SCORE +REASON +SENDER +FROM +TO +SUBJECT +SIZE +SYMBOLS\n/);
   t.regex(stdout, /\nmx1\/aaaaaa +2026-03-01T09:30:00Z +12\.5 +spam +<> +a@example\.com, b@example\.com +=1\+2 +2\.0 KiB +X\n/);
 });
 

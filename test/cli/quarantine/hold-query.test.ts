@@ -1,6 +1,6 @@
 import test from 'ava';
 import {parametersOf, queryOf} from '../../../cli/quarantine/hold-query.ts';
-import {parseQuery} from '../../../cli/quarantine/query-line.ts';
+import {parseQuery, queryFault} from '../../../cli/quarantine/query-line.ts';
 
 const now = Date.parse('2026-03-01T12:00:00.000Z');
 
@@ -24,6 +24,17 @@ test('flags and a line of the dashboard mean the same to the API', t => {
 
 test('a time that cannot be read is sent as it is: without it, more mail would match', t => {
   t.is(parametersOf({since: '-000001-01-01T00:00:00.000Z'}, now).since, '-000001-01-01T00:00:00.000Z');
+});
+
+test('a line that no mail can match is refused, with why', t => {
+  for (const [line, fault] of [
+    ['score>=5 score<=3', 'score>=5 score<=3: no mail has such a score'],
+    ['score>5 score<=5', 'score>5 score<=5: no mail has such a score'],
+    ['from:*@x.example', 'from:*@x.example: there are no wildcards here; for all of a domain give x.example'],
+    ['to:“a@x.example”', 'to:“a@x.example”: the quotation marks are a part of it; give a@x.example'],
+  ] as const)
+    t.is(queryFault(line), fault);
+  for (const line of ['score>=5 score<=5', 'from:a@x.example', 'from:<>']) t.is(queryFault(line), undefined, line);
 });
 
 test('a name that every object has is no filter', t => {

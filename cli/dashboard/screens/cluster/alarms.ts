@@ -34,7 +34,7 @@ const markOf = ({status}: Finding): AlarmMark =>
 export const alarmsOf = (status: ClusterStatus): Notice[] =>
   findingsOf(status).map(finding => {
     const {mark, tone} = markOf(finding);
-    return {text: `${mark} ${finding.text}`, tone};
+    return {text: `${mark} ${finding.brief ?? finding.text}`, tone};
   });
 
 /** The mark of the worst alarm that each node has caused. */

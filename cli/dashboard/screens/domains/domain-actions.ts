@@ -6,6 +6,7 @@ import {canonicalDomain} from '../../../../shared/domain-name.ts';
 import {domainNamesOf} from '../../../../shared/scopes.ts';
 import type {Client} from '../../../client/client.ts';
 import {loadRules} from '../../../command-line/rules.ts';
+import {unreachableBackends} from '../../../domain/domain-test.ts';
 import {unsentReports} from '../../../domain/unsent-reports.ts';
 import {asCliError, CliError} from '../../../errors.ts';
 import {countText, plural} from '../../../output/cell-text.ts';
@@ -54,11 +55,15 @@ export const openNewDomain = ({app, shell, onChange, onCreated}: NewDomainNeeds)
       send: async typed => {
         const json = {name: (typed.name ?? '').trim(), ...changesOf(newSettings, typed)};
         const {data: domain} = await app.client.domains.create(json);
-        return {domain, unsent: await unsentReports(app.client, [domain])};
+        const [unsent, unreachable] = await Promise.all([
+          unsentReports(app.client, [domain]),
+          unreachableBackends(app.client, domain),
+        ]);
+        return {domain, unsent, unreachable};
       },
-      onDone: ({domain, unsent}) => {
+      onDone: ({domain, unsent, unreachable}) => {
         const unsigned = domain.dkim_active ? ['it has no DKIM key yet, so its mail leaves unsigned'] : [];
-        const problems = [...unsigned, ...(unsent === undefined ? [] : [unsent])];
+        const problems = [...unreachable, ...unsigned, ...(unsent === undefined ? [] : [unsent])];
         shell.say([`Created ${domain.name}`, ...problems].join('; '), problems.length === 0 ? 'good' : 'warn');
         onChange();
         onCreated(domain);

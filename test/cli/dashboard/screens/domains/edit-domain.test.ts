@@ -380,6 +380,24 @@ test('a domain is made after a question that names all of its settings; a no goe
   t.deepEqual(posted(), [{name: 'new.example', backend_servers: ['a.example:25', 'b.example:25'], reject_threshold: 20}]);
 });
 
+test('a domain that was made with a dead backend is told with it, as in the shell', async t => {
+  const steps = [
+    {part: 'backend', name: 'a.example:25', step: 'connection', state: 'failed', detail: 'nothing listens there'},
+    {part: 'backend', name: 'b.example:25', step: 'connection', state: 'ok', detail: ''},
+  ];
+  const {shell, needs, api} = await startDomain(t, {
+    'POST /domains': ({body}) => ({status: 201, data: {...domain, ...JSON.parse(body)}}),
+    [`GET ${path}/test`]: {data: {domain: domain.name, node_id: 'mx1', works: false, steps}},
+  });
+  await openNewDomain(needs);
+  shell.fill(await shell.form(), {name: 'new.example', backend_servers: 'a.example:25, b.example:25'});
+  (await shell.question()).onYes();
+  await eventually(() => shell.said.length > 0);
+
+  t.deepEqual(shell.said, ['Created new.example; backend a.example:25 cannot be reached: nothing listens there']);
+  t.is(api.requests.find(({path: asked}) => asked === `${path}/test`)?.query.get('only'), 'connection');
+});
+
 test('a filter is sent with what belongs to it and null for the rest', async t => {
   const {shell, needs, client, api} = await startDomain(t, {
     [`POST ${path}/filters`]: ({body}) => ({status: 201, data: JSON.parse(body)}),

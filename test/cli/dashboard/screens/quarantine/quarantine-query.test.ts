@@ -107,23 +107,27 @@ const times = fc.oneof(
   fc.constantFrom('2h', '1h30m', '90d', '2026-03-01', '2026-03-01T09:30:00Z', '2026-03-01T09:30+02:00'),
   fc.integer({min: 1, max: 999}).map(hours => `${hours}h`),
 );
-const queries: fc.Arbitrary<HoldQuery> = fc.record(
-  {
-    domain: fc.domain(),
-    sender: fc.oneof(fc.emailAddress(), fc.domain(), fc.constantFrom('<>', '@example.com', '"a \\" b"@example.com')),
-    from: fc.oneof(fc.emailAddress(), fc.domain()),
-    address: fc.emailAddress(),
-    recipient: fc.emailAddress(),
-    subject: fc.oneof(word, anyWord, fc.constantFrom(' a', 'a ', 'a  b', 'from:x', '"', '\\', '\\"', 'a\u00a0b', 'score>=8')),
-    since: times,
-    until: times,
-    least: bounds,
-    most: bounds,
-    reason: fc.constantFrom('spam', 'phishing', 'sandbox', 'rbl'),
-    node: fc.constantFrom('mx1', 'a', 'mx-1.example_x'),
-  },
-  {requiredKeys: []},
-);
+const address = fc.emailAddress().filter(text => !text.startsWith('*@'));
+const isPossible = ({least, most}: HoldQuery): boolean => least === undefined || most === undefined || least.score < most.score;
+const queries: fc.Arbitrary<HoldQuery> = fc
+  .record(
+    {
+      domain: fc.domain(),
+      sender: fc.oneof(address, fc.domain(), fc.constantFrom('<>', '@example.com', '"a \\" b"@example.com')),
+      from: fc.oneof(address, fc.domain()),
+      address,
+      recipient: address,
+      subject: fc.oneof(word, anyWord, fc.constantFrom(' a', 'a ', 'a  b', 'from:x', '"', '\\', '\\"', 'a\u00a0b', 'score>=8')),
+      since: times,
+      until: times,
+      least: bounds,
+      most: bounds,
+      reason: fc.constantFrom('spam', 'phishing', 'sandbox', 'rbl'),
+      node: fc.constantFrom('mx1', 'a', 'mx-1.example_x'),
+    },
+    {requiredKeys: []},
+  )
+  .filter(isPossible);
 
 test('a query that is printed reads back as the same', t => {
   fc.assert(
