@@ -6,6 +6,7 @@ import type {Answer, Client} from '../client/client.ts';
 import {apiUrl, type Connection} from '../client/connection.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
 import type {ContextStore} from '../files/context-store.ts';
+import {goneNames} from './deleted-domains.ts';
 import {chooseKey} from './find-key.ts';
 
 export interface RotationServices {
@@ -76,19 +77,17 @@ export const planRotation = async (
   };
 };
 
-/** A key means its domains, not their names, of which another domain may have one by now. Nodes of 0.8 show no ids. */
 const domainsLeft = async (client: Client, old: ApiKey): Promise<{domains: string[] | null; gone: string[]}> => {
   const names = domainNamesOf(old);
   if (names.length === 0) return {domains: null, gone: []};
   const {data} = await client.domains.list();
-  const {domain_ids: ids} = old as Partial<ApiKey>;
-  const left = new Set(data.filter(({id}) => ids?.includes(id) ?? true).map(({name}) => name));
-  const domains = names.filter(name => left.has(name));
+  const gone = goneNames(old, data);
+  const domains = names.filter(name => !gone.includes(name));
   if (domains.length === 0)
     throw new CliError('conflict', `key ${old.id} is for ${names.join(', ')}, which ${names.length === 1 ? 'is' : 'are'} gone`, {
       hint: 'mfctl key create --help',
     });
-  return {domains, gone: names.filter(name => !left.has(name))};
+  return {domains, gone};
 };
 
 export const withoutGone = (gone: readonly string[]): string =>

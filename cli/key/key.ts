@@ -10,6 +10,7 @@ import {warnOfSilentNodes} from '../output/print-all.ts';
 import {flushed} from '../output/printer.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
+import {withDeletedMarked} from './deleted-domains.ts';
 import {confirmKey, findKey, isInUse} from './find-key.ts';
 import {apiKeys, createdKey, filedKey, type NewKeyFlags, newKeyFields, ownKey, requireShown, showKey} from './key-fields.ts';
 import {addRotateCommand} from './key-rotate.ts';
@@ -34,7 +35,7 @@ export const addKeyCommands = (program: Command, session: Session): void => {
       const sorter = createSorter(apiKeys, flags);
       const client = await session.client();
       const {data} = await client.keys.list();
-      session.printer().list(sorter(data), apiKeys);
+      session.printer().list(sorter(await withDeletedMarked(session, client, data)), apiKeys);
     });
 
   session
@@ -42,7 +43,9 @@ export const addKeyCommands = (program: Command, session: Session): void => {
     .description('show one key, but not the key itself')
     .argument('<key>', 'name or id')
     .action(async (named: string) => {
-      session.printer().record(await findKey(await session.client(), {named, isActiveMeant: true}), apiKeys);
+      const client = await session.client();
+      const found = await findKey(client, {named, isActiveMeant: true});
+      for (const shown of await withDeletedMarked(session, client, [found])) session.printer().record(shown, apiKeys);
     });
 
   const {domains, ...others} = newKeyFields;
@@ -149,6 +152,6 @@ export const addWhoamiCommand = (program: Command, session: Session): void => {
     .action(async () => {
       const client = await session.client();
       const {data} = await client.me();
-      session.printer().record(data, ownKey);
+      for (const me of await withDeletedMarked(session, client, [data])) session.printer().record(me, ownKey);
     });
 };

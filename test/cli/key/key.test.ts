@@ -2,7 +2,7 @@ import {mkdirSync, rmSync} from 'node:fs';
 import {readFile, stat, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';
-import {key} from '../../helpers/cli/sample-records.ts';
+import {domain, key} from '../../helpers/cli/sample-records.ts';
 import {startApi} from '../../helpers/cli/scripted-api.ts';
 
 const secret = 'mfk_SECRET';
@@ -275,4 +275,43 @@ test('a key that has ended is not meant where one of the same name is still good
   t.is(revoked.code, 0);
   t.is(deleted.code, 2);
   t.regex(deleted.stderr, /6 \(read-only, revoked\), 7 \(read-only, active\)/);
+});
+
+test('a domain of a key that was deleted is marked, also where another one has its name now', async t => {
+  const names = {domain: null, domains: ['one.test', 'two.test', 'kept.test'], domain_ids: [1, 2, 3]};
+  const bound = {...key, scope: 'domain-admin', ...names};
+  const me = {...bound, permissions: ['me:read', 'domains:read'], node_id: 'mx1'};
+  const api = await startApi(t, {
+    'GET /auth/api-keys': {data: [bound]},
+    'GET /auth/me': {data: me},
+    'GET /domains': {
+      data: [
+        {...domain, id: 3, name: 'kept.test'},
+        {...domain, id: 9, name: 'two.test'},
+      ],
+    },
+  });
+
+  const [shown, own, json] = [
+    await api.mfctl(['key', 'show', String(key.id)]),
+    await api.mfctl(['whoami']),
+    await api.mfctl(['key', 'show', String(key.id), '-o', 'json']),
+  ];
+
+  for (const {stdout, stderr} of [shown, own]) {
+    t.regex(stdout, /^Domains: +one\.test \(deleted\), two\.test \(deleted\), kept\.test$/m);
+    t.is(stderr, '');
+  }
+  t.deepEqual(JSON.parse(json.stdout).domains, names.domains, 'data is as the node says it');
+  t.regex((await api.mfctl(['key', 'list'])).stdout, /domain-admin +one\.test \(deleted\) \+2/);
+});
+
+test('a key whose domains are all deleted says so of itself, although it may read none', async t => {
+  const me = {...key, scope: 'domain-admin', domain: 'one.test', domains: ['one.test'], domain_ids: [1]};
+  const api = await startApi(t, {'GET /auth/me': {data: {...me, permissions: ['me:read'], node_id: 'mx1'}}});
+
+  const {stdout, stderr} = await api.mfctl(['whoami']);
+
+  t.regex(stdout, /^Domains: +one\.test \(deleted\)$/m);
+  t.is(stderr, '');
 });
