@@ -35,6 +35,15 @@ const arrange = async (t: ExecutionContext) => {
 
 const isWell = ({code, stderr}: Ran): boolean => code === 0 && stderr === '';
 
+test('the bundle of mfctl is ASCII, as its launcher reads it: a pattern with other characters as they are would match nothing', async t => {
+  const {file, build} = await arrange(t);
+
+  t.is((await build()).code, 0);
+
+  const bundle = await readFile(file('dist/mfctl.cjs'), 'latin1');
+  t.is(/[^\x00-\x7f]/.exec(bundle)?.index, undefined);
+});
+
 test('programs that start while others are built, or were started before, find what they belong to', async t => {
   const {file, build, edit, dist, built, mfctl, mfd} = await arrange(t);
   const first = await build();

@@ -125,9 +125,15 @@ export const queryOf = ({minScore, maxScore, ...query}: QueryFlags): HoldQuery =
  * so; quotation marks around the whole come from a page or a script, as an address has them around its local part only.
  */
 export const addressFault = (text: string): string | undefined => {
-  const bare = text.replace(/^["'“”„‘’‚«»\s]+|["'“”„‘’‚«»\s]+$/g, '');
+  const bare = text.replace(
+    /^["'\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb\s]+|["'\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb\s]+$/g,
+    '',
+  );
   if (bare !== '' && text.trim() !== text) return `there is a blank before or after it; give ${bare}`;
-  if (bare !== '' && /^(["'].*["']|[“”„‘’‚«»].*|.*[“”‘’«»])$/s.test(text))
+  if (
+    bare !== '' &&
+    /^(["'].*["']|[\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb].*|.*[\u201c\u201d\u2018\u2019\u00ab\u00bb])$/s.test(text)
+  )
     return `the quotation marks are a part of it; give ${bare}`;
   if (!/^\*|@\*/.test(text)) return undefined;
   const domain = text.replace(/^.*@/s, '').replace(/^(\*\.?)+/, '');

@@ -146,6 +146,9 @@ test('a new domain whose backend does not answer is made, and warned of unless -
 
   t.deepEqual([warned.code, quiet.code, fine.code], [0, 0, 0]);
   t.regex(warned.stderr, new RegExp(`warning: backend ${dead} cannot be reached: nothing listens there`));
-  t.regex(warned.stderr, /warning: backend no-such-name\.invalid:25 cannot be reached: (no such host|its name could not be looked up)$/m);
+  t.regex(
+    warned.stderr,
+    /warning: backend no-such-name\.invalid:25 cannot be reached: (no such host|its name could not be looked up)$/m,
+  );
   t.deepEqual([quiet.stderr, fine.stderr], ['', '']);
 });

@@ -79,7 +79,7 @@ onTerminal('[tmux] thresholds in the wrong order are told of as soon as the fiel
   await terminal.keys('Tab', 'Tab', 'Tab', 'C-u');
   await terminal.type('20\t');
 
-  await terminal.shows('must not be above reject_threshold (15)');
+  await terminal.shows('must not be above Reject at (15)');
   t.pass();
 });
 
