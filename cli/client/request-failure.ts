@@ -255,6 +255,7 @@ const translations: readonly (readonly [ofApi: RegExp, ofMfctl: string])[] = [
   [/^send an API key in the X-API-Key header$/, 'no API key was given'],
   [/^there is nothing at this path\b.*$/, otherVersion],
   [/^[A-Z]+ is not possible here$/, otherVersion],
+  [/\bmatch sender_domain for all\b/, 'use --sender-domain for all'],
 ];
 
 /** Translates error texts of the API, which name requests, into commands and options. `mfctl api` keeps them: its users typed the request. */

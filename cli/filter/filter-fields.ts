@@ -1,7 +1,9 @@
 // Mail filters as mfctl knows them, those of a domain and those for all domains: each of their fields is declared once. Their rules are
 // the schemas in shared/mail-filter.ts.
+
 import {filterActions, filterMatches, letsIn, newPatternFault, patternFault} from '../../shared/filter-rules.ts';
 import type {CreateMailFilter, GlobalFilter, MailFilter} from '../../shared/mail-filter.ts';
+import {inMfctlWords} from '../client/request-failure.ts';
 import {givenValues, type TypedField, typedNumber} from '../command-line/field-options.ts';
 import {decimal} from '../command-line/option-values.ts';
 import {quoted} from '../command-line/typed-words.ts';
@@ -175,7 +177,8 @@ export const filterOf = (flags: FilterFlags, help: string): CreateMailFilter => 
   const made = filter as CreateMailFilter;
   // The node checks patterns, too. One of an earlier version takes what IDNA makes another name of.
   const fault = patternFault(made) ?? newPatternFault(made);
-  if (fault !== undefined) throw usageError(`--${made.match.replace('_', '-')} ${JSON.stringify(made.pattern)} ${fault}`, help);
+  if (fault !== undefined)
+    throw usageError(`--${made.match.replace('_', '-')} ${JSON.stringify(made.pattern)} ${inMfctlWords(fault)}`, help);
   return made;
 };
 

@@ -71,7 +71,14 @@ export const createLines = <T>(columns: readonly StreamColumn<T>[], hasColour: b
       const isUncut = !isFlexible || maxWidth === undefined;
       const width = Math.max(declared, displayWidth(title), grown.get(title) ?? 0, isUncut ? displayWidth(text) : 0);
       const takesRest = isFlexible && title === columns.at(-1)?.title;
-      return {...column, text, declared, comfortable: declared, width, ...(takesRest && {grow: 1, least})};
+      return {
+        ...column,
+        text,
+        declared,
+        comfortable: Math.max(declared, displayWidth(title)),
+        width,
+        ...(takesRest && {grow: 1, least}),
+      };
     };
     const laid = layOut(columns.map(sized), maxWidth, column =>
       column.brief ? sized({...column, cell: column.brief, width: column.briefWidth ?? column.declared}) : column,

@@ -116,7 +116,7 @@ const typedAs: [request: string, field: [path: string, detail: string], argv: st
   [
     'POST /domains/7/filters',
     ['pattern', 'must be one address'],
-    ['domain', 'filters', 'add', '7', '--block', '--sender', '*'],
+    ['domain', 'filters', 'add', '7', '--block', '--sender', 'a@x.example'],
     '--sender must be one address',
   ],
   [

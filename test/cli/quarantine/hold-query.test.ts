@@ -31,10 +31,11 @@ test('a line that no mail can match is refused, with why', t => {
     ['score>=5 score<=3', 'score>=5 score<=3: no mail has such a score'],
     ['score>5 score<=5', 'score>5 score<=5: no mail has such a score'],
     ['from:*@x.example', 'from:*@x.example: there are no wildcards here; for all of a domain give x.example'],
+    ['from:<>', 'from:<>: bounces have an empty sender: write sender:<>'],
     ['to:“a@x.example”', 'to:“a@x.example”: the quotation marks are a part of it; give a@x.example'],
   ] as const)
     t.is(queryFault(line), fault);
-  for (const line of ['score>=5 score<=5', 'from:a@x.example', 'from:<>']) t.is(queryFault(line), undefined, line);
+  for (const line of ['score>=5 score<=5', 'from:a@x.example', 'sender:<>']) t.is(queryFault(line), undefined, line);
 });
 
 test('a name that every object has is no filter', t => {

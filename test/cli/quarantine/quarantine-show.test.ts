@@ -272,7 +272,10 @@ test('show of a mail that has ended says how, when and by whom, from the audit l
 });
 
 test('body, allow and block of a mail that has ended say how, when and by whom, too', async t => {
-  const api = await startApi(t, {'GET /audit': {data: [ending]}});
+  const api = await startApi(t, {
+    'GET /audit': {data: [ending]},
+    'GET /auth/me': {data: {scope: 'full-admin', permissions: ['domains:write', 'cluster:write'], domains: null}},
+  });
 
   for (const words of [['body'], ['body', '--output-file', '/dev/null'], ['allow'], ['block']]) {
     const {code, stderr} = await api.mfctl(['quarantine', ...words, 'mx1/aaaaaa']);
