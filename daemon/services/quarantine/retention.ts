@@ -9,7 +9,7 @@ import type {ArrivalLimit, HeldGroupKey, HoldBackendName} from './stored-mail.ts
 /** How long the row of a mail is stored after its bytes are deleted. */
 const endedRowsMs = 90 * 24 * 3600 * 1000;
 const batchSize = 500;
-/** A sweep ends after so many mails that could not be expired: the disk or the store is at fault. */
+/** After so many failures no more mail of the groups that are swept together is tried: the disk or the store is at fault. */
 const maxFailed = 2000;
 
 export interface Retention {
@@ -34,43 +34,69 @@ interface Needs {
 }
 
 export const createRetention = (needs: Needs): Retention => {
-  const {store, retentionMs, domains, isSuspended = () => false, expire, keeper, now} = needs;
-
-  /** When mail of a group must have arrived to be expired now. Mail of a domain that was made again counts as that domain's, as with releases. */
-  const limitOf = ({domain_id, domain, reason}: HeldGroupKey): ArrivalLimit => {
-    const known = domains.findById(domain_id) ?? domains.findByName(domain);
-    const before = new Date(now() - retentionMsOf(known, reason, retentionMs())).toISOString();
-    return {domain_id, domain, reason, before};
-  };
+  const {store, isSuspended = () => false, expire, keeper, now} = needs;
 
   return {
     async sweep() {
       if (isSuspended()) return 0;
-      const failures: unknown[] = [];
-      const failed = new Set<string>();
+      const failures = {count: 0, first: undefined as unknown};
+      /** What was tried in vain, and is not tried again. */
+      const left = new Set<string>();
       let expired = 0;
       const tryExpire = async (queueId: string): Promise<void> => {
-        const isExpired = await expire(queueId).catch((error: unknown) => void failures.push(error));
+        const isExpired = await expire(queueId).catch((error: unknown) => {
+          failures.first ??= error;
+          failures.count += 1;
+        });
         if (isExpired) expired += 1;
-        else failed.add(queueId);
+        else left.add(queueId);
       };
-      // Only groups with mail: a cluster may have ten thousand domains, of which few hold mail at a time.
-      for (const groups of chunksOf(await store.hold.counts())) {
-        if (failed.size >= maxFailed) break;
-        const limits = groups.map(limitOf);
+      /** False when it gave up. */
+      const sweepGroups = async (groups: readonly HeldGroupKey[]): Promise<boolean> => {
+        const most = failures.count + maxFailed;
         let due: string[];
         do {
-          due = await store.hold.listArrivedBefore(limits, {limit: batchSize + failed.size, keeper});
-          due = due.filter(queueId => !failed.has(queueId));
+          // Asked again for each batch: where somebody has made the retention longer, the rest of the mail stays.
+          due = await store.hold.listArrivedBefore(await limitsOf(needs, groups), {limit: batchSize + left.size, keeper});
+          due = due.filter(queueId => !left.has(queueId));
           for (const queueId of due) await tryExpire(queueId);
-        } while (due.length >= batchSize && failed.size < maxFailed);
+        } while (due.length >= batchSize && failures.count < most);
+        return failures.count < most;
+      };
+      // Only groups with mail: a cluster may have ten thousand domains, of which few hold mail at a time. The totals miss none, as each is
+      // written in one transaction with the mail that it counts.
+      for (const groups of chunksOf(await store.hold.counts())) {
+        left.clear();
+        // Each by itself where mail of one cannot be removed: that must keep none of the others.
+        if (!(await sweepGroups(groups))) for (const group of groups) await sweepGroups([group]);
       }
       const endedBefore = new Date(now() - endedRowsMs).toISOString();
       while ((await store.transaction(async tx => tx.hold.forgetEnded(endedBefore, batchSize))) === batchSize);
-      if (failures.length > 0) throw failures[0];
+      if (failures.count > 0) throw failures.first;
       return expired;
     },
   };
+};
+
+/** When mail of each group must have arrived to be expired now. Of a group without a limit nothing expires. */
+const limitsOf = async (needs: Needs, groups: readonly HeldGroupKey[]): Promise<ArrivalLimit[]> => {
+  const limits: ArrivalLimit[] = [];
+  for (const {domain_id, domain, reason} of groups) {
+    const keptMs = await keptMsOf(needs, {domain_id, domain, reason});
+    if (keptMs !== undefined) limits.push({domain_id, domain, reason, before: new Date(needs.now() - keptMs).toISOString()});
+  }
+  return limits;
+};
+
+/** Undefined where the record of the domain is missing without a deletion: it may come back and say that its mail is held for longer. */
+const keptMsOf = async (
+  {domains, store, retentionMs}: Needs,
+  {domain_id, domain, reason}: HeldGroupKey,
+): Promise<number | undefined> => {
+  // Mail of a domain that was made again counts as that domain's, as with releases.
+  const known = domains.findById(domain_id) ?? domains.findByName(domain);
+  if (!known && !(await store.config.isDeleted({kind: 'domain', id: domain_id}))) return undefined;
+  return retentionMsOf(known, reason, retentionMs());
 };
 
 interface CommonNeeds extends Omit<Needs, 'store' | 'expire' | 'keeper'> {

@@ -1,13 +1,7 @@
 // Hold store: the state changes of held mail, and the totals that change with them.
 import type {HoldStore} from '../../services/ports.ts';
 import type {PostfixRows} from '../../services/quarantine/postfix-rows.ts';
-import {
-  type ArrivalLimit,
-  claimedStates,
-  isHeld,
-  type NewHeldMail,
-  unjudgedSymbols,
-} from '../../services/quarantine/stored-mail.ts';
+import {type ArrivalLimit, claimedStates, type NewHeldMail, unjudgedSymbols} from '../../services/quarantine/stored-mail.ts';
 import {type Db, type Dialect, insertOwn, query} from './db.ts';
 import {
   adjustCounts,
@@ -99,10 +93,10 @@ export const holdStore = (db: Db): HoldStore => {
     },
 
     async forget(queueId) {
-      const mail = await find(queueId);
-      if (!mail) return;
-      if (isHeld(mail)) await adjustCounts(db, mail, -1);
-      await query(db, `DELETE FROM held_mail WHERE ${own.condition}queue_id = ?`, [queueId]);
+      // As it is when it is deleted: another transaction may have ended it since any look before, and counted that.
+      const sql = `DELETE FROM held_mail WHERE ${own.condition}queue_id = ? RETURNING queue_id, domain_id, domain, reason, size_bytes, is_held`;
+      const [mail] = await query<Ended & Pick<HeldMailRow, 'is_held'>>(db, sql, [queueId]);
+      if (mail?.is_held) await adjustCounts(db, mail, -1);
     },
 
     async forgetEnded(before, limit) {
