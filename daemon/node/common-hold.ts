@@ -32,7 +32,8 @@ export const openCommonHold = (
       retentionMs: () => settings().keepMs,
       domains: domainDirectory,
       expire: async (node, queueId) => queues.of(node).expire(queueId),
-      isSuspended: membership.isRemoved,
+      // Without the store, the retention of the domains may be out of date, as after a pause of the whole process.
+      isSuspended: () => membership.isRemoved() || !isReachable(),
       now,
     }),
     openQuarantine: others =>

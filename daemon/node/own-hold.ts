@@ -40,6 +40,7 @@ export const openOwnHold = (
       domains: records.domainDirectory,
       expire: queue.expire,
       isSuspended: records.membership.isRemoved,
+      isUpToDate: () => hearsAll(records, nodeId),
       now,
     }),
     openQuarantine: others =>
@@ -55,4 +56,13 @@ export const openOwnHold = (
     isStoreReachable: () => true,
     idle: queue.idle,
   };
+};
+
+/** Whether each other node has sent a heartbeat since the start, and lately: what it changed has arrived by then. */
+const hearsAll = ({nodeDirectory, peerStates}: Base['records'], nodeId: string): boolean => {
+  const skews = new Map(Object.entries(peerStates.skews()));
+  return nodeDirectory
+    .list()
+    .filter(node => node.node_id !== nodeId)
+    .every(node => skews.has(node.node_id) && peerStates.healthOf(node) === 'online');
 };

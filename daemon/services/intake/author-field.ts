@@ -52,17 +52,27 @@ export const authorValues = (values: readonly string[]): string[] => {
 
 /** What is kept of a header with thousands of addresses, which no mail program shows either. */
 const maxAuthors = 20;
-/** Of the longest local part and the longest domain. */
-const maxAddressChars = 512;
+/** Of the longest local part and the longest domain (RFC 5321 section 4.5.3.1). */
+const maxAddressChars = 320;
+/** Of all addresses together: each list and event has them. */
+const maxTextChars = 2048;
 
 /**
- * The addresses in the fields `From` as they are compared: lower case, domains canonical, each once. The first twenty of at most 512
- * characters each; none when there is no such field, or nothing in it can be read as an address. Names beside them do not count.
+ * The addresses in the fields `From` as they are compared: lower case, domains canonical, each once. The first twenty of at most 320
+ * characters each and 2,048 in all, in UTF-8; none when there is no such field, or nothing in it can be read as an address. Names beside them do not count.
  */
 export const authorAddresses = (headers: readonly HeaderField[]): string[] => {
   const fields = authorValues(headerValues(headers, 'from')).map(value => unfoldHeader(value.slice(0, maxAuthorChars)));
   const found = fields.flatMap(text => addressesOf(split(text).pieces).addresses).map(addressText);
-  return [...new Set(found)].filter(text => text.length <= maxAddressChars).slice(0, maxAuthors);
+  const authors: string[] = [];
+  let room = maxTextChars;
+  for (const text of new Set(found)) {
+    if (authors.length === maxAuthors || text.length > room) break;
+    if (text.length > maxAddressChars || text.includes('\ufffd')) continue;
+    authors.push(text);
+    room -= text.length;
+  }
+  return authors;
 };
 
 const addressText = ({local, domain}: FieldAddress): string => {

@@ -9,6 +9,8 @@ import type {ArrivalLimit, HeldGroupKey, HoldBackendName} from './stored-mail.ts
 /** How long the row of a mail is stored after its bytes are deleted. */
 const endedRowsMs = 90 * 24 * 3600 * 1000;
 const batchSize = 500;
+/** So many sweeps in a row are left out where a longer retention may have been missed: an hour, by default. Then the disk counts. */
+const maxLeftOut = 6;
 /** After so many failures no more mail of the groups that are swept together is tried: the disk or the store is at fault. */
 const maxFailed = 2000;
 
@@ -27,6 +29,8 @@ interface Needs {
   domains: Pick<DomainDirectory, 'findById' | 'findByName'>;
   /** True on a removed node: nobody can see its mail any more, so none may expire unseen. */
   isSuspended?(): boolean;
+  /** False while this node may not know the latest retention of the domains: other nodes, which it does not hear, may have changed it. */
+  isUpToDate?(): boolean;
   expire(queueId: string): Promise<boolean>;
   /** Only mail of this keeper; all mail when absent. */
   keeper?: HoldBackendName | undefined;
@@ -34,11 +38,16 @@ interface Needs {
 }
 
 export const createRetention = (needs: Needs): Retention => {
-  const {store, isSuspended = () => false, expire, keeper, now} = needs;
+  const {store, isSuspended = () => false, isUpToDate = () => true, expire, keeper, now} = needs;
+  let leftOut = 0;
 
   return {
     async sweep() {
       if (isSuspended()) return 0;
+      leftOut = isUpToDate() ? 0 : leftOut + 1;
+      // One is made after so many, and then the count begins again.
+      if (leftOut > 0 && leftOut <= maxLeftOut) return 0;
+      leftOut = 0;
       const failures = {count: 0, first: undefined as unknown};
       /** What was tried in vain, and is not tried again. */
       const left = new Set<string>();
@@ -93,10 +102,11 @@ const keptMsOf = async (
   {domains, store, retentionMs}: Needs,
   {domain_id, domain, reason}: HeldGroupKey,
 ): Promise<number | undefined> => {
-  // Mail of a domain that was made again counts as that domain's, as with releases.
-  const known = domains.findById(domain_id) ?? domains.findByName(domain);
-  if (!known && !(await store.config.isDeleted({kind: 'domain', id: domain_id}))) return undefined;
-  return retentionMsOf(known, reason, retentionMs());
+  const known = domains.findById(domain_id);
+  if (known) return retentionMsOf(known, reason, retentionMs());
+  if (!(await store.config.isDeleted({kind: 'domain', id: domain_id}))) return undefined;
+  // A domain that was made again may lengthen the time. Its administrators do not see this mail, and may not end it.
+  return Math.max(retentionMs()[reason], retentionMsOf(domains.findByName(domain), reason, retentionMs()));
 };
 
 interface CommonNeeds extends Omit<Needs, 'store' | 'expire' | 'keeper'> {

@@ -87,5 +87,7 @@ test('of a header with thousands of addresses the first twenty are kept, and non
   const long = `${'a'.repeat(600)}@b.test`;
 
   t.deepEqual(authorAddresses([{name: 'From', value: [long, ...many].join(', ')}]), many.slice(0, 20));
+  const longer = Array.from({length: 10}, (_, n) => `${'a'.repeat(300)}@b${n}.test`);
+  t.deepEqual(authorAddresses([{name: 'From', value: [...longer, 'a\ufffd@b.test'].join(', ')}]), longer.slice(0, 6));
   t.deepEqual(authorAddresses(many.map(value => ({name: 'From', value}))), many.slice(0, 10));
 });

@@ -158,6 +158,43 @@ test('mail of a domain whose record is missing stays until the record is back, o
   t.is(await test.retention.sweep(), 1);
 });
 
+test('mail of a domain that was deleted does not end sooner because a domain of its name says so', async t => {
+  const test = await arrange(t);
+  await test.hold('Mail000001', {domainId: 6, domain: 'again.test'});
+  await test.deleteDomain(6);
+  test.setRetention(7, 'again.test', {...none, days: 1});
+
+  test.now = arrived + 30 * dayMs;
+  const before = await test.retention.sweep();
+  test.now += 1;
+
+  t.is(before, 0);
+  t.is(await test.retention.sweep(), 1);
+});
+
+test('a node that may have missed a longer retention leaves out six sweeps, and no more', async t => {
+  const test = await arrange(t);
+  let isUpToDate = false;
+  const retention = createRetention({...test.needs, isUpToDate: () => isUpToDate});
+  const sweeps = async (count: number): Promise<number[]> => {
+    const expired: number[] = [];
+    for (let n = 0; n < count; n += 1) expired.push(await retention.sweep());
+    return expired;
+  };
+  await test.hold('Mail000001');
+  test.now = arrived + 31 * dayMs;
+
+  const first = await sweeps(7);
+  await test.hold('Mail000002', {arrivedAt: arrived});
+  test.now += 31 * dayMs;
+  const second = await sweeps(3);
+  isUpToDate = true;
+
+  t.deepEqual(first, [0, 0, 0, 0, 0, 0, 1]);
+  t.deepEqual(second, [0, 0, 0]);
+  t.deepEqual(await sweeps(1), [1]);
+});
+
 /** Rows of `count` mails of a domain. */
 const holdMany = async (test: Awaited<ReturnType<typeof arrange>>, count: number, domainId: number): Promise<void> => {
   await test.hold(`Template0${domainId}`, {domainId, domain: `d${domainId}.test`});
