@@ -1,5 +1,10 @@
-// Retention of a domain as one line of text. Without zod, which mfctl does not load.
+// Days of a retention, and a retention as one line of text. Without zod, which mfctl does not load.
+import type {Reason} from './reason.ts';
 import type {DomainRetention} from './retention.ts';
+
+/** The days that count for a reason; undefined where the node's setting does. */
+export const daysOf = (retention: DomainRetention | null | undefined, reason: Reason): number | undefined =>
+  retention?.by_reason[reason] ?? retention?.days ?? undefined;
 
 /** `14, phishing 60`: days for every reason, and those of single reasons. Empty for none. */
 export const retentionText = (retention: DomainRetention | null | undefined): string => {

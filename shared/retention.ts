@@ -40,10 +40,6 @@ export const retentionPatchSchema = z
   .meta({id: 'RetentionPatch', description: 'The members to change (JSON merge patch, RFC 7396)'});
 export type RetentionPatch = z.infer<typeof retentionPatchSchema>;
 
-/** The days that count for a reason; undefined where the node's setting does. */
-export const daysOf = (retention: DomainRetention | null | undefined, reason: Reason): number | undefined =>
-  retention?.by_reason[reason] ?? retention?.days ?? undefined;
-
 export const appliedRetentionSchema = z
   .strictObject({
     domain: z.string(),

@@ -1,13 +1,14 @@
 // Command `domain retention`: how long mail of a domain is held.
 import {type Command, Option} from 'commander';
 import {type Reason, reasons} from '../../shared/reason.ts';
-import type {AppliedRetention} from '../../shared/retention.ts';
+import type {AppliedRetention, DomainRetention} from '../../shared/retention.ts';
 import type {Client} from '../client/client.ts';
 import {collected, decimal} from '../command-line/option-values.ts';
 import {quoted} from '../command-line/typed-words.ts';
 import {asCliError, usageError} from '../errors.ts';
 import type {Shown} from '../output/table.ts';
 import type {Session} from '../session.ts';
+import {fewerDays} from './fewer-days.ts';
 import {findDomainId} from './find-domain.ts';
 
 type ReasonDays = Partial<Record<Reason, number | null>>;
@@ -16,6 +17,7 @@ interface Flags {
   days?: number;
   reason?: readonly string[];
   default?: true;
+  yes?: true;
 }
 
 const retention: Shown<AppliedRetention> = {
@@ -48,20 +50,27 @@ export const addRetentionCommand = (domain: Command, session: Session): void => 
       collected,
     )
     .addOption(new Option('--default', 'hold its mail as mfd.yaml of each node says').conflicts(['days', 'reason']))
+    .option('--yes', 'do not ask')
     .addHelpText('after', help)
-    .action(async (nameOrId: string, flags: Flags) => {
+    .action(async (nameOrId: string, {yes, ...flags}: Flags) => {
+      const change = changeOf(flags);
       const client = await session.client();
       const id = await findDomainId(client, nameOrId);
-      const data = await run(client, id, flags);
+      const {data: now} = await client.domains.retention(id);
+      if (!change) return session.printer().record(now, retention);
+
+      const fewer = yes ? undefined : await fewerDays(client, now, changed(now, change));
+      if (fewer) await session.confirm(`Hold mail of ${now.domain} for fewer days (${fewer.change})? ${fewer.loss}`, yes);
+      const {data} = await (change === 'none' ? client.domains.removeRetention(id) : client.domains.setRetention(id, change));
       session.printer().record(data, retention);
-      if (Object.keys(flags).length > 0) await warnOfEarlier(session, client);
+      await warnOfEarlier(session, client);
     });
 };
 
 const help = `
 What is not given stays as it is. Days count from the arrival of a mail, also for mail that is held already: with fewer days,
-older mail is removed within minutes (retention.sweep_interval). --days counts before the reasons in mfd.yaml. Outbound mail
-is held as the domain of its sender says.
+older mail is deleted for good within minutes (retention.sweep_interval). So fewer days are asked about. --days counts before
+the reasons in mfd.yaml. Outbound mail is held as the domain of its sender says.
 
 Examples:
   mfctl domain retention example.com
@@ -85,14 +94,18 @@ const reasonDays = (texts: readonly string[]): ReasonDays => {
 
 const wrong = (what: string) => usageError(`--reason ${what}`, 'mfctl domain retention --help');
 
-const run = async (
-  {domains}: Client,
-  id: number | string,
-  {days, reason, default: isDefault}: Flags,
-): Promise<AppliedRetention> => {
-  if (isDefault) return (await domains.removeRetention(id)).data;
-  if (days === undefined && reason === undefined) return (await domains.retention(id)).data;
-  return (await domains.setRetention(id, {days, by_reason: reason && reasonDays(reason)})).data;
+/** What the options ask for; undefined for nothing, `none` for no retention of its own. */
+const changeOf = ({days, reason, default: isDefault}: Flags): {days?: number; by_reason?: ReasonDays} | 'none' | undefined => {
+  if (isDefault) return 'none';
+  if (days === undefined && reason === undefined) return undefined;
+  return {...(days !== undefined && {days}), ...(reason && {by_reason: reasonDays(reason)})};
+};
+
+const changed = (now: AppliedRetention, change: Exclude<ReturnType<typeof changeOf>, undefined>): DomainRetention | null => {
+  if (change === 'none') return null;
+  const {days = now.days, by_reason = {}} = change;
+  const merged = Object.entries({...now.by_reason, ...by_reason}).filter(([, one]) => one !== null);
+  return {days, by_reason: Object.fromEntries(merged)};
 };
 
 /** The setting is made, so a status that does not come, or that this key may not read, is no failure. */
@@ -101,9 +114,13 @@ const warnOfEarlier = async (session: Session, {cluster}: Client): Promise<void>
     ({data}) => data.peers,
     (error: unknown) => void asCliError(error),
   );
-  const names = (peers ?? []).filter(({problems}) => problems === undefined).map(({node_id}) => node_id);
-  if (names.length > 0)
-    session
-      .printer()
-      .warn(`${names.join(', ')} runs an earlier version: what it takes in is held as its mfd.yaml says until it is upgraded`);
+  // A node that was never heard has no version yet.
+  const earlier = (peers ?? []).filter(({problems, has_authority}) => problems === undefined && has_authority !== null);
+  if (earlier.length === 0) return;
+  const names = earlier.map(({node_id}) => node_id).join(', ');
+  const [run, one, is, its] =
+    earlier.length === 1 ? ['runs', 'it takes', 'it is', 'its'] : ['run', 'they take', 'they are', 'their'];
+  session
+    .printer()
+    .warn(`${names} ${run} an earlier version: what ${one} in is held as ${its} mfd.yaml says until ${is} upgraded`);
 };

@@ -44,7 +44,7 @@ for (const release of releases.filter(({version}) => version.startsWith('0.8.'))
       t.deepEqual(await retentionAt(alpha), {days: 20, by_reason: {phishing: 60}});
       t.is((await alpha.api('GET', path)).json.data.quarantine_threshold, 4);
       t.is((await beta.api('PUT', path, {body: {retention: {days: 1}}})).status, 422);
-      const warned = await alpha.mfctl(['domain', 'retention', domain.name, '--days', '0.00001']);
+      const warned = await alpha.mfctl(['domain', 'retention', domain.name, '--days', '0.00001', '--yes']);
       t.regex(warned.stderr, /beta runs an earlier version/);
       await converged();
 

@@ -105,6 +105,7 @@ test('the audit log says who changed how long mail is held, and to what', async 
     await node().api('PUT', `domains/${id}/retention`, {body});
   await node().api('DELETE', `domains/${id}/retention`);
   await node().api('PUT', `domains/${id}`, {body: {retention: {days: 2}, dkim_active: true}});
+  const made = [await node().createDomain({retention: {days: 3, by_reason: {rbl: 1}}}), await node().createDomain()];
 
   const {data} = (await node().api('GET', `audit?target=${name}&action=domain.update`)).json;
 
@@ -117,6 +118,8 @@ test('the audit log says who changed how long mail is held, and to what', async 
       ['retention=14,phishing:60', 'ok'],
     ],
   );
+  const details = made.map(async one => (await node().api('GET', `audit?target=${one.name}`)).json.data[0].detail);
+  t.deepEqual(await Promise.all(details), ['retention=3,rbl:1', '']);
 });
 
 test('mail that is held already goes at the next sweep, when its domain says so, and no mail of another domain', async t => {
@@ -140,7 +143,7 @@ test('mfctl sets, shows and removes a retention, and the export makes another do
   const run = async (...args: string[]) => node().mfctl(['domain', ...args]);
   const lines = async (...args: string[]) => (await run(...args)).stdout.replaceAll(/ +/g, ' ').trim().split('\n');
 
-  t.deepEqual(await lines('retention', name, '--days', '14', '--reason', 'phishing=60', '--reason', 'rbl=1'), [
+  t.deepEqual(await lines('retention', name, '--days', '14', '--reason', 'phishing=60', '--reason', 'rbl=1', '--yes'), [
     `Domain: ${name}`,
     'Spam: 14 days',
     'Phishing: 60 days',
@@ -150,8 +153,8 @@ test('mfctl sets, shows and removes a retention, and the export makes another do
   t.true((await lines('show', name)).includes('Days held: 14, phishing 60, rbl 1'));
   t.regex((await run('list', '-o', 'wide')).stdout, /DAYS HELD.*\n(.*\n)*.*14, phishing 60, rbl 1/);
   const exported = (await run('export', name)).stdout;
-  t.true((await lines('retention', name, '--reason', 'phishing=default')).includes('Phishing: 14 days'));
-  t.deepEqual(await lines('retention', name, '--default'), [
+  t.true((await lines('retention', name, '--reason', 'phishing=default', '--yes')).includes('Phishing: 14 days'));
+  t.deepEqual(await lines('retention', name, '--default', '--yes'), [
     `Domain: ${name}`,
     ...['Spam: 20', 'Phishing: 20', 'Sandbox: 40', 'RBL: 20'].map(text => `${text} days, by mfd.yaml of ${node().node_id}`),
   ]);
@@ -165,6 +168,22 @@ test('mfctl sets, shows and removes a retention, and the export makes another do
   const none = exported.replace(/ +retention:\n( {6}.*\n)+/, '    retention: null\n');
   t.regex((await apply(none)).stdout, /retention: 14, rbl 1 -> none/);
   t.regex((await apply(none)).stderr, /no changes/);
+});
+
+test('mfctl asks before mail of a domain is held for fewer days, and says how many mails that deletes', async t => {
+  const {id, name} = await node().createDomain();
+  const retention = async (...args: string[]) => node().mfctl(['domain', 'retention', name, ...args]);
+  const set = async () => (await node().api('GET', `domains/${id}`)).json.data.retention?.days;
+  await node().hold({to: `a@${name}`});
+
+  const few = await retention('--days', '3');
+  t.deepEqual([few.code, await set()], [2, undefined]);
+  t.regex(few.stderr, /fewer days \(spam 20 → 3, .*\)\? No held mail is older/);
+  const none = await retention('--days', '0.0000001');
+  t.deepEqual([none.code, await set()], [2, undefined]);
+  t.regex(none.stderr, /1 held mail that is older than that is deleted for good/);
+  t.deepEqual([(await retention('--days', '90')).code, await set()], [0, 90]);
+  t.deepEqual([(await retention('--days', '80', '--yes')).code, await set()], [0, 80]);
 });
 
 test('mfctl tells which option of a retention is wrong', async t => {

@@ -1,7 +1,8 @@
 // Retention of a domain: how long its mail is held, and the settings of this node where the domain has none.
 import type {Domain} from '../../../shared/domain.ts';
 import {type Reason, reasons} from '../../../shared/reason.ts';
-import {type AppliedRetention, daysOf, readRetention, retentionPatchSchema} from '../../../shared/retention.ts';
+import {type AppliedRetention, readRetention, retentionPatchSchema} from '../../../shared/retention.ts';
+import {daysOf} from '../../../shared/retention-text.ts';
 import type {Actor} from '../actor.ts';
 import {validate} from '../validate.ts';
 import type {DomainDirectory} from './domain-directory.ts';

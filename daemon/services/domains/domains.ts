@@ -60,7 +60,7 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
         if (directory.findByName(wanted.name)) throw taken(wanted.name);
         const id = await tx.nextId('domain');
         const created = await tx.create('domain', id, {...wanted, retention: readRetention(wanted.retention), created_at: tx.at});
-        await tx.audit(actor, 'domain.create', wanted.name);
+        await tx.audit(actor, 'domain.create', wanted.name, created?.retention ? retentionChange(created) : undefined);
         // Another domain of this name has been committed and was not in memory yet.
         if (!created) throw taken(wanted.name);
         return created;

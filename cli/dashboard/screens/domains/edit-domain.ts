@@ -4,6 +4,7 @@ import type {Domain} from '../../../../shared/domain.ts';
 import type {Client} from '../../../client/client.ts';
 import {loadRules, type Rules} from '../../../command-line/rules.ts';
 import {differences, type Settings, settingNames, settingsOf} from '../../../domain/domain-fields.ts';
+import {fewerDays} from '../../../domain/fewer-days.ts';
 import {unsentReports} from '../../../domain/unsent-reports.ts';
 import {asCliError} from '../../../errors.ts';
 import {errorsOf, isFinal, openForm, withFields} from '../../shell/asking.ts';
@@ -12,7 +13,7 @@ import {guarded, type Shell} from '../../shell/shell.ts';
 import {changesOf, diffLines, settingFaults, settingFields, typedSettings, valuesOf} from './domain-settings.ts';
 
 interface EditNeeds {
-  client: Pick<Client, 'domains' | 'cluster'>;
+  client: Pick<Client, 'domains' | 'cluster' | 'quarantine'>;
   shell: Pick<Shell, 'openLater' | 'say' | 'fail'>;
   onSaved(): void;
 }
@@ -86,6 +87,11 @@ const warningsOf = async ({client}: EditNeeds, {id, name}: Domain, changes: Chan
   if (changes.dkim_active) {
     const {data} = await client.domains.dkimKeys(id);
     if (data.length === 0) warnings.push(`There is no DKIM key of ${name}: its mail leaves unsigned until there is one.`);
+  }
+  if (changes.retention !== undefined) {
+    const {data: now} = await client.domains.retention(id);
+    const fewer = await fewerDays(client, now, changes.retention);
+    if (fewer) warnings.push(`Mail of ${name} is held for fewer days then (${fewer.change}). ${fewer.loss}`);
   }
   return warnings;
 };

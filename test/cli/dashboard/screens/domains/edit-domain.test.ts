@@ -68,7 +68,13 @@ test('only what was changed is sent, after it was shown as a difference', async 
 });
 
 test('a retention is typed as one line, what the line leaves out goes, and an empty line is that of the node', async t => {
-  const {shell, edits, puts} = await startDomain(t);
+  const inEffect = {spam: 30, phishing: 30, sandbox: 30, rbl: 14};
+  const {shell, edits, puts} = await startDomain(t, {
+    [`GET ${path}/retention`]: {
+      data: {domain: domain.name, days: null, by_reason: {}, in_effect: inEffect, node_id: 'mx1'},
+    },
+    'GET /mail/quarantine/summary': {data: {count: 2, groups: [{reason: 'spam', count: 2}]}},
+  });
   const reasons = {spam: null, phishing: null, sandbox: null, rbl: null};
   const save = async (retention: string) => {
     await editDomain(edits, domain.id);
@@ -80,7 +86,11 @@ test('a retention is typed as one line, what the line leaves out goes, and an em
     return question.lines;
   };
 
-  t.deepEqual(await save('14, phishing 60'), ['Change example.com?', '  retention  none → 14, phishing 60']);
+  t.deepEqual(await save('14, phishing 60'), [
+    'Change example.com?',
+    '  retention  none → 14, phishing 60',
+    'Mail of example.com is held for fewer days then (spam 30 → 14, sandbox 30 → 14). 2 held mails that are older than that are deleted for good within minutes.',
+  ]);
 
   t.deepEqual(puts(), [{retention: {days: 14, by_reason: {...reasons, phishing: 60}}}]);
   for (const [typed, meant] of [
