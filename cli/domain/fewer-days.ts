@@ -28,8 +28,13 @@ export const fewerDays = async (
 ): Promise<FewerDays | undefined> => {
   const falls = reasons.flatMap(reason => fallOf(reason, now, wanted) ?? []);
   if (falls.length === 0) return undefined;
-  const change = falls.map(({reason, before, after}) => `${reason} ${before} → ${after ?? 'as mfd.yaml says'}`).join(', ');
-  return {change, loss: lossText(await olderMail(quarantine, now.domain, falls))};
+  return {change: changeText(falls), loss: lossText(await olderMail(quarantine, now.domain, falls))};
+};
+
+const changeText = (falls: readonly Fall[]): string => {
+  const known = falls.flatMap(({reason, before, after}) => (after === undefined ? [] : [`${reason} ${before} → ${after}`]));
+  const others = falls.filter(({after}) => after === undefined).map(({reason, before}) => `${reason} ${before}`);
+  return [...known, ...(others.length > 0 ? [`${others.join(', ')} → as mfd.yaml says, if that is fewer`] : [])].join(', ');
 };
 
 const fallOf = (reason: Reason, now: AppliedRetention, wanted: DomainRetention | null): Fall | undefined => {

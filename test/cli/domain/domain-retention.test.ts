@@ -40,8 +40,8 @@ test('fewer days for any reason are asked about, with the mails that one request
     [['--reason', 'phishing=59.5'], /\(phishing 60 → 59\.5\)\? 40 held mails/],
     [['--days', '90', '--reason', 'rbl=1'], /\(rbl 30 → 1\)\? No held mail is older/],
     [['--reason', 'rbl=1', '--reason', 'spam=2'], /\(spam 30 → 2, rbl 30 → 1\)\? Held mail that is older/],
-    [['--reason', 'phishing=default'], /\(phishing 60 → as mfd\.yaml says\)\? Held mail that is older/],
-    [['--default'], /\(phishing 60 → as mfd\.yaml says\)/],
+    [['--reason', 'phishing=default'], /\(phishing 60 → as mfd\.yaml says, if that is fewer\)\? Held mail that is older/],
+    [['--default'], /\(phishing 60 → as mfd\.yaml says, if that is fewer\)/],
   ];
 
   for (const [args, question] of asked) {

@@ -7,6 +7,7 @@ import {dbOn, dialectOf} from '../../../../daemon/store/postgres/dialect.ts';
 import {leasesOn} from '../../../../daemon/store/postgres/nodes.ts';
 import {holdStore} from '../../../../daemon/store/sql/hold-store.ts';
 import {newCluster, storeOf} from '../../../helpers/common-store.ts';
+import {eventually} from '../../../helpers/eventually.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
 import {testWithPostgres, usePostgres} from '../../../helpers/test-with-postgres.ts';
 
@@ -53,6 +54,28 @@ testWithPostgres('mail of every node is listed by any node, newest first, and co
       ['alpha', 1],
       ['beta', 2],
     ],
+  );
+});
+
+testWithPostgres('a mail that is forgotten while another transaction ends it is taken from the totals once', async t => {
+  const settings = await newCluster(postgres());
+  const store = await storeOf(t, settings);
+  for (const queueId of ['Mail000001', 'Mail000002']) await hold(store, queueId);
+  const sql = `SELECT 1 FROM pg_stat_activity WHERE datname = '${settings.database}' AND wait_event_type = 'Lock'`;
+  const isWaiting = async () => (await postgres().query(sql, {database: settings.database})).length > 0;
+
+  let forgetting: Promise<void> | undefined;
+  await store.transaction(async tx => {
+    await tx.hold.end(['Mail000001'], 'held', ending);
+    forgetting = store.transaction(async other => other.hold.forget('Mail000001'));
+    await eventually(isWaiting);
+  });
+  await forgetting;
+
+  t.is(await store.hold.find('Mail000001'), undefined);
+  t.deepEqual(
+    (await store.hold.counts()).map(({count}) => count),
+    [1],
   );
 });
 
