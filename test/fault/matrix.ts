@@ -214,6 +214,7 @@ const bodyOf = (route: ApiRoute, {mail}: DomainThings): {body?: object} => {
     'POST /auth/api-keys': {name: 'made by the matrix', scope: 'read-only' satisfies Scope},
     'POST /domains': {name: `made${made}.matrix.test`, direction: 'outbound'},
     'PUT /domains/:id': {},
+    'PUT /domains/:id/retention': {days: 30},
     'POST /domains/:id/filters': {action: 'block', match: 'sender', pattern: 'a@b.test'},
     'POST /filters': {action: 'block', match: 'sender', pattern: 'a@b.test'},
     'POST /domains/:id/dkim-keys': {selector: `made${made}`, algorithm: 'ed25519'},
