@@ -113,7 +113,7 @@ onNetwork(
 
     for (const node of [beta, gamma]) {
       // Each node requests a renewal once a minute.
-      await eventually(async () => (await readiness(node))[1] === 'ready\n', 100_000);
+      await eventually(async () => /^ready\n/.test((await readiness(node))[1]), 100_000);
       const errors = node
         .log()
         .split('\n')

@@ -22,11 +22,14 @@ export const attemptJoin = async (
 ): Promise<Attempt> => {
   const root = await testFolder(t);
   const data = join(root, 'data');
+  const given = options.args ?? [];
+  const listens = await freeListens(options.host?.address);
+  const isGiven = (at: number): boolean => given.includes(listens[at - (at % 2)] ?? '');
   const args = [
-    ...['join', '-', '--data', data, '--json', ...(await freeListens(options.host?.address))],
+    ...['join', '-', '--data', data, '--json', ...listens.filter((_, at) => !isGiven(at))],
     ...(options.nodeId === undefined ? [] : ['--node-id', options.nodeId]),
   ];
-  const ran = await run(mfdFile, [...args, ...(options.args ?? [])], {
+  const ran = await run(mfdFile, [...args, ...given], {
     input: `${token}\n`,
     env: {XDG_CONFIG_HOME: join(root, 'config')},
     ...(options.host && {within: options.host.within}),

@@ -49,7 +49,11 @@ test.serial('every command that reads works in every format', async t => {
     t.deepEqual(Object.keys(parse(outputs.get('yaml') ?? '')), Object.keys(data), command.join(' '));
     t.is(records.length, Array.isArray(data) ? data.length : (data.peers ?? data.groups ?? [data]).length, command.join(' '));
     t.is(linesOf('name').length, records.length, command.join(' '));
-    t.deepEqual(linesOf('csv')[0]?.split(',').sort(), Object.keys(records[0] ?? {}).sort(), command.join(' '));
+    // A domain without a retention of its own has no such member, as in 0.8.
+    const columns = linesOf('csv')[0]
+      ?.split(',')
+      .filter(name => name !== 'retention');
+    t.deepEqual(columns?.sort(), Object.keys(records[0] ?? {}).sort(), command.join(' '));
   }
 });
 

@@ -32,11 +32,11 @@ const confirmRevocation = async (t: Parameters<typeof startScripted>[0]) => {
 };
 
 onTerminal('[tmux] an address that is none is told before anything is drawn', async t => {
-  const terminal = await startTerminal(t, [process.execPath, mfctlFile, 'dashboard', '--url', 'mx1'], {
+  const terminal = await startTerminal(t, [process.execPath, mfctlFile, 'dashboard', '--url', 'ftp://mx1'], {
     env: {XDG_CONFIG_HOME: '/nonexistent'},
   });
 
-  t.regex(await terminal.shows('exit status 2'), /"mx1" is not the address of a node/);
+  t.regex(await terminal.shows('exit status 2'), /"ftp:\/\/mx1" is not the address of a node/);
 });
 
 for (const [name, leave] of Object.entries(ways))

@@ -1,6 +1,6 @@
 import {safeLine} from '../../../shared/safe-text.ts';
 import type {Client} from '../../client/client.ts';
-import {type Connection, chosenContext} from '../../client/connection.ts';
+import {type Connection, chosenContext, typedUrl} from '../../client/connection.ts';
 import {isForGood, sleepUnlessInterrupted} from '../../client/retry.ts';
 import {asCliError, CliError} from '../../errors.ts';
 import type {Session} from '../../session.ts';
@@ -118,6 +118,6 @@ export const reopenApp = async (
 const nameOf = async ({terminal, flags, contexts}: Session): Promise<string> => {
   const {url} = flags();
   const address = url ?? (terminal.env.MFCTL_URL || undefined);
-  if (address !== undefined) return new URL(address).host;
+  if (address !== undefined) return new URL(typedUrl(address)).host;
   return (await chosenContext(terminal, flags(), contexts))?.name ?? '';
 };
