@@ -43,4 +43,4 @@ const wishes: Record<NonNullable<MailAuthentication['dmarc']['policy']>, string>
   reject: ', which wants such mail refused',
 };
 
-export const notVerified = 'no: it came from a trusted client or a user, or was held by an earlier version';
+export const notVerified = 'no: from a trusted client or a user, or held by an earlier version';

@@ -218,7 +218,7 @@ test('a preview of mail that was not verified says why, and one that is still re
 
   t.is(
     verified({...ready, detail: {...detail, authentication: null}}),
-    'Verified  no: it came from a trusted client or a user, or was held by an earlier version',
+    'Verified  no: from a trusted client or a user, or held by an earlier version',
   );
   t.is(verified({state: 'loading'}), undefined);
 });
