@@ -113,7 +113,10 @@ onNetwork(
 
     for (const node of [beta, gamma]) {
       // Each node requests a renewal once a minute.
-      await eventually(async () => /^ready\n/.test((await readiness(node))[1]), 100_000);
+      await eventually(async () => {
+        const [, told] = await readiness(node);
+        return told.startsWith('ready\n') && !told.includes('cut off');
+      }, 100_000);
       const errors = node
         .log()
         .split('\n')
