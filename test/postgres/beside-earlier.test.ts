@@ -1,14 +1,13 @@
 // A node of 0.8 beside one of this version on one PostgreSQL, as in an upgrade of one node after the other.
 import {isDeepStrictEqual} from 'node:util';
-import test from 'ava';
-import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
+import {startBesideEarlier, startEarlier, testBesideEarlier} from '../helpers/beside-earlier.ts';
+import type {ClusterNode} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
-import {mfdFile} from '../helpers/node.ts';
 import {postgresMissing} from '../helpers/postgres-programs.ts';
 import {type PostgresServer, startPostgres} from '../helpers/postgres-server.ts';
-import {buildRelease, releaseMissing, releases} from '../helpers/released-build.ts';
+import {type Release, releaseMissing} from '../helpers/released-build.ts';
 
-const beside = releases.filter(({version}) => version.startsWith('0.8.'));
+const missingOf = (release: Release): string | undefined => postgresMissing() ?? releaseMissing(release);
 
 const dataOf = async (node: ClusterNode, path: string) => (await node.api('GET', path)).json.data;
 
@@ -26,22 +25,12 @@ const searchesOfAllRecords = async ({query}: PostgresServer): Promise<string[]> 
   return slow;
 };
 
-for (const release of beside) {
-  const missing = postgresMissing() ?? releaseMissing(release);
-  const run = missing === undefined ? test : test.skip;
-  const title = `keys, domains and mail work on a node of ${release.version} and on one of this version, and each sees what the other changed`;
-
-  run(missing === undefined ? title : `[${release.version}] ${missing}: ${title}`, async t => {
-    const former = await buildRelease(t, release);
+testBesideEarlier(
+  version =>
+    `keys, domains and mail work on a node of ${version} and on one of this version, and each sees what the other changed`,
+  async (t, release) => {
     const server = await startPostgres(t);
-    const {nodes, sink} = await startCluster(t, {
-      nodes: ['alpha', 'beta'],
-      isProxied: false,
-      program: former,
-      maker: former,
-      postgres: server,
-    });
-    const {alpha, beta} = nodes;
+    const {alpha, beta, sink, upgrade} = await startEarlier(t, release, {postgres: server});
     const before = await alpha.createDomain({
       name: 'before.test',
       tenant_id: 'a "tenant"',
@@ -61,9 +50,7 @@ for (const release of beside) {
     const earlier = await everything(alpha);
     await eventually(async () => isDeepStrictEqual(await everything(beta), earlier));
 
-    await alpha.stop();
-    alpha.runWith(mfdFile);
-    await alpha.start();
+    await upgrade(alpha);
 
     t.deepEqual(await everything(alpha), earlier);
     t.deepEqual(await everything(beta), earlier);
@@ -125,9 +112,7 @@ for (const release of beside) {
     await eventually(async () => (await dataOf(alpha, 'mail/quarantine?from=bank.test')).length === 1);
     t.like((await dataOf(alpha, 'mail/quarantine?address=ceo@bank.test'))[0], {...forged, from: ['ceo@bank.test']});
 
-    await beta.stop();
-    beta.runWith(mfdFile);
-    await beta.start();
+    await upgrade(beta);
     const atBeta = await everything(beta);
     t.deepEqual(atBeta, await everything(alpha));
     t.deepEqual(
@@ -135,28 +120,17 @@ for (const release of beside) {
       ['alpha.test', 'before.test', 'beta.test', 'second.test'],
     );
     t.is((await beta.api('GET', 'domains', {key})).json.data.length, 2);
-  });
-}
+  },
+  missingOf,
+);
 
-for (const release of beside) {
-  const missing = postgresMissing() ?? releaseMissing(release);
-  const run = missing === undefined ? test : test.skip;
-  const title = `a node of ${release.version} expires no mail of a node of this version earlier than the domain of the mail asks`;
-
-  run(missing === undefined ? title : `[${release.version}] ${missing}: ${title}`, async t => {
-    const former = await buildRelease(t, release);
-    const {nodes} = await startCluster(t, {
-      nodes: ['alpha', 'beta'],
-      isProxied: false,
-      program: former,
-      maker: former,
+testBesideEarlier(
+  version => `a node of ${version} expires no mail of a node of this version earlier than the domain of the mail asks`,
+  async (t, release) => {
+    const {alpha, beta, upgrade} = await startBesideEarlier(t, release, {
       postgres: await startPostgres(t),
       config: {retention: {days: 0.000_01, sweep_interval: 0.5}},
     });
-    const {alpha, beta} = nodes;
-    await alpha.stop();
-    alpha.runWith(mfdFile);
-    await alpha.start();
     const domain = await alpha.createDomain();
     const plain = await alpha.createDomain();
     await alpha.api('PUT', `domains/${domain.id}/retention`, {body: {days: 30}});
@@ -173,13 +147,12 @@ for (const release of beside) {
       await eventually(async () => isDeepStrictEqual(await idsIn(beta), [kept.queue_id]));
     }
     t.is((await beta.api('GET', 'mail/quarantine?node=alpha')).headers['x-total-count'], '1');
-    await beta.stop();
-    beta.runWith(mfdFile);
-    await beta.start();
+    await upgrade(beta);
     await beta.hold({to: `c@${plain.name}`});
     await eventually(async () => isDeepStrictEqual(await idsIn(beta), [kept.queue_id]));
 
     t.is((await beta.api('DELETE', `domains/${domain.id}/retention`)).status, 200);
     await eventually(async () => isDeepStrictEqual(await idsIn(beta), []));
-  });
-}
+  },
+  missingOf,
+);

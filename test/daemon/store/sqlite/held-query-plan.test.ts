@@ -1,4 +1,4 @@
-import test from 'ava';
+import test, {type ExecutionContext} from 'ava';
 import {query} from '../../../../daemon/store/sql/db.ts';
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import type {HoldFilter} from '../../../../shared/hold-filter.ts';
@@ -7,15 +7,21 @@ import {storedMail} from '../../../helpers/stored-mail.ts';
 
 const mail = storedMail({queue_id: 'Mail000001', arrived_at: '2026-03-01T12:00:00.000Z', subject: 'x', score: 1});
 
-const filters: HoldFilter[] = [{}, {domain: 'd1.test'}, {reason: 'spam', min_score: 3}, {sender: 's1@from.test'}];
-
-test('samples are read from an index alone, filter by filter', async t => {
+/** A store with one mail, and the queries with that text that are run from now on. */
+const watched = async (t: ExecutionContext, part: string) => {
   const {store} = await testStore(t, {isDurable: false});
   await store.transaction(async tx => tx.hold.insert([mail]));
   const seen: [sql: string, values: (string | number)[]][] = [];
   store.read.on('query', ({sql, bindings}) => {
-    if (sql.includes('row_number')) seen.push([sql, bindings]);
+    if (sql.includes(part)) seen.push([sql, bindings]);
   });
+  return {store, seen};
+};
+
+const filters: HoldFilter[] = [{}, {domain: 'd1.test'}, {reason: 'spam', min_score: 3}, {sender: 's1@from.test'}];
+
+test('samples are read from an index alone, filter by filter', async t => {
+  const {store, seen} = await watched(t, 'row_number');
 
   for (const filter of filters)
     await createHeldQuery(store.read, 'alpha').samples(filter, {kind: 'all'}, {offset: 0, stride: 2, limit: 5});
@@ -35,12 +41,7 @@ test('samples are read from an index alone, filter by filter', async t => {
 });
 
 test('a deep page of several domains merges their indexes, and sorts no more than the page', async t => {
-  const {store} = await testStore(t, {isDurable: false});
-  await store.transaction(async tx => tx.hold.insert([mail]));
-  const seen: [sql: string, values: (string | number)[]][] = [];
-  store.read.on('query', ({sql, bindings}) => {
-    if (sql.includes('OFFSET')) seen.push([sql, bindings]);
-  });
+  const {store, seen} = await watched(t, 'OFFSET');
   const asked = createHeldQuery(store.read, 'alpha');
   const scope = {kind: 'domains' as const, domainIds: [1, 2, 3]};
 
@@ -57,12 +58,7 @@ test('a deep page of several domains merges their indexes, and sorts no more tha
 });
 
 test('mail that is due is found by the index of its domain and reason, without reading what is held for longer', async t => {
-  const {store} = await testStore(t, {isDurable: false});
-  await store.transaction(async tx => tx.hold.insert([mail]));
-  const seen: [sql: string, values: (string | number)[]][] = [];
-  store.read.on('query', ({sql, bindings}) => {
-    if (sql.includes('AS due')) seen.push([sql, bindings]);
-  });
+  const {store, seen} = await watched(t, 'AS due');
 
   const limit = {domain_id: 1, domain: 'one.test', reason: 'spam' as const, before: '2026-02-01T00:00:00.000Z'};
   for (const keeper of [undefined, 'spool'] as const) await store.hold.listArrivedBefore([limit], {limit: 500, keeper});
