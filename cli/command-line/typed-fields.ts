@@ -1,9 +1,10 @@
 // Field errors of a node, with the command's options and arguments in place of the request's members.
 import type {Option} from 'commander';
 import type {FieldFault} from '../../shared/fault.ts';
+import {quoted} from '../../shared/shell-word.ts';
 import type {CliError, TypedFieldFault} from '../errors.ts';
 import {collected} from './option-values.ts';
-import {optionsOf, quoted, type TypedWords} from './typed-words.ts';
+import {optionsOf, type TypedWords} from './typed-words.ts';
 
 /** Options whose names differ from their member's. Of several, the one on the command line is meant. */
 const options: Readonly<Record<string, readonly string[]>> = {

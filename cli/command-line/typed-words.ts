@@ -1,5 +1,6 @@
 // Parser of a partly typed command line, which follows the tree of commands as commander does, but never fails.
 import type {Command, Option} from 'commander';
+import {quoted} from '../../shared/shell-word.ts';
 
 export interface TypedWords {
   command: Command;
@@ -83,9 +84,6 @@ export const withOffset = (argv: readonly string[], offset: number): string => {
   const kept = argv.filter((word, at) => word !== '--offset' && !word.startsWith('--offset=') && argv[at - 1] !== '--offset');
   return ['mfctl', ...kept, '--offset', String(offset)].map(quoted).join(' ');
 };
-
-/** A word, quoted for a POSIX shell. */
-export const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
 /** Pairs of names that mean the same. */
 const twins = [

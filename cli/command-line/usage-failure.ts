@@ -1,9 +1,10 @@
 // Usage errors of commander as errors of mfctl, with a suggestion.
 import type {Command, CommanderError} from 'commander';
+import {quoted} from '../../shared/shell-word.ts';
 import {type CliError, usageError} from '../errors.ts';
 import {collected} from './option-values.ts';
 import {meantCommands, meantOption} from './suggestion.ts';
-import {isOptionWord, quoted, readWords, subcommandOf, type TypedWords} from './typed-words.ts';
+import {isOptionWord, readWords, subcommandOf, type TypedWords} from './typed-words.ts';
 
 /** Commander says `error: unknown option '--foo'`, and names any option that looks similar, which may do the opposite. */
 export const usageFailure = ({message, code}: CommanderError, program: Command, argv: readonly string[]): CliError => {

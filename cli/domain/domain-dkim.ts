@@ -1,10 +1,10 @@
 import type {Command} from 'commander';
 import type {CreateDkimKey} from '../../shared/dkim-key.ts';
 import type {Domain} from '../../shared/domain.ts';
+import {quoted} from '../../shared/shell-word.ts';
 import type {Client} from '../client/client.ts';
 import {addFieldOptions, givenValues} from '../command-line/field-options.ts';
 import {addWholeOption} from '../command-line/option-values.ts';
-import {quoted} from '../command-line/typed-words.ts';
 import {notFound} from '../errors.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';

@@ -2,9 +2,9 @@
 import {type Command, Option} from 'commander';
 import {type Reason, reasons} from '../../shared/reason.ts';
 import type {AppliedRetention, DomainRetention} from '../../shared/retention.ts';
+import {quoted} from '../../shared/shell-word.ts';
 import type {Client} from '../client/client.ts';
 import {collected, decimal} from '../command-line/option-values.ts';
-import {quoted} from '../command-line/typed-words.ts';
 import {asCliError, usageError} from '../errors.ts';
 import type {Shown} from '../output/table.ts';
 import type {Session} from '../session.ts';

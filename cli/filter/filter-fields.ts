@@ -3,10 +3,10 @@
 
 import {filterActions, filterMatches, letsIn, newPatternFault, patternFault} from '../../shared/filter-rules.ts';
 import type {CreateMailFilter, GlobalFilter, MailFilter} from '../../shared/mail-filter.ts';
+import {quoted} from '../../shared/shell-word.ts';
 import {inMfctlWords} from '../client/request-failure.ts';
 import {givenValues, type TypedField, typedNumber} from '../command-line/field-options.ts';
 import {decimal} from '../command-line/option-values.ts';
-import {quoted} from '../command-line/typed-words.ts';
 import {usageError} from '../errors.ts';
 import {briefTimeText, dateText, timeText} from '../output/cell-text.ts';
 import {columnsOf, detailsOf, type Field} from '../output/field.ts';

@@ -1,9 +1,10 @@
 // Commands `filter` and `domain filters`: the mail filters for all domains, and those of one.
 import type {Command} from 'commander';
+import {quoted} from '../../shared/shell-word.ts';
 import type {Client} from '../client/client.ts';
 import {addFieldOptions} from '../command-line/field-options.ts';
 import {addWholeOption, wholeNumber} from '../command-line/option-values.ts';
-import {pathOf, quoted} from '../command-line/typed-words.ts';
+import {pathOf} from '../command-line/typed-words.ts';
 import {notFound} from '../errors.ts';
 import {noteALabels} from '../output/a-labels.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';

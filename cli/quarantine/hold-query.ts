@@ -3,9 +3,9 @@
 import {type Command, InvalidArgumentError, Option} from 'commander';
 import type {HoldFilter} from '../../shared/hold-filter.ts';
 import {type Reason, reasons} from '../../shared/reason.ts';
+import {quoted} from '../../shared/shell-word.ts';
 import {endMoment, isoMomentBefore, parseDuration, pastMoment} from '../command-line/moment.ts';
 import {decimal} from '../command-line/option-values.ts';
-import {quoted} from '../command-line/typed-words.ts';
 import {usageError} from '../errors.ts';
 
 interface ScoreBound {

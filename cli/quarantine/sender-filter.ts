@@ -5,8 +5,8 @@ import {canonicalPattern, maxPatternChars, patternFault} from '../../shared/filt
 import type {HeldMailDetail} from '../../shared/held-mail.ts';
 import type {GlobalFilter, MailFilter} from '../../shared/mail-filter.ts';
 import {scopesWith} from '../../shared/scopes.ts';
+import {quoted} from '../../shared/shell-word.ts';
 import type {Client} from '../client/client.ts';
-import {quoted} from '../command-line/typed-words.ts';
 import {findDomainId} from '../domain/find-domain.ts';
 import {CliError, exitCodes, notFound, undefinedIfNotFound} from '../errors.ts';
 import {filterList} from '../filter/filter-list.ts';

@@ -1,6 +1,7 @@
 // Owner of the data directory. Root works there with the owner's rights: a package creates the directory for a user of its own, and root creates the node.
 import {access, constants, readFile, stat} from 'node:fs/promises';
 import type {Command} from 'commander';
+import {quoted} from '../../shared/shell-word.ts';
 import {UsageError} from '../node/command-error.ts';
 import {loadDriver} from '../store/sqlite/database.ts';
 
@@ -59,5 +60,3 @@ const typed = (command: Command, folder: string): string => {
   const others = command.args.length > 0 || Object.keys(command.opts()).length > 1 ? ' …' : '';
   return `${names.join(' ')} --data ${quoted(folder)}${others}`;
 };
-
-const quoted = (word: string): string => (/^[\w./@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

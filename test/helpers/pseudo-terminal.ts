@@ -1,6 +1,6 @@
 // A real terminal for a program under test: script of util-linux, which keeps every byte that arrives at the master side.
 import {type ChildProcess, spawn} from 'node:child_process';
-import {quoted} from '../../cli/command-line/typed-words.ts';
+import {quoted} from '../../shared/shell-word.ts';
 import {isInstalled} from './installed.ts';
 import {cleanEnvironment} from './program.ts';
 

@@ -1,5 +1,6 @@
 import test from 'ava';
-import {quoted, withOffset} from '../../../cli/command-line/typed-words.ts';
+import {withOffset} from '../../../cli/command-line/typed-words.ts';
+import {quoted} from '../../../shared/shell-word.ts';
 
 test('the next page is what was typed with another offset', t => {
   t.is(withOffset(['quarantine', 'list', '--limit', '5'], 5), 'mfctl quarantine list --limit 5 --offset 5');

@@ -2,7 +2,7 @@
 import {mkdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {ExecutionContext} from 'ava';
-import {quoted} from '../../../cli/command-line/typed-words.ts';
+import {quoted} from '../../../shared/shell-word.ts';
 
 export const snapshotFolder = join(import.meta.dirname, '../../cli/snapshots');
 
