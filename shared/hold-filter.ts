@@ -21,30 +21,27 @@ const decimal = z
 
 const instant = moment.transform(text => new Date(text).toISOString());
 
-const domain = z.string().transform((text, context) => {
-  const name = canonicalMailDomain(text);
-  if (name !== undefined) return name;
-  context.addIssue({code: 'custom', message: 'must be a domain such as example.com'});
-  return z.NEVER;
-});
+/** A text that `read` understands, in the form that it gives. */
+const readText = (read: (text: string) => string | undefined, message: string) =>
+  z.string().transform((text, context) => {
+    const found = read(text);
+    if (found !== undefined) return found;
+    context.addIssue({code: 'custom', message});
+    return z.NEVER;
+  });
+
+const domain = readText(canonicalMailDomain, 'must be a domain such as example.com');
 
 const addressOrDomain = (text: string): string | undefined =>
   parseMailAddress(text) ? comparableAddress(text) : canonicalMailDomain(text.replace(/^@/, ''));
 
 /** An address, a domain, or `<>` for bounces, which have no sender. */
-const sender = z.string().transform((text, context) => {
-  const found = text === '<>' ? '' : addressOrDomain(text);
-  if (found !== undefined) return found;
-  context.addIssue({code: 'custom', message: 'must be a mail address, a domain, or <> for bounces'});
-  return z.NEVER;
-});
+const sender = readText(
+  text => (text === '<>' ? '' : addressOrDomain(text)),
+  'must be a mail address, a domain, or <> for bounces',
+);
 
-const from = z.string().transform((text, context) => {
-  const found = addressOrDomain(text);
-  if (found !== undefined) return found;
-  context.addIssue({code: 'custom', message: 'must be a mail address or a domain'});
-  return z.NEVER;
-});
+const from = readText(addressOrDomain, 'must be a mail address or a domain');
 
 const address = z
   .string()

@@ -37,12 +37,13 @@ export const createStoreConnection = ({monotonic, onLost, onBack}: Needs): Store
   let confirmedAtMs = Number.NEGATIVE_INFINITY;
   let lastError: unknown;
   const isFresh = (): boolean => monotonic() - confirmedAtMs <= trustMs;
+  const isReachable = (): boolean => failing.size === 0 && isFresh();
 
   return {
     isFresh,
-    isReachable: () => failing.size === 0 && isFresh(),
+    isReachable,
     fault() {
-      if (failing.size === 0 && isFresh()) return undefined;
+      if (isReachable()) return undefined;
       return failing.size > 0 ? lastError : new Error(`no answer for ${trustMs / 1000} s`);
     },
     requireFresh() {

@@ -6,9 +6,9 @@ import type {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
 import {nodeIdPattern, queueIdPattern} from '../../shared/fields.ts';
 import type {MailReference} from '../../shared/held-mail.ts';
-import {jsonFault} from '../../shared/json-fault.ts';
 import {validateParameters} from '../services/validate.ts';
 import type {RequestBody} from './api/endpoint.ts';
+import {jsonFault} from './json-fault.ts';
 import type {Ctx} from './observe.ts';
 import type {PeerState} from './peer/peer-app.ts';
 

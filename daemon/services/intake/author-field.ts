@@ -59,7 +59,8 @@ const maxTextChars = 2048;
 
 /**
  * The addresses in the fields `From` as they are compared: lower case, domains canonical, each once. The first twenty of at most 320
- * characters each and 2,048 in all, in UTF-8; none when there is no such field, or nothing in it can be read as an address. Names beside them do not count.
+ * characters each and 2,048 in all, in UTF-8; none when there is no such field, or nothing in it can be read as an address. Names beside
+ * them do not count.
  */
 export const authorAddresses = (headers: readonly HeaderField[]): string[] => {
   const fields = authorValues(headerValues(headers, 'from')).map(value => unfoldHeader(value.slice(0, maxAuthorChars)));

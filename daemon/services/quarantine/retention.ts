@@ -90,8 +90,9 @@ export const createRetention = (needs: Needs): Retention => {
 /** When mail of each group must have arrived to be expired now. Of a group without a limit nothing expires. */
 const limitsOf = async (needs: Needs, groups: readonly HeldGroupKey[]): Promise<ArrivalLimit[]> => {
   const limits: ArrivalLimit[] = [];
-  for (const {domain_id, domain, reason} of groups) {
-    const keptMs = await keptMsOf(needs, {domain_id, domain, reason});
+  for (const group of groups) {
+    const keptMs = await keptMsOf(needs, group);
+    const {domain_id, domain, reason} = group;
     if (keptMs !== undefined) limits.push({domain_id, domain, reason, before: new Date(needs.now() - keptMs).toISOString()});
   }
   return limits;

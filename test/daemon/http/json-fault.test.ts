@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {jsonFault} from '../../shared/json-fault.ts';
+import {jsonFault} from '../../../daemon/http/json-fault.ts';
 
 const isJson = (text: string): boolean => {
   try {
