@@ -4,6 +4,7 @@ import {type EventType, eventTypes} from './event-type.ts';
 import {id, nodeId, timestamp} from './fields.ts';
 import {healthStates} from './health.ts';
 import {actionOutcomeSchema, heldMailSchema} from './held-mail.ts';
+import {listOf} from './hold-filter.ts';
 
 const base = {at: timestamp, node_id: nodeId};
 
@@ -56,15 +57,7 @@ export const clusterEventSchema = z
 export type ClusterEvent = z.infer<typeof clusterEventSchema>;
 
 export const eventsQuerySchema = z.strictObject({
-  type: z
-    .string()
-    .transform((text, context): EventType[] => {
-      const types = text.split(',');
-      const known = eventTypes.filter(type => types.includes(type));
-      if (types.every(type => known.includes(type as EventType))) return known;
-      context.addIssue({code: 'custom', message: `must be some of ${eventTypes.join(', ')}, with commas between them`});
-      return z.NEVER;
-    })
+  type: listOf<EventType>(eventTypes)
     .optional()
     .meta({
       type: 'array',

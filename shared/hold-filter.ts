@@ -1,7 +1,10 @@
+import {isIP} from 'node:net';
 import {z} from 'zod';
 import {canonicalMailDomain} from './domain-name.ts';
-import {moment, nodeId} from './fields.ts';
+import {moment, nodeId, queueId} from './fields.ts';
+import {canonicalHost} from './host-port.ts';
 import {comparableAddress, parseMailAddress} from './mail-address.ts';
+import {mailEvents} from './mail-event-name.ts';
 import {reasons} from './reason.ts';
 
 // Query parameters of the quarantine. They arrive as text; each schema says which text is valid and what it means. The types
@@ -47,6 +50,16 @@ const address = z
   .string()
   .refine(text => parseMailAddress(text) !== undefined, 'must be a mail address')
   .transform(comparableAddress);
+
+/** Some of `names`, with commas between them. */
+export const listOf = <N extends string>(names: readonly N[]) =>
+  z.string().transform((text, context): N[] => {
+    const given = text.split(',');
+    const known = names.filter(name => given.includes(name));
+    if (given.every(name => known.includes(name as N))) return known;
+    context.addIssue({code: 'custom', message: `must be some of ${names.join(', ')}, with commas between them`});
+    return z.NEVER;
+  });
 
 /** Not trimmed: a trailing space is part of the search text. */
 const subject = z
@@ -104,6 +117,55 @@ const strict = flag('Fail rather than return a partial list');
 
 export const holdListQuerySchema = z.strictObject({...holdFilterShape, ...pageShape, strict});
 export const holdSummaryQuerySchema = z.strictObject({...holdFilterShape, strict});
+
+/** With or without its brackets. */
+const messageId = z
+  .string()
+  .transform(text => text.trim().replace(/^<(.*)>$/s, '$1'))
+  .pipe(
+    z
+      .string()
+      .min(1, 'must not be empty')
+      .max(998, 'must be at most 998 characters')
+      .regex(/^[^\x00-\x20\x7f-\x9f]*$/, 'must not contain blanks or control characters'),
+  );
+
+const clientAddress = readText(
+  text => (isIP(text) === 0 ? undefined : canonicalHost(text)),
+  'must be an IP address, such as 192.0.2.1',
+);
+
+const traceFilterShape = {
+  recipient: address.optional().meta({description: 'Only mail to this address'}),
+  sender: sender.optional().meta({description: 'Only mail from this address or domain'}),
+  from: from.optional().meta({description: 'Only mail with this address, or an address of this domain, in the header `From`'}),
+  address: address.optional().meta({description: 'Only mail with this address as sender, in the header `From`, or as recipient'}),
+  subject: subject.optional().meta({description: 'Only mail whose subject contains this text'}),
+  message_id: messageId.optional().meta({description: 'Only mail with this `Message-ID`'}),
+  client: clientAddress.optional().meta({description: 'Only mail from this IP address'}),
+  domain: domain.optional().meta({description: 'Only mail of this domain'}),
+  node: z.string().pipe(nodeId).optional().meta({description: 'Only entries of this node'}),
+  event: listOf(mailEvents)
+    .optional()
+    .meta({
+      type: 'array',
+      items: {type: 'string', enum: [...mailEvents]},
+      description: 'Only these events',
+      param: {style: 'form', explode: false},
+    }),
+  ...sinceShape,
+  until: instant.optional().meta({description: 'Before this time'}),
+};
+const traceFilterSchema = z.strictObject({...traceFilterShape, queue_id: queueId.optional()});
+/** Filter of the event log: an entry matches when every member does. Times are ISO 8601 UTC, names and addresses canonical. */
+export type TraceFilter = z.infer<typeof traceFilterSchema>;
+
+export const traceQuerySchema = z.strictObject({
+  ...traceFilterShape,
+  limit: pageShape.limit,
+  cursor: z.string().max(200).optional().meta({description: 'The `id` of an entry: only what comes after it in the list'}),
+  strict,
+});
 
 export const auditQuerySchema = z.strictObject({
   ...pageShape,

@@ -72,12 +72,12 @@ const moveRows = async (to: CommonStore, mails: StoredHeldMail[]): Promise<void>
   if (news.length === 0 && ended.length === 0) return;
   await to.transaction(async tx => {
     await insert(tx, news);
-    for (const mail of ended) await tx.hold.end([mail.queue_id], 'held', endingOf(mail));
+    for (const mail of ended) await tx.hold.end([mail.queue_id], 'held', endingOf(mail), 'moved');
   });
 };
 
 const insert = async (tx: CommonTransaction, mails: StoredHeldMail[]): Promise<void> => {
-  await tx.hold.insert(mails);
+  await tx.hold.insert(mails, 'moved');
   const confirmations = mails.flatMap(({queue_id, queued_at, size_bytes}) =>
     queued_at === null ? [] : [{queueId: queue_id, queuedAt: queued_at, sizeBytes: size_bytes}],
   );

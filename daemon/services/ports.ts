@@ -10,6 +10,7 @@ import type {NewAuditEntry, StoredAuditEntry} from './audit/stored-entry.ts';
 import type {IssuedName, PeerReport, StoredJoinToken} from './cluster/stored-trust.ts';
 import type {DmarcReads, DmarcStore} from './dmarc/dmarc-store.ts';
 import type {ReceivedReads, ReceivedStore} from './dmarc/received-store.ts';
+import type {EventLog, EventReads} from './events/mail-event.ts';
 import type {Samples, Steps} from './peers/merged-list.ts';
 import type {PostfixRowReads, PostfixRows} from './quarantine/postfix-rows.ts';
 import type {
@@ -162,8 +163,11 @@ interface HoldReads {
 
 /** The rows of held mail. The keeper of each mail has its bytes (`../hold/hold-backend.ts`). */
 export interface HoldStore extends HoldReads {
-  /** Adds mails to the queue. A mail that has a row already is not changed. */
-  insert(mails: readonly NewHeldMail[]): Promise<void>;
+  /**
+   * Adds mails to the queue. A mail that has a row already is not changed. This, `end` and `reopen` write into the event log in the same
+   * transaction, unless rows are `moved` from elsewhere: what happened to them is in the log already.
+   */
+  insert(mails: readonly NewHeldMail[], how?: 'moved'): Promise<void>;
   /**
    * Keeps these mails from changing by others until the transaction ends. For several writes in one transaction: two nodes whose writes
    * lock the same mails one by one would each wait for the other.
@@ -174,9 +178,9 @@ export interface HoldStore extends HoldReads {
   /** Returns mails to the queue, after a failed action or when a restarted node finds its old claims. */
   unclaim(queueIds: readonly string[]): Promise<void>;
   /** Ends mails that are in state `from`, and returns their ids. The rows stay, so that it is known who released a mail. */
-  end(queueIds: readonly string[], from: 'held' | ClaimedState, ending: Ending): Promise<Set<string>>;
+  end(queueIds: readonly string[], from: 'held' | ClaimedState, ending: Ending, how?: 'moved'): Promise<Set<string>>;
   /** Returns an ended mail to the queue after its bytes have reappeared; false if it is no longer in state `mail.state`. */
-  reopen(mail: StoredHeldMail): Promise<boolean>;
+  reopen(mail: StoredHeldMail, at: string): Promise<boolean>;
   /** Stores the addresses in the header From of mails that have none yet. */
   writeFrom(mails: readonly {queueId: string; from: readonly string[]}[]): Promise<void>;
   /** Removes recipients to whom the mail was delivered, so that nobody gets it twice. */
@@ -231,6 +235,7 @@ interface StoreReads {
   config: ConfigReads;
   audit: AuditReads;
   hold: HoldReads;
+  events: EventReads;
   postfix: PostfixRowReads;
   trust: TrustReads;
   keyUses: KeyUseReads;
@@ -242,6 +247,7 @@ interface StoreReads {
 export interface StoreTransaction extends Omit<StoreReads, 'audit'> {
   audit: AuditStore;
   hold: HoldStore;
+  events: EventLog;
   postfix: PostfixRows;
   trust: TrustStore;
   keyUses: KeyUseStore;

@@ -87,10 +87,11 @@ const createUnindexed = ({nodeId, store, isUnderWay, now}: Needs): Settlement['u
     const {queue_id: queueId} = row;
     return store.transaction(async tx => {
       const mail = await tx.hold.find(queueId);
-      if (!mail || mail.state !== row.state || !(await tx.hold.reopen(mail))) return false;
+      const at = new Date(now()).toISOString();
+      if (!mail || mail.state !== row.state || !(await tx.hold.reopen(mail, at))) return false;
       if (row.queued_at === null) await tx.postfix.confirm([queued]);
       const detail = `it was ${mail.state} and is on hold in Postfix again`;
-      await tx.audit.append(heldMailEntry(nodeId, queueId, {at: new Date(now()).toISOString(), action: 'reopened', detail}));
+      await tx.audit.append(heldMailEntry(nodeId, queueId, {at, action: 'reopened', detail}));
       return true;
     });
   };

@@ -1,5 +1,6 @@
 // Reconciliation of the spool and its database rows at start: a crash may have happened between any two steps.
 
+import {lostEvent} from '../../services/events/held-event.ts';
 import type {NodeStore} from '../../services/node-store.ts';
 import {type HeldState, isHeld} from '../../services/quarantine/stored-mail.ts';
 import {spoolEntry} from '../held-facts.ts';
@@ -133,10 +134,12 @@ const remake = async (needs: Needs, queueId: string, report: Reconciliation): Pr
   const mail = await wholeFile(spool, queueId);
   await store.transaction(async tx => {
     await tx.spooled.drop(queueId);
-    if (mail) await tx.hold.insert([entryOf(mail)]);
+    if (mail) await tx.hold.insert([entryOf(mail)], 'moved');
     const at = new Date(now()).toISOString();
     const detail = 'what was known of it had changed on the disk';
-    if (!mail) await tx.audit.append(heldMailEntry(nodeId, queueId, {at, action: 'lost', detail}));
+    if (mail) return;
+    await tx.audit.append(heldMailEntry(nodeId, queueId, {at, action: 'lost', detail}));
+    await tx.events.append([lostEvent(queueId, at, detail)]);
   });
   report.remade.push(queueId);
   if (!mail) report.lost.push(queueId);
@@ -170,7 +173,7 @@ const recover = async ({store, spool, nodeId, now}: Needs, queueId: string, repo
   }
   const at = new Date(now()).toISOString();
   await store.transaction(async tx => {
-    await tx.hold.reopen(row);
+    await tx.hold.reopen(row, at);
     const detail = 'the file was there again when the node started';
     await tx.audit.append(heldMailEntry(nodeId, queueId, {at, action: 'recovered', detail}));
   });

@@ -11,6 +11,7 @@ import type {
   TrainingOutcome,
 } from '../../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
+import type {MailEvent} from '../../../shared/mail-event.ts';
 import type {Reason} from '../../../shared/reason.ts';
 import type {Actor} from '../actor.ts';
 import type {MailBody} from '../intake/mail.ts';
@@ -44,7 +45,16 @@ export interface StoredHeldMail extends Omit<HeldMailDetail, 'node_id' | 'symbol
   acted_by_key_id: number | null;
 }
 
-export type NewHeldMail = Omit<StoredHeldMail, 'state' | 'acted_at' | 'acted_by_key_id'>;
+export type NewHeldMail = Omit<StoredHeldMail, 'state' | 'acted_at' | 'acted_by_key_id'> & {
+  /** For the event log; undefined for mail that was found, and not received now. */
+  arrival?: Arrival | undefined;
+};
+
+/** What the row of a held mail does not have. */
+export interface Arrival extends Pick<MailEvent, 'message_id' | 'reply' | 'took_ms'> {
+  client_name: string | null;
+  tls: boolean;
+}
 
 /** Whether the mail is still held, and therefore listed. */
 export const isHeld = ({state}: Pick<StoredHeldMail, 'state'>): boolean =>
@@ -62,7 +72,12 @@ export interface Ending {
   state: ActedState | 'expired' | 'lost' | 'gone';
   at: string;
   keyId: number | null;
+  /** For the event log: what servers answered to released mail, by queue id. */
+  delivered?: ReadonlyMap<string, Delivered>;
 }
+
+/** The answer of the server that took a mail. */
+export type Delivered = Pick<MailEvent, 'reply' | 'server'>;
 
 /** The only symbol of mail that was put on hold by Postfix's rules or by hand, and that mfd has not scored. */
 export const unjudged = 'POSTFIX_HOLD';

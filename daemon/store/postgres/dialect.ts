@@ -11,11 +11,13 @@ export interface Scope {
   nodeId: string;
   /** This node, which has the claims. */
   claimant: string;
+  /** See `Logger`. */
+  numbers?: {last: number};
 }
 
 export const leaseSeconds = 30;
 
-export const dialectOf = ({nodeId, claimant}: Scope): Dialect => ({
+export const dialectOf = ({nodeId, claimant, numbers = {last: 0}}: Scope): Dialect => ({
   rows: (table, columns) => `SELECT ${columns.join(', ')} FROM json_populate_recordset(NULL::${table}, ?::json)`,
   values: type => `SELECT json_array_elements_text(?::json)::${type}`,
   join: 'JOIN',
@@ -23,6 +25,9 @@ export const dialectOf = ({nodeId, claimant}: Scope): Dialect => ({
   json: values => JSON.stringify(values, (_name, value) => (typeof value === 'string' ? storable(value) : value)),
   own: {column: 'node_id, ', value: `${quoted(nodeId)}, `, condition: `node_id = ${quoted(nodeId)} AND `},
   recipients: 'column',
+  words: 'column',
+  containing: {sql: 'folded_subject LIKE ?', of: text => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`},
+  logger: {name: claimant, condition: `logged_by = ${quoted(claimant)} AND `, numbers},
   lease: {
     taking: `, claimed_by = ${quoted(claimant)}, lease_until = now() + interval '${leaseSeconds} s'`,
     isOwn: ` AND claimed_by = ${quoted(claimant)}`,

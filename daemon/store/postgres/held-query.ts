@@ -3,13 +3,13 @@ import type {SummaryGroup} from '../../../shared/held-mail.ts';
 import {type HoldFilter, isSearch} from '../../../shared/hold-filter.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
 import type {CommonHeldQuery} from '../../services/common-store.ts';
-import {type Db, query} from '../sql/db.ts';
+import {type Db, type Dialect, query} from '../sql/db.ts';
 import {foldSubject, heldFilter, type ListedRow, listColumns, listedMail, type SqlCondition, totalOf} from '../sql/held-mail.ts';
 
 export const createCommonHeldQuery = (db: Db): CommonHeldQuery => ({
   async list(filter, scope, {limit, offset}) {
-    const {sql, bindings} = conditionOf(filter, scope);
-    const total = totalIn(filter, scope);
+    const {sql, bindings} = conditionOf(db.dialect, filter, scope);
+    const total = totalIn(db.dialect, filter, scope);
     // One statement, so that all is of one moment: the dashboard finds its place by the total.
     const rows = await query<ListedRow & Total>(
       db,
@@ -24,7 +24,7 @@ export const createCommonHeldQuery = (db: Db): CommonHeldQuery => ({
   },
 
   async groups(filter, scope) {
-    const {sql, bindings} = conditionOf(filter, scope);
+    const {sql, bindings} = conditionOf(db.dialect, filter, scope);
     return query<SummaryGroup>(
       db,
       `SELECT node_id, domain, reason, count(*) AS count, sum(size_bytes) AS size_bytes, min(arrived_at) AS oldest_arrived_at
@@ -45,13 +45,13 @@ interface Total {
 
 const order = 'ORDER BY arrived_at DESC, node_id, queue_id';
 
-const totalIn = (filter: HoldFilter, scope: AccessScope): SqlCondition => {
+const totalIn = (dialect: Dialect, filter: HoldFilter, scope: AccessScope): SqlCondition => {
   if (!isSearch(filter)) return totalOf(filter, scope, 'node_id');
-  const {sql, bindings} = conditionOf(filter, scope);
+  const {sql, bindings} = conditionOf(dialect, filter, scope);
   return {sql: `SELECT count(*) FROM held_mail WHERE ${sql}`, bindings};
 };
 
-const conditionOf = (filter: HoldFilter, scope: AccessScope): SqlCondition => {
+const conditionOf = ({containing}: Dialect, filter: HoldFilter, scope: AccessScope): SqlCondition => {
   const {sql, bindings} = heldFilter(filter, scope);
   const parts = [sql];
   const add = (condition: string, value: string | undefined) => {
@@ -63,9 +63,6 @@ const conditionOf = (filter: HoldFilter, scope: AccessScope): SqlCondition => {
   add('folded_recipients @> ARRAY[?]', filter.recipient);
   add('folded_from @> ARRAY[?]', filter.from);
   add('(folded_sender = ? OR folded_recipients @> ARRAY[?] OR folded_from @> ARRAY[?])', filter.address);
-  add('folded_subject LIKE ?', filter.subject === undefined ? undefined : containing(foldSubject(filter.subject)));
+  add(containing.sql, filter.subject === undefined ? undefined : containing.of(foldSubject(filter.subject)));
   return {sql: parts.join(' AND '), bindings};
 };
-
-/** A pattern of LIKE for texts that contain `text`. */
-const containing = (text: string): string => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;

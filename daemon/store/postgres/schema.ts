@@ -125,6 +125,16 @@ ALTER TABLE held_mail ADD COLUMN from_addresses ${text}, ADD COLUMN folded_from 
 CREATE INDEX held_mail_by_from ON held_mail USING gin (folded_from) WHERE is_held;
 CREATE INDEX held_mail_without_from ON held_mail (node_id, queue_id) WHERE is_held AND from_addresses IS NULL;`;
 
+/** `node_id` has or had the mail; `logged_by` wrote the entry, and its numbers only increase. */
+const mailEvents = `
+CREATE TABLE mail_event (
+  number bigint NOT NULL, logged_by ${text} NOT NULL, node_id ${text} NOT NULL, at bigint NOT NULL, folded_subject ${text} NOT NULL,
+  entry ${text} NOT NULL, words bigint[] NOT NULL, PRIMARY KEY (number, logged_by)
+);
+CREATE INDEX mail_event_by_word ON mail_event USING gin (words);
+CREATE INDEX mail_event_by_subject ON mail_event USING gin (folded_subject gin_trgm_ops);
+CREATE INDEX mail_event_ahead ON mail_event ((number - at)) WHERE number - at > 60000000;`;
+
 /** A released migration is never edited, except for parts that a later one replaces: add new ones below. */
 const all: readonly Migration[] = [
   {name: '0001_first', sql: configuration + nodes + hold},
@@ -141,6 +151,7 @@ const all: readonly Migration[] = [
     name: '0009_retention',
     sql: 'CREATE INDEX held_mail_by_group ON held_mail (node_id, domain_id, reason, arrived_at) WHERE is_held;',
   },
+  {name: '0010_mail_event', sql: mailEvents},
 ];
 
 const table = 'schema_migration';

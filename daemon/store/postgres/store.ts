@@ -110,7 +110,7 @@ const createPostgresStore = ({database, searches, settings, identity}: StoreNeed
       },
     };
   };
-  return inScope({nodeId: identity.nodeId, claimant: identity.nodeId});
+  return inScope({nodeId: identity.nodeId, claimant: identity.nodeId, numbers: {last: 0}});
 };
 
 const heldQueryOn = (db: PostgresDb, onSearch: <T>(search: (db: PostgresDb) => Promise<T>) => Promise<T>): CommonHeldQuery => {
@@ -159,8 +159,8 @@ const transactionOn = (tx: PostgresDb, scope: Scope): CommonTransaction => {
     },
     hold: {
       ...hold,
-      async end(queueIds, from, ending) {
-        const ended = await hold.end(queueIds, from, ending);
+      async end(...end) {
+        const ended = await hold.end(...end);
         await removeBodies(tx, [...ended]);
         return ended;
       },

@@ -30,6 +30,11 @@ export interface Dialect {
   };
   /** Where the recipients are that a filter compares: rows of `held_recipient`, or `folded_recipients` of `held_mail`. */
   recipients: 'rows' | 'column';
+  /** Where the words of an event are: in an index of their own, or a column of `mail_event`. */
+  words: 'index' | 'column';
+  /** A condition that a folded subject has a text in it, and the value that is bound for it. */
+  containing: {sql: string; of(text: string): string};
+  logger: Logger;
   /** The holder of a claim, in a store on which several nodes act; empty texts in the store of one node. */
   lease: {
     /** Assignments of a claim, after a comma. */
@@ -39,6 +44,15 @@ export interface Dialect {
     /** Makes a query lock its rows until the transaction ends. */
     locking: string;
   };
+}
+
+/** The node that writes entries of the event log. */
+export interface Logger {
+  name: string;
+  /** Of its entries, in a store that has those of other nodes as well; followed by AND. */
+  condition: string;
+  /** The number of its last entry; 0 before the first. Shared by all transactions. */
+  numbers: {last: number};
 }
 
 export const query = async <R>(db: Db, sql: string, values: Values = []): Promise<R[]> => (await db.run(sql, values)) as R[];

@@ -28,7 +28,7 @@ export type HeldMailRow = Omit<
   folded_from?: string[] | null;
 };
 
-export const toRow = ({from, recipients, symbol_scores, authentication, ...mail}: NewHeldMail): HeldMailRow => ({
+export const toRow = ({from, recipients, symbol_scores, authentication, arrival, ...mail}: NewHeldMail): HeldMailRow => ({
   ...mail,
   state: 'held',
   is_held: true,

@@ -1,8 +1,11 @@
 // Hold store: the state changes of held mail, and the totals that change with them.
+
+import {endedEvent, heldEvent, reopenedEvent} from '../../services/events/held-event.ts';
 import type {HoldStore} from '../../services/ports.ts';
 import type {PostfixRows} from '../../services/quarantine/postfix-rows.ts';
 import {type ArrivalLimit, claimedStates, type NewHeldMail, unjudgedSymbols} from '../../services/quarantine/stored-mail.ts';
 import {type Db, type Dialect, insertOwn, query} from './db.ts';
+import {eventLog} from './event-log.ts';
 import {
   adjustCounts,
   adjustSums,
@@ -49,7 +52,7 @@ export const holdStore = (db: Db): HoldStore => {
       const sql = `SELECT count(*) AS count FROM held_mail WHERE ${own.condition}is_held AND keeper = ?`;
       return (await query<{count: number}>(db, sql, [keeper]))[0]?.count ?? 0;
     },
-    insert: async mails => insertHeldMails(db, mails),
+    insert: async (mails, how) => insertHeldMails(db, mails, how),
 
     lock: async queueIds => lockMails(db, queueIds),
 
@@ -63,24 +66,28 @@ export const holdStore = (db: Db): HoldStore => {
       await query(db, sql, [json(queueIds)]);
     },
 
-    async end(queueIds, from, {state, at, keyId}) {
-      const ended = await query<Ended>(
+    async end(queueIds, from, ending, how) {
+      const {state, at, keyId} = ending;
+      const ended = await query<HeldMailRow>(
         db,
-        `UPDATE held_mail SET state = ?, is_held = false, acted_at = ?, acted_by_key_id = ? WHERE ${among} AND state = ?${from === 'held' ? '' : lease.isOwn}
-         RETURNING queue_id, domain_id, domain, reason, size_bytes`,
+        `UPDATE held_mail SET state = ?, is_held = false, acted_at = ?, acted_by_key_id = ? WHERE ${among} AND state = ?${from === 'held' ? '' : lease.isOwn} RETURNING *`,
         [state, at, keyId, json(queueIds), from],
       );
       await adjustSums(
         db,
-        ended.map(({queue_id, ...mail}) => ({...mail, count: -1, size_bytes: -mail.size_bytes})),
+        ended.map(mail => ({...mail, count: -1, size_bytes: -mail.size_bytes})),
       );
+      if (how !== 'moved') await eventLog(db).append(ended.map(row => endedEvent(rowToHeldMail(row), ending)));
       return new Set(idsIn(ended));
     },
 
-    async reopen(mail) {
+    async reopen(mail, at) {
       const sql = `UPDATE held_mail SET state = 'held', is_held = true, acted_at = NULL, acted_by_key_id = NULL WHERE ${own.condition}queue_id = ? AND state = ? RETURNING queue_id`;
       const changed = await query(db, sql, [mail.queue_id, mail.state]);
-      if (changed.length === 1) await adjustCounts(db, mail, 1);
+      if (changed.length === 1) {
+        await adjustCounts(db, mail, 1);
+        await eventLog(db).append([reopenedEvent(mail, at)]);
+      }
       return changed.length === 1;
     },
 
@@ -241,7 +248,7 @@ const columns = [
 ] as const;
 
 /** Adds mails to the queue. A mail that is there already is not changed: its file was indexed before. */
-export const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[]): Promise<void> => {
+export const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[], how?: 'moved'): Promise<void> => {
   if (mails.length === 0) return;
   const {dialect} = tx;
   const isColumn = dialect.recipients === 'column';
@@ -266,4 +273,5 @@ export const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[]): Pr
     tx,
     news.map(mail => ({...mail, count: 1})),
   );
+  if (how !== 'moved') await eventLog(tx).append(news.map(heldEvent));
 };

@@ -5,6 +5,7 @@ import {auditStore} from './audit.ts';
 import {configReads, recordStore} from './config-record.ts';
 import type {Db} from './db.ts';
 import {dmarcStore} from './dmarc-store.ts';
+import {eventLog} from './event-log.ts';
 import {holdStore, postfixRows} from './hold-store.ts';
 import {keyUseStore, sequenceStore, stateStore} from './local-state.ts';
 import {outboxStore} from './outbox.ts';
@@ -16,6 +17,7 @@ export const portsOn = (db: Db): RecordTransaction & Pick<Store, 'audit'> => ({
   config: configReads(db),
   audit: auditStore(db),
   hold: holdStore(db),
+  events: eventLog(db),
   postfix: postfixRows(db),
   trust: trustStore(db),
   keyUses: keyUseStore(db),

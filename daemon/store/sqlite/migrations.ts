@@ -24,6 +24,7 @@ const all: Migration[] = [
   {name: '0013_records_once', up: dropReadableTables},
   {name: '0014_audit_target', up: auditTarget},
   {name: '0015_header_from', up: addHeaderFrom},
+  {name: '0016_mail_event', up: mailEvent},
 ];
 
 export const migrations: Knex.MigrationSource<Migration> = {
@@ -197,4 +198,17 @@ async function dropReadableTables(db: Knex): Promise<void> {
   await db.raw('PRAGMA secure_delete = ON');
   for (const kind of ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key']) await db.schema.dropTableIfExists(kind);
   await db.raw('PRAGMA secure_delete = FAST');
+}
+
+/** The words of an entry are only indexed; the number of the entry is their row id. */
+async function mailEvent(db: Knex): Promise<void> {
+  await db.raw(
+    `CREATE TABLE mail_event (
+       number INTEGER PRIMARY KEY, at INTEGER NOT NULL, folded_subject TEXT NOT NULL, entry TEXT NOT NULL
+     )`,
+  );
+  await db.raw('CREATE INDEX mail_event_ahead ON mail_event (number - at) WHERE number - at > 60000000');
+  await db.raw(
+    "CREATE VIRTUAL TABLE mail_event_word USING fts5(words, content='', contentless_delete=1, detail=none, tokenize='ascii')",
+  );
 }

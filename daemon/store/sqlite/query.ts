@@ -6,7 +6,7 @@ import type {Db, Dialect, Values} from '../sql/db.ts';
 /** Knex's handle of a database or a transaction, on which the shared statements run too. */
 export type SqliteDb = Knex & Db;
 
-const dialect: Dialect = {
+const dialect = (): Dialect => ({
   rows: (_table, columns) => `SELECT ${columns.map(name => `value->>'$.${name}' AS ${name}`).join(', ')} FROM json_each(?)`,
   values: () => 'SELECT value FROM json_each(?)',
   join: 'CROSS JOIN',
@@ -14,11 +14,14 @@ const dialect: Dialect = {
   json: values => JSON.stringify(values),
   own: {column: '', value: '', condition: ''},
   recipients: 'rows',
+  words: 'index',
+  containing: {sql: 'instr(folded_subject, ?)', of: text => text},
+  logger: {name: '', condition: '', numbers: {last: 0}},
   lease: {taking: '', isOwn: '', locking: ''},
-};
+});
 
 export const asDb = (db: Knex): SqliteDb =>
-  Object.assign(db, {dialect, run: async (sql: string, values: Values) => run(db, sql, values)});
+  Object.assign(db, {dialect: dialect(), run: async (sql: string, values: Values) => run(db, sql, values)});
 
 interface SqliteStatement {
   all(values: Values, done: (error: Error | null, rows: unknown[]) => void): void;

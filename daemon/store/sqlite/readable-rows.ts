@@ -128,8 +128,8 @@ const putHeldMail = async (tx: SqliteDb, row: Row): Promise<void> => {
   const {state, acted_at, acted_by_key_id, ...mail} = rowToHeldMail(row as unknown as HeldMailRow);
   if (!heldStates.includes(state)) throw new Error(`no state: ${state}`);
   const hold = holdStore(tx);
-  await hold.insert([mail]);
+  await hold.insert([mail], 'moved');
   // An action in progress was never finished, so the mail is still held.
   if (state === 'held' || state === 'releasing' || state === 'discarding') return;
-  await hold.end([mail.queue_id], 'held', {state, at: acted_at ?? mail.arrived_at, keyId: acted_by_key_id});
+  await hold.end([mail.queue_id], 'held', {state, at: acted_at ?? mail.arrived_at, keyId: acted_by_key_id}, 'moved');
 };

@@ -186,7 +186,7 @@ testStores('mail is found by its author while it is held, and again when it has 
   await store.transaction(async tx => tx.hold.end([mail.queue_id], 'held', lost));
   t.deepEqual(await totals(), [0, 0, 0]);
   const ended = await store.hold.find(mail.queue_id);
-  await store.transaction(async tx => ended && tx.hold.reopen(ended));
+  await store.transaction(async tx => ended && tx.hold.reopen(ended, mail.arrived_at));
   t.deepEqual(await totals(), [1, 1, 1]);
   await store.transaction(async tx => tx.hold.forget(mail.queue_id));
   t.deepEqual(await totals(), [0, 0, 0]);

@@ -97,7 +97,7 @@ testStores('an ended mail is held again when its bytes reappear, unless somethin
   await insert(store, mail(1));
   await store.transaction(async tx => tx.hold.end([idOf(1)], 'held', {...discarded, state: 'lost'}));
   const lost = (await store.hold.find(idOf(1))) as StoredHeldMail;
-  const reopen = async () => store.transaction(async tx => tx.hold.reopen(lost));
+  const reopen = async () => store.transaction(async tx => tx.hold.reopen(lost, at(200)));
 
   t.deepEqual([await reopen(), await reopen()], [true, false]);
   t.like(await store.hold.find(idOf(1)), {state: 'held', acted_at: null, acted_by_key_id: null});
@@ -226,7 +226,7 @@ const steps: Record<string, (tx: StoreTransaction, one: NewHeldMail) => Promise<
   forget: async (tx, {queue_id}) => tx.hold.forget(queue_id),
   async reopen(tx, {queue_id}) {
     const stored = await tx.hold.find(queue_id);
-    if (stored && !isHeld(stored)) await tx.hold.reopen(stored);
+    if (stored && !isHeld(stored)) await tx.hold.reopen(stored, at(200));
   },
 };
 

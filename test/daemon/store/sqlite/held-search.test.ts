@@ -69,7 +69,7 @@ const steps: Record<string, (tx: NodeTransaction, one: NewHeldMail, model: Model
   },
   async reopen(tx, {queue_id}, {held, ended}) {
     const stored = await tx.hold.find(queue_id);
-    if (stored?.state === 'discarded') await tx.hold.reopen(stored);
+    if (stored?.state === 'discarded') await tx.hold.reopen(stored, at(1));
     move(queue_id, ended, held);
   },
   async strike(tx, {queue_id}, {held, ended}) {

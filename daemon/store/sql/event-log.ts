@@ -1,0 +1,231 @@
+// Event log: one row for each thing that happened to a mail. What it is found by are words, hashes of 64 bits: ten B-trees would cost
+// thirteen times as many bytes written.
+import {createHash} from 'node:crypto';
+import type {TraceFilter} from '../../../shared/hold-filter.ts';
+import {comparableAddress, domainOf} from '../../../shared/mail-address.ts';
+import {type AccessScope, domainIdsIn} from '../../../shared/scopes.ts';
+import type {EventLog, NewMailEvent, StoredMailEvent, TracePage} from '../../services/events/mail-event.ts';
+import {type Db, type Dialect, insertOwn, query} from './db.ts';
+import {foldFrom, foldRecipients, foldSubject} from './held-mail.ts';
+
+/** Recipients of an entry that are shown. All of them are found. */
+const maxRecipients = 100;
+/** Symbols of an entry that is not about held mail. */
+const maxSymbols = 5;
+/** How far the number of an entry is ahead of its time, in microseconds, unless the clock was set back: entries wait for others to be written. */
+const usualLead = 60_000_000;
+
+export const eventLog = (db: Db): EventLog => {
+  const {logger, words} = db.dialect;
+  // The table of its sizes is the smallest thing to count.
+  const counted = words === 'index' ? 'mail_event_word_docsize' : `mail_event WHERE ${logger.condition}true`;
+  return {
+    async find(filter, reach, page) {
+      const {sql, bindings} = searchOf(db, filter, reach, {page, lead: await leadOf(db, filter)});
+      const rows = await query<EventRow>(db, sql, bindings);
+      return rows.map(toEvent);
+    },
+    async count() {
+      const [row] = await query<{count: number}>(db, `SELECT count(*) AS count FROM ${counted}`);
+      return row?.count ?? 0;
+    },
+    append: async events => append(db, events),
+    async forget({before, surplus, limit}) {
+      const oldest = `SELECT number, at FROM mail_event WHERE ${logger.condition}true ORDER BY number LIMIT ?`;
+      const rows = await query<Pick<EventRow, 'number' | 'at'>>(db, oldest, [limit]);
+      const due = rows.filter(({at}, place) => place < surplus || at < microsecondsOf(before));
+      const last = due.at(-1);
+      if (last === undefined) return 0;
+      // Of entries that were logged while the clock was wrong, later ones may be due before earlier ones: they go with these.
+      await query(db, `DELETE FROM mail_event WHERE ${logger.condition}number <= ?`, [last.number]);
+      if (words === 'index') await query(db, 'DELETE FROM mail_event_word WHERE rowid <= ?', [last.number]);
+      return rows.indexOf(last) + 1;
+    },
+  };
+};
+
+interface EventRow {
+  number: number;
+  at: number;
+  entry: string;
+  node_id?: string;
+  logged_by?: string;
+}
+
+type Entry = Omit<StoredMailEvent, 'number' | 'at' | 'node_id' | 'logged_by'>;
+
+const toEvent = ({at, entry, ...row}: EventRow): StoredMailEvent => ({
+  ...(JSON.parse(entry) as Entry),
+  ...row,
+  at: new Date(at / 1000).toISOString(),
+});
+
+const microsecondsOf = (time: string): number => Date.parse(time) * 1000;
+
+const append = async (tx: Db, events: readonly NewMailEvent[]): Promise<void> => {
+  if (events.length === 0) return;
+  const {dialect} = tx;
+  const {logger, words, json} = dialect;
+  if (logger.numbers.last === 0) {
+    const newest = `SELECT number FROM mail_event WHERE ${logger.condition}true ORDER BY number DESC LIMIT 1`;
+    const [row] = await query<{number: number}>(tx, newest);
+    logger.numbers.last = Math.max(logger.numbers.last, row?.number ?? 0);
+  }
+  const rows = events.map(event => {
+    const at = microsecondsOf(event.at);
+    logger.numbers.last = Math.max(logger.numbers.last + 1, at);
+    const folded_subject = foldSubject(event.subject ?? '');
+    const found = [...new Set([...wordsOf(event), ...(words === 'index' ? trigramsOf(folded_subject) : [])])];
+    const columns = {
+      number: logger.numbers.last,
+      at,
+      folded_subject,
+      entry: JSON.stringify(entryOf(event)),
+      logged_by: logger.name,
+    };
+    return {...columns, words: words === 'index' ? found.map(tokenOf).join(' ') : found.map(String)};
+  });
+  const columns = ['number', 'at', 'folded_subject', 'entry'];
+  if (words === 'column') {
+    await query(tx, insertOwn(dialect, 'mail_event', [...columns, 'logged_by', 'words']), [json(rows)]);
+    return;
+  }
+  const bound = json(rows);
+  await query(tx, insertOwn(dialect, 'mail_event', columns), [bound]);
+  const indexing = `INSERT INTO mail_event_word (rowid, words) SELECT value->>'$.number', value->>'$.words' FROM json_each(?)`;
+  await query(tx, indexing, [bound]);
+};
+
+const entryOf = ({at, recipients, symbols, ...event}: NewMailEvent): Entry => ({
+  ...event,
+  recipients: recipients.slice(0, maxRecipients),
+  recipient_count: recipients.length,
+  symbols: event.event === 'held' ? symbols : symbols.slice(0, maxSymbols),
+});
+
+/** The kinds of words. What is stored does not change when a kind is renamed here, as long as its letter stays. */
+const kinds = {
+  queueId: 'q',
+  messageId: 'm',
+  recipient: 'r',
+  sender: 's',
+  senderDomain: 'S',
+  from: 'f',
+  client: 'c',
+  domain: 'd',
+  domainId: 'i',
+  event: 'e',
+} as const;
+
+const wordOf = (kind: keyof typeof kinds, value: string | number): bigint => hashOf(`${kinds[kind]}${value}`);
+const hashOf = (text: string): bigint => createHash('sha1').update(text).digest().readBigInt64BE();
+const tokenOf = (word: bigint): string => BigInt.asUintN(64, word).toString(36);
+
+const wordsOf = (event: NewMailEvent): bigint[] => [
+  wordOf('event', event.event),
+  ...(event.queue_id === null ? [] : [wordOf('queueId', event.queue_id)]),
+  ...(event.message_id === null ? [] : [wordOf('messageId', event.message_id)]),
+  ...(event.domain === null ? [] : [wordOf('domain', event.domain)]),
+  ...(event.domain_id === null ? [] : [wordOf('domainId', event.domain_id)]),
+  ...(event.client === null ? [] : [wordOf('client', event.client.ip)]),
+  wordOf('sender', comparableAddress(event.sender)),
+  wordOf('senderDomain', domainOf(event.sender) ?? ''),
+  ...foldRecipients(event.recipients).map(address => wordOf('recipient', address)),
+  ...foldFrom(event.from ?? []).map(name => wordOf('from', name)),
+];
+
+/** The sequences of three characters in a text, each as a word. Whether a subject has them in a row is seen in its row. */
+const trigramsOf = (folded: string): bigint[] => {
+  const characters = [...folded];
+  return characters.slice(2).map((_, at) => hashOf(characters.slice(at, at + 3).join('')) & 0xff_ffffn);
+};
+
+/** All of the groups have to match, of each of them one word. */
+const wantedWords = (filter: TraceFilter, reach: AccessScope): bigint[][] => {
+  const {sender, from, address, event} = filter;
+  const ids = domainIdsIn(reach);
+  return [
+    ...(filter.queue_id === undefined ? [] : [[wordOf('queueId', filter.queue_id)]]),
+    ...(filter.message_id === undefined ? [] : [[wordOf('messageId', filter.message_id)]]),
+    ...(filter.recipient === undefined ? [] : [[wordOf('recipient', filter.recipient)]]),
+    ...(sender === undefined ? [] : [[wordOf(sender === '' || sender.includes('@') ? 'sender' : 'senderDomain', sender)]]),
+    ...(from === undefined ? [] : [[wordOf('from', from)]]),
+    ...(address === undefined ? [] : [(['sender', 'from', 'recipient'] as const).map(kind => wordOf(kind, address))]),
+    ...(filter.client === undefined ? [] : [[wordOf('client', filter.client)]]),
+    ...(filter.domain === undefined ? [] : [[wordOf('domain', filter.domain)]]),
+    ...(event === undefined ? [] : [event.map(name => wordOf('event', name))]),
+    ...(ids === undefined ? [] : [ids.map(id => wordOf('domainId', id))]),
+  ];
+};
+
+/** How far numbers may be ahead of their times: more than usual only after the clock was set back. */
+const leadOf = async (db: Db, {until}: TraceFilter): Promise<number> => {
+  if (until === undefined) return 0;
+  const [row] = await query<{lead: number | null}>(
+    db,
+    `SELECT max(number - at) AS lead FROM mail_event WHERE number - at > ${usualLead}`,
+  );
+  return row?.lead ?? usualLead;
+};
+
+interface Condition {
+  sql: string;
+  bindings: (string | number)[];
+}
+
+interface Sought {
+  page: TracePage;
+  lead: number;
+}
+
+const searchOf = ({dialect}: Db, filter: TraceFilter, reach: AccessScope, sought: Sought): Condition => {
+  const groups = wantedWords(filter, reach);
+  // A key without domains finds nothing.
+  if (groups.some(group => group.length === 0)) return {sql: 'SELECT 1 LIMIT 0', bindings: []};
+  const folded = filter.subject === undefined ? undefined : foldSubject(filter.subject);
+  const isIndexed = dialect.words === 'index';
+  if (isIndexed && folded !== undefined) groups.push(...trigramsOf(folded).map(word => [word]));
+  const isByWord = isIndexed && groups.length > 0;
+  const number = isByWord ? 'mail_event_word.rowid' : 'number';
+  const conditions: Condition[] = [
+    ...(isByWord ? [{sql: 'mail_event_word MATCH ?', bindings: [groups.map(matchOf).join(' AND ')]}] : []),
+    ...(isIndexed ? [] : groups.map(group => hasWord(dialect, group))),
+    ...(isIndexed || filter.node === undefined ? [] : [{sql: 'node_id = ?', bindings: [filter.node]}]),
+    ...(folded === undefined ? [] : [{sql: dialect.containing.sql, bindings: [dialect.containing.of(folded)]}]),
+    ...placed(number, filter, sought),
+  ];
+  const table = isByWord ? 'mail_event_word CROSS JOIN mail_event ON number = mail_event_word.rowid' : 'mail_event';
+  const [columns, order] = isIndexed
+    ? ['number, at, entry', `${number} DESC`]
+    : ['number, at, entry, node_id, logged_by', 'number DESC, logged_by'];
+  const where = conditions.map(({sql}) => sql).join(' AND ') || 'true';
+  return {
+    sql: `SELECT ${columns} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ?`,
+    bindings: [...conditions.flatMap(({bindings}) => bindings), sought.page.limit],
+  };
+};
+
+/** Numbers lead to the place in the log, and times decide. */
+const placed = (number: string, {since, until}: TraceFilter, {page: {before}, lead}: Sought): Condition[] => {
+  const conditions: Condition[] = [];
+  if (since !== undefined) {
+    const from = microsecondsOf(since);
+    conditions.push({sql: `${number} >= ? AND at >= ?`, bindings: [from, from]});
+  }
+  if (until !== undefined) {
+    const to = microsecondsOf(until);
+    conditions.push({sql: `${number} < ? AND at < ?`, bindings: [to + lead, to]});
+  }
+  if (!before) return conditions;
+  const {number: last, logged_by} = before;
+  const isBefore = logged_by === '' ? `${number} < ?` : '(number < ? OR (number = ? AND logged_by > ?))';
+  conditions.push({sql: isBefore, bindings: logged_by === '' ? [last] : [last, last, logged_by]});
+  return conditions;
+};
+
+const hasWord = ({values, json}: Dialect, words: readonly bigint[]): Condition => ({
+  sql: `words && ARRAY(${values('bigint')})`,
+  bindings: [json(words.map(String))],
+});
+
+const matchOf = (words: readonly bigint[]): string => `(${words.map(word => `"${tokenOf(word)}"`).join(' OR ')})`;

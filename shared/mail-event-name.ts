@@ -1,0 +1,22 @@
+// Names of what happens to mail, separate from the schema of an entry, which mfctl does not load.
+
+/**
+ * `rejected`: because of the score or a filter. `refused`: because of form, size or recipient, also by the backend. `deferred`: the sender
+ * has to try again. `lost`: the mail is not where it was held, without an action of mfd. The last three are from the log of Postfix.
+ */
+export const mailEvents = [
+  'relayed',
+  'held',
+  'rejected',
+  'refused',
+  'deferred',
+  'report',
+  'released',
+  'discarded',
+  'expired',
+  'lost',
+  'sent',
+  'bounced',
+  'postponed',
+] as const;
+export type MailEventName = (typeof mailEvents)[number];
