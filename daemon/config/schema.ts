@@ -193,6 +193,19 @@ const everyKey = z.strictObject({
     ),
     sweep_interval: seconds(600).meta({description: 'Seconds between two checks for mail to remove'}),
   }),
+  events: section({
+    keep_days: days.default(30).meta({description: 'Days that the event log is kept, which tells what became of each mail'}),
+    max_rows: z
+      .int('must be a whole number')
+      .min(1000, 'must be at least 1000')
+      .max(1_000_000_000, 'must be at most 1000000000')
+      .default(10_000_000)
+      .meta({description: 'The most entries that this node has in the event log; the oldest go first'}),
+    subjects: z
+      .enum(['keep', 'drop'], 'must be keep or drop')
+      .default('keep')
+      .meta({description: 'Whether the event log has the subjects of mail'}),
+  }),
   store: section({
     url: storeUrl.optional().meta({
       description:

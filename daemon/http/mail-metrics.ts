@@ -13,6 +13,10 @@ export interface MailMetrics {
   /** Whether the name servers do not answer, so that mail is not verified. */
   dnsMute(isMute: boolean): void;
   expired(count: number): void;
+  /** Counts entries that are not in the event log. */
+  eventsLeftOut(why: 'refusals' | 'store'): void;
+  /** Counts entries that were removed because there were too many. */
+  eventsSurplus(count: number): void;
   /** Records a successful poll of Postfix's hold queue, at this time in milliseconds. */
   postfixReconciled(at: number): void;
   postfixFailed(): void;
@@ -24,7 +28,24 @@ export const createMailMetrics = (registers: Registry[]): MailMetrics => ({
   ...createIntakeMetrics(registers),
   ...createDmarcMetrics(registers),
   ...createPostfixMetrics(registers),
+  ...createEventMetrics(registers),
 });
+
+const createEventMetrics = (registers: Registry[]): Pick<MailMetrics, 'eventsLeftOut' | 'eventsSurplus'> => {
+  const leftOut = new Counter({
+    name: 'mfd_events_left_out_total',
+    help: 'Entries that are not in the event log: of more refusals in a second than it takes, or because the store took none',
+    labelNames: ['why'],
+    registers,
+  });
+  for (const why of ['refusals', 'store']) leftOut.inc({why}, 0);
+  const surplus = new Counter({
+    name: 'mfd_events_surplus_total',
+    help: 'Entries that were removed from the event log before their time, because of events.max_rows',
+    registers,
+  });
+  return {eventsLeftOut: why => leftOut.inc({why}), eventsSurplus: count => surplus.inc(count)};
+};
 
 const createIntakeMetrics = (
   registers: Registry[],

@@ -3,15 +3,20 @@
 import type {Domain} from '../../shared/domain.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {Received} from '../services/dmarc/counted-mail.ts';
+import {clientFacts, headerFacts, judgementFacts, unknownMail} from '../services/events/held-event.ts';
+import type {NewMailEvent} from '../services/events/mail-event.ts';
 import type {Intake} from '../services/intake/intake.ts';
-import type {
-  HeaderField,
-  Judgement,
-  MailContent,
-  Ownership,
-  ReceivedMail,
-  RecipientResult,
-  SmtpReply,
+import {
+  type Client,
+  type HeaderField,
+  type Judgement,
+  type MailContent,
+  type Ownership,
+  queuedAs,
+  type ReceivedMail,
+  type RecipientResult,
+  replyText,
+  type SmtpReply,
 } from '../services/intake/mail.ts';
 import {replyToStorageError} from './message-intake.ts';
 import {isPermanent, replies} from './smtp-reply.ts';
@@ -20,6 +25,8 @@ import {isPermanent, replies} from './smtp-reply.ts';
 export interface Decision {
   verdict: Verdict;
   reply: SmtpReply;
+  /** What the server said to whom the mail was relayed, in its own words. */
+  answered?: SmtpReply;
   judgement?: Judgement;
   /** The internal error that prevented a decision. */
   cause?: unknown;
@@ -113,9 +120,6 @@ const hold = async (
   }
 };
 
-/** The same reply for relayed and held mail: senders must not learn that a mail is in quarantine. */
-export const queuedAs = (queueId: string): SmtpReply => ({code: 250, text: `2.0.0 Ok: queued as ${queueId}`});
-
 /** The part of pino's logger that is used. */
 export interface MailLog {
   info(fields: object, message: string): void;
@@ -124,11 +128,18 @@ export interface MailLog {
 }
 
 export interface MailFacts {
-  queueId: string;
-  clientIp: string;
+  /** Undefined where Postfix did not say it. */
+  queueId: string | undefined;
+  client: Client;
   sender: string;
   recipients: readonly string[];
+  ownership: Ownership;
+  /** Undefined for mail that was not read to its end, or was refused for its form. */
+  received?: Pick<ReceivedMail, 'headers' | 'content'> & {receivedAtMs: number};
 }
+
+/** Postfix logs this for mail without a queue ID. */
+export const noQueueId = 'NOQUEUE';
 
 /** As many as a log line names. */
 const maxLoggedRecipients = 20;
@@ -144,14 +155,46 @@ export const recipientFacts = (recipients: readonly string[]) => ({
   recipient_count: recipients.length,
 });
 
-/** Logs one line for every finished mail, for all listeners. */
-export const logDecision = (
+/** One line in the log, one count, and one entry of the event log for every finished mail, for all listeners. */
+export const conclude = ({log, intake}: {log: MailLog; intake: IntakePort}, facts: MailFacts, decision: Decision): void => {
+  logDecision(log, facts, decision);
+  intake.recordVerdict(decision.verdict);
+  // Held mail has its entry with its row.
+  if (decision.verdict !== 'held') intake.recordEvent(decisionEvent(facts, decision));
+};
+
+const decisionEvent = (
+  {queueId, client, sender, recipients, ownership: {direction, domain}, received}: MailFacts,
+  {verdict, reply, answered = reply, judgement, problem}: Decision,
+): NewMailEvent => ({
+  ...unknownMail,
+  event: verdict,
+  at: new Date().toISOString(),
+  queue_id: queueId ?? null,
+  direction,
+  domain: domain.name,
+  domain_id: domain.id,
+  sender,
+  recipients: [...recipients],
+  ...(received && {
+    ...headerFacts(received.headers),
+    size_bytes: received.content.sizeBytes,
+    took_ms: Date.now() - received.receivedAtMs,
+  }),
+  client: clientFacts(client),
+  ...(judgement && judgementFacts(judgement)),
+  reply: replyText(answered),
+  server: answered.server ?? null,
+  detail: problem ?? '',
+});
+
+const logDecision = (
   log: MailLog,
-  {queueId, clientIp, sender, recipients}: MailFacts,
+  {queueId = noQueueId, client, sender, recipients}: MailFacts,
   {verdict, reply, judgement, cause, problem}: Decision,
 ): void => {
   const envelope = {sender: loggedText(sender), ...recipientFacts(recipients)};
-  const facts = {queue_id: queueId, client_ip: clientIp, ...envelope, verdict};
+  const facts = {queue_id: queueId, client_ip: client.ip, ...envelope, verdict};
   const outcome = {
     ...facts,
     reply: `${reply.code} ${reply.text}`,
@@ -189,6 +232,8 @@ export interface IntakePort extends Pick<Intake, 'judge' | 'claim' | 'routing' |
   resultsField(mail: ReceivedMail, judgement: Judgement): Buffer;
   /** The DKIM-Signature fields for outbound mail, each with its line end; empty without a key. Rejects when signing fails. */
   sign(domain: Domain, content: MailContent): Promise<Buffer>;
+  /** Writes an entry of the event log within half a second. */
+  recordEvent(event: NewMailEvent): void;
   /** Called once for every mail that reached DATA, or that came whole to the milter for a domain of ours. */
   recordVerdict(verdict: Verdict): void;
   /** Called with the outcome of every relay. */

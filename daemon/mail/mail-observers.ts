@@ -21,6 +21,7 @@ export const withUnfailingObservers = <N extends {log: MailLog; intake: IntakePo
       ...intake,
       count: unfailing(received => intake.count(received), failed),
       recordVerdict: unfailing(verdict => intake.recordVerdict(verdict), failed),
+      recordEvent: unfailing(event => intake.recordEvent(event), failed),
       recordRelay: unfailing(outcome => intake.recordRelay(outcome), failed),
     },
   };

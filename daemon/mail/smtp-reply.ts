@@ -35,12 +35,12 @@ export const outcomeOf = (reply: SmtpReply): RecipientResult['outcome'] => {
 export const hasEnhancedCode = (text: string): boolean => enhancedCode.test(text);
 
 /** A refusal of a backend in the form for the client: with an enhanced code, and never one that ends the client's session. */
-export const passedOn = (reply: SmtpReply): SmtpReply => {
+export const passedOn = ({server, ...reply}: SmtpReply): SmtpReply => {
   const isRefusal = reply.code >= 400 && reply.code !== 421;
   const code = isRefusal ? reply.code : 451;
   const kind = String(code).charAt(0);
   const text = reply.text.startsWith(`${kind}.`) && hasEnhancedCode(reply.text) ? reply.text : `${kind}.0.0 ${reply.text}`.trim();
-  return {code, text};
+  return {code, text, ...(server !== undefined && {server})};
 };
 
 export const replies = {

@@ -31,6 +31,7 @@ export interface LiveSettings {
   isTrainedByActions: boolean;
   onScorerFailure: Config['scanner']['on_failure'];
   smarthost: Omit<Route, 'signFor'> | undefined;
+  events: Config['events'];
   keepMs: Record<Reason, number>;
   /** Whether STARTTLS has a certificate of the operator. */
   hasOwnCertificate: boolean;
@@ -94,6 +95,7 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
   hasOwnCertificate: config.api.cert_file !== undefined,
   license: config.license,
   dmarc: config.dmarc,
+  events: config.events,
   passwordFiles: passwordFilesIn(config),
 });
 

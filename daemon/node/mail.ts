@@ -63,7 +63,7 @@ const openGateway = async (base: Base, services: Services) => {
   });
 };
 
-const intakeOf = ({records, fqdn, metrics}: Base, {dmarc, inbox, sign}: Services, intake: Intake): IntakePort => ({
+const intakeOf = ({records, fqdn, metrics}: Base, {dmarc, inbox, sign, eventLog}: Services, intake: Intake): IntakePort => ({
   ...intake,
   count: dmarc.count,
   takeReport: async (mail, judgement) => inbox.take(mail.content, reportOriginOf(mail, judgement)),
@@ -77,6 +77,7 @@ const intakeOf = ({records, fqdn, metrics}: Base, {dmarc, inbox, sign}: Services
   resultsField: (mail, {verified}) => (verified ? resultsField(verified.results, mail, fqdn) : Buffer.alloc(0)),
   sign,
   recordVerdict: metrics.verdict,
+  recordEvent: eventLog.record,
   recordRelay: outcome => metrics.delivery('relay', outcome),
 });
 

@@ -35,6 +35,7 @@ import type {Cluster} from './cluster.ts';
 import {scannerFault} from './dependencies.ts';
 import {openDmarc} from './dmarc.ts';
 import {createDmarcState} from './dmarc-state.ts';
+import {openEventLog} from './event-log.ts';
 import {apiUrl, listenOf} from './free-addresses.ts';
 import {openHold} from './hold.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
@@ -62,6 +63,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   const {bus, events} = openEvents(base, peers);
   membership.onRemoved(events.close);
   const auditLog = createAuditLog({store, nodeId});
+  const eventLog = openEventLog(base);
 
   const readers = openReaders();
   const inbox = openReportInbox(base, readers);
@@ -100,7 +102,8 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     ...mail,
     dmarc,
     inbox,
-    jobs: [...mail.jobs, ...dmarc.jobs],
+    eventLog,
+    jobs: [...mail.jobs, ...dmarc.jobs, ...eventLog.jobs],
     flushKeyUses: keyDirectory.flush,
     async close() {
       access.keyFailures.report(true);
@@ -109,6 +112,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
       await keyDirectory.flush();
       await peerStates.flush();
       await dmarc.close();
+      await eventLog.close();
     },
   };
 };

@@ -258,6 +258,8 @@ export interface StoreTransaction extends Omit<StoreReads, 'audit'> {
 
 /** Committed data, and transactions to change it. A transaction commits as a whole and is on stable storage when it resolves. */
 export interface Store extends StoreReads {
+  /** Asks `keepsSubjects` for each entry of the event log; without this call subjects are kept. */
+  configureEvents(keepsSubjects: () => boolean): void;
   /** Rejects with a Fault `unavailable` if the transaction cannot start within 30 s. */
   transaction<T>(work: (tx: StoreTransaction) => Promise<T>): Promise<T>;
 }

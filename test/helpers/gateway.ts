@@ -116,6 +116,7 @@ export const createFakeIntake = (
   relayPrefix: async mail => Buffer.from(`Received: by gate.test id ${mail.queueId}\r\n`),
   recordVerdict: verdict => void verdicts.push(verdict),
   recordRelay: () => {},
+  recordEvent: () => {},
 });
 
 export const judgement = (action: Judgement['action']): Judgement => ({

@@ -3,6 +3,7 @@
 import {Fault} from '../../../shared/fault.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import {createBatch} from '../../services/batch.ts';
+import {arrivalOf} from '../../services/events/held-event.ts';
 import type {MailHolder} from '../../services/intake/mail.ts';
 import type {Store} from '../../services/ports.ts';
 import {isHeld, type NewHeldMail, type StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
@@ -65,7 +66,13 @@ export const createPostfixHolder = ({nodeId, store, onHeld, now}: Needs): Postfi
     async hold(mail, ownership, judgement) {
       const {symbols, ...facts} = factsOf(mail, ownership, judgement);
       const postfix = {keeper: 'postfix', queued_at: null, sha256: ''} as const;
-      const entry: NewHeldMail = {...facts, ...postfix, symbol_scores: symbols, size_bytes: mail.content.sizeBytes};
+      const entry: NewHeldMail = {
+        ...facts,
+        ...postfix,
+        symbol_scores: symbols,
+        size_bytes: mail.content.sizeBytes,
+        arrival: arrivalOf(mail),
+      };
       forgetArrived();
       arriving.set(mail.queueId, now() + arrivalMs);
       const waiting = {entry, isTaken: false};

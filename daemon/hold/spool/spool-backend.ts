@@ -1,6 +1,7 @@
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import {createBatch} from '../../services/batch.ts';
 import {crashPoint} from '../../services/crash-point.ts';
+import {arrivalOf} from '../../services/events/held-event.ts';
 import type {Judgement, MailHolder, ReceivedMail} from '../../services/intake/mail.ts';
 import type {Store} from '../../services/ports.ts';
 import type {NewHeldMail} from '../../services/quarantine/stored-mail.ts';
@@ -47,7 +48,7 @@ export const createSpoolHolder = ({nodeId, store, spool, arrivalFields, onHeld}:
     async hold(mail, ownership, judgement) {
       const facts = factsOf(mail, ownership, judgement);
       const {sizeBytes, sha256} = await spool.place(facts, arrivalFields(mail, judgement), mail.content);
-      const entry = spoolEntry(facts, sizeBytes, sha256);
+      const entry = {...spoolEntry(facts, sizeBytes, sha256), arrival: arrivalOf(mail)};
       try {
         await index(entry);
       } catch (error) {

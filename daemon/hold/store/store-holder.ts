@@ -3,6 +3,7 @@ import {createHash} from 'node:crypto';
 import {createBatch} from '../../services/batch.ts';
 import type {CommonStore} from '../../services/common-store.ts';
 import {crashPoint} from '../../services/crash-point.ts';
+import {arrivalOf} from '../../services/events/held-event.ts';
 import type {MailHolder, ReceivedMail} from '../../services/intake/mail.ts';
 import type {NewHeldMail} from '../../services/quarantine/stored-mail.ts';
 import {createSemaphore} from '../../services/semaphore.ts';
@@ -42,7 +43,7 @@ export const createStoreHolder = ({nodeId, store, arrivalFields, onHeld}: Needs)
       const fields = arrivalFields(mail, judgement);
       const bytes = () => bytesOf(fields, mail);
       const {sizeBytes, sha256} = await measure(bytes());
-      const entry = spoolEntry(facts, sizeBytes, sha256);
+      const entry = {...spoolEntry(facts, sizeBytes, sha256), arrival: arrivalOf(mail)};
       if (sizeBytes <= togetherBytes) await writeTogether({entry, bytes});
       else await writeAlone.run(async () => write([{entry, bytes}]));
       onHeld(toListEntry(nodeId, entry), facts.domain_id);

@@ -5,6 +5,7 @@
 import type {Readable} from 'node:stream';
 import SmtpConnection from 'nodemailer/lib/smtp-connection';
 import {hasOwn} from '../../../shared/has-own.ts';
+import {formatHostPort} from '../../../shared/host-port.ts';
 import type {Route, SmtpReply} from '../../services/intake/mail.ts';
 import {hasKeyword, parseReply} from '../smtp-reply.ts';
 
@@ -52,11 +53,13 @@ export class CommandConnection extends SmtpConnection {
   #stage: Lost['stage'] = 'command';
   readonly #ownKeyword: string | undefined;
   readonly #onSaid: Hooks['onSaid'];
+  readonly #server: string;
 
   constructor({ownKeyword, onSaid, ...options}: ConnectionOptions & Hooks) {
     super(options);
     this.#ownKeyword = ownKeyword;
     this.#onSaid = onSaid;
+    this.#server = formatHostPort({host: options.host ?? '', port: Number(options.port)});
     this.on('error', (error: Error & {code?: string}) => {
       this.isTlsFailure ||= this.upgrading === true || error.code === 'ETLS';
       this.#fail(error.message, isTimeout(error));
@@ -196,7 +199,7 @@ export class CommandConnection extends SmtpConnection {
   /** 421 announces the end of the connection after any command (RFC 5321 section 3.8), and means that the mail was not taken. */
   #read(raw: string): Answer {
     const reply = parseReply(raw);
-    if (reply && reply.code !== 421) return reply;
+    if (reply && reply.code !== 421) return {...reply, server: this.#server};
 
     if (!reply) this.close();
     const stage = this.#stage === 'final-dot' && reply ? 'content' : this.#stage;

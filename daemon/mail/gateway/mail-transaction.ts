@@ -5,11 +5,18 @@
 
 import {crashPoint} from '../../services/crash-point.ts';
 import {isSameOwner} from '../../services/intake/intake.ts';
-import type {Client, Judgement, Ownership, ReceivedMail, SmtpReply} from '../../services/intake/mail.ts';
+import {
+  type Client,
+  type Judgement,
+  type Ownership,
+  queuedAs,
+  type ReceivedMail,
+  type SmtpReply,
+} from '../../services/intake/mail.ts';
 import type {EnvelopeStart} from '../backend/backend-connection.ts';
 import type {BackendPool} from '../backend/backend-pool.ts';
 import type {BackendTransaction} from '../backend/backend-transaction.ts';
-import {type Decision, decide, type IntakePort, logDecision, type MailLog, queuedAs, verdictOf} from '../mail-decision.ts';
+import {conclude, type Decision, decide, type IntakePort, type MailFacts, type MailLog, verdictOf} from '../mail-decision.ts';
 import type {MessageIntake} from '../message-intake.ts';
 import {isPositive, outcomeOf, passedOn, replies} from '../smtp-reply.ts';
 
@@ -60,25 +67,37 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
     return accepted;
   };
 
-  const take = async (queueId: string, stream: AsyncIterable<Buffer>, from: Delivery): Promise<Decision> => {
+  const facts = (queueId: string, {ownership}: Delivery): MailFacts => ({
+    queueId,
+    client,
+    sender: start.sender,
+    recipients: [...recipients],
+    ownership,
+  });
+
+  const take = async (queueId: string, stream: AsyncIterable<Buffer>, from: Delivery): Promise<Concluded> => {
     // Rejects only when the stream breaks off.
     const taken = await needs.messages.take(stream, queueId).catch(() => undefined);
-    if (!taken) return {verdict: 'deferred', reply: replies.clientGone};
-    if (taken.kind === 'refused') return {verdict: verdictOf(taken.reply), reply: taken.reply, cause: taken.cause};
+    const known = facts(queueId, from);
+    if (!taken) return [known, {verdict: 'deferred', reply: replies.clientGone}];
+    if (taken.kind === 'refused') return [known, {verdict: verdictOf(taken.reply), reply: taken.reply, cause: taken.cause}];
 
     const {strayLines, hasTestString} = taken;
+    const receivedAt = new Date();
     const {sender, isUtf8, isEightBit} = start;
     const envelope = {sender, recipients: [...recipients], isUtf8, isEightBit};
+    const all = {...known, received: {headers: taken.headers, content: taken.content, receivedAtMs: receivedAt.getTime()}};
     try {
       const {content, headers} = needs.intake.withoutClaims(taken);
-      const mail = {queueId, receivedAt: new Date(), client, envelope, headers, strayLines, content, hasTestString};
-      return await decide(needs.intake, mail, {
+      const mail = {queueId, receivedAt, client, envelope, headers, strayLines, content, hasTestString};
+      const decision = await decide(needs.intake, mail, {
         ownership: from.ownership,
         isAbandoned: () => isOver,
         relay: async judgement => relay(needs.intake, mail, from, judgement),
       });
+      return [all, decision];
     } catch (cause) {
-      return {verdict: 'deferred', reply: replies.internal, cause};
+      return [all, {verdict: 'deferred', reply: replies.internal, cause}];
     } finally {
       await taken.content.discard();
     }
@@ -87,13 +106,11 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
   const data = async (stream: AsyncIterable<Buffer>): Promise<SmtpReply> => {
     if (!delivery) return replies.internal;
 
-    const queueId = needs.newQueueId();
-    const decision = await take(queueId, stream, delivery);
+    const concluded = await take(needs.newQueueId(), stream, delivery);
     isOver = true;
     delivery.backend.abort();
-    logDecision(needs.log, {queueId, clientIp: client.ip, sender: start.sender, recipients: [...recipients]}, decision);
-    needs.intake.recordVerdict(decision.verdict);
-    return decision.reply;
+    conclude(needs, ...concluded);
+    return concluded[1].reply;
   };
 
   return {
@@ -111,6 +128,8 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
   };
 };
 
+type Concluded = [MailFacts, Decision];
+
 const accepted: SmtpReply = {code: 250, text: '2.1.5 Ok'};
 
 const relay = async (
@@ -124,8 +143,8 @@ const relay = async (
   const reply = await backend.data(mail.content, prefix);
   crashPoint('relay.after');
   intake.recordRelay(outcomeOf(reply));
-  if (isPositive(reply)) return {verdict: 'relayed', reply: queuedAs(mail.queueId)};
+  if (isPositive(reply)) return {verdict: 'relayed', reply: queuedAs(mail.queueId), answered: reply};
 
   const passed = passedOn(reply);
-  return {verdict: verdictOf(passed), reply: passed};
+  return {verdict: verdictOf(passed), reply: passed, answered: reply};
 };

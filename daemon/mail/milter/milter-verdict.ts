@@ -1,8 +1,8 @@
 // Answer of the milter to the end of a mail.
 import {Fault} from '../../../shared/fault.ts';
 import {queueIdPattern} from '../../../shared/fields.ts';
-import type {Judgement, Ownership, ReceivedMail} from '../../services/intake/mail.ts';
-import {type Decision, decide, type IntakePort, logDecision, type MailLog, queuedAs, verdictOf} from '../mail-decision.ts';
+import {type Judgement, type Ownership, queuedAs, type ReceivedMail} from '../../services/intake/mail.ts';
+import {conclude, type Decision, decide, type IntakePort, type MailLog, noQueueId, verdictOf} from '../mail-decision.ts';
 import type {Taken} from '../message-intake.ts';
 import {isPositive, replies} from '../smtp-reply.ts';
 import type {MilterReply} from './milter-codec.ts';
@@ -13,17 +13,16 @@ export interface VerdictNeeds {
   log: MailLog;
 }
 
-/** Postfix logs this for mail without a queue ID. */
-const noQueueId = 'NOQUEUE';
-
 /**
  * Judges the mail, records held mail in the index, and logs the verdict. Never rejects. The caller has to discard the content.
  */
 export const answerMail = async (
-  {intake, log}: VerdictNeeds,
+  needs: VerdictNeeds,
   {queueId, client, envelope, ownership}: JudgedMail,
   {taken, isAbandoned}: {taken: Taken | undefined; isAbandoned(): boolean},
 ): Promise<MilterReply[]> => {
+  const {intake} = needs;
+  const receivedAt = new Date();
   let edits: MilterReply[] = [];
 
   const judge = async (): Promise<Decision> => {
@@ -31,7 +30,7 @@ export const answerMail = async (
     if (taken.kind === 'refused') return {verdict: verdictOf(taken.reply), reply: taken.reply, cause: taken.cause};
 
     const {kind, ...read} = taken;
-    const mail = {queueId: queueId ?? noQueueId, receivedAt: new Date(), client, envelope, ...read};
+    const mail = {queueId: queueId ?? noQueueId, receivedAt, client, envelope, ...read};
     const hold: IntakePort['hold'] = async (held, owner, judgement) => {
       // The queue ID becomes a key in the index and a line of input for `postsuper`.
       if (queueId === undefined || !queueIdPattern.test(queueId)) throw new Fault('unavailable', noQueueIdDetail);
@@ -54,9 +53,10 @@ export const answerMail = async (
 
   const decision = await judge();
   const {sender, recipients} = envelope;
-  const facts = {queueId: queueId ?? noQueueId, clientIp: client.ip, sender, recipients};
-  logDecision(log, facts, decision);
-  intake.recordVerdict(decision.verdict);
+  const received = taken?.kind === 'taken' && {
+    received: {headers: taken.headers, content: taken.content, receivedAtMs: receivedAt.getTime()},
+  };
+  conclude(needs, {queueId, client, sender, recipients, ownership, ...received}, decision);
   return answerOf(decision, edits);
 };
 

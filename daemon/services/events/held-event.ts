@@ -1,5 +1,9 @@
-// Entries of the event log about held mail. The store writes them with the row that changes.
-import type {Ending, NewHeldMail, StoredHeldMail} from '../quarantine/stored-mail.ts';
+// Entries of the event log. Those about held mail are written by the store with the row that changes.
+import type {SymbolScore} from '../../../shared/held-mail.ts';
+import {authorAddresses} from '../intake/author-field.ts';
+import {subjectOf} from '../intake/header-block.ts';
+import {type Client, type HeaderField, type Judgement, queuedAs, type ReceivedMail, replyText} from '../intake/mail.ts';
+import type {Arrival, Ending, NewHeldMail, StoredHeldMail} from '../quarantine/stored-mail.ts';
 import {shownScore} from '../quarantine/stored-mail.ts';
 import type {NewMailEvent} from './mail-event.ts';
 
@@ -26,6 +30,47 @@ export const unknownMail: Omit<NewMailEvent, 'event' | 'at'> = {
   key_id: null,
   detail: '',
 };
+
+/** What is known of a mail that is being held, besides its row. */
+export const arrivalOf = ({queueId, client, headers, receivedAt}: ReceivedMail): Arrival => ({
+  client_name: client.hostname,
+  tls: clientFacts(client).tls ?? false,
+  message_id: messageIdOf(headers),
+  reply: replyText(queuedAs(queueId)),
+  took_ms: Date.now() - receivedAt.getTime(),
+});
+
+/** What an entry says of the client that sent a mail. */
+export const clientFacts = ({ip, hostname, helo, protocol}: Client): NonNullable<NewMailEvent['client']> => ({
+  ip,
+  name: hostname,
+  helo,
+  tls: /SMTPSA?$/.test(protocol),
+});
+
+export const headerFacts = (headers: readonly HeaderField[]): Pick<NewMailEvent, 'from' | 'subject' | 'message_id'> => ({
+  from: authorAddresses(headers),
+  subject: subjectOf(headers),
+  message_id: messageIdOf(headers),
+});
+
+/** The longest that is stored: a name in a header field may have 250 KB. */
+const maxMessageId = 998;
+
+/** The content of the brackets of the first such field (RFC 5322 section 3.6.4); null without one. */
+export const messageIdOf = (headers: readonly HeaderField[]): string | null => {
+  const field = headers.find(({name}) => name.toLowerCase() === 'message-id');
+  const text = field?.value.replace(/\r?\n/g, '').trim() ?? '';
+  const id = /^<([^<>]*)>/.exec(text)?.[1] ?? text;
+  return id === '' || id.length > maxMessageId ? null : id;
+};
+
+export const judgementFacts = ({score, symbols, reason, verified}: Judgement) => ({
+  score: shownScore(score),
+  reason,
+  symbols: strongest(symbols),
+  authentication: verified?.results ?? null,
+});
 
 type Facts = Omit<NewHeldMail, 'arrival'>;
 
@@ -73,7 +118,7 @@ export const endedEvent = (mail: StoredHeldMail, {state, at, keyId, delivered}: 
   at,
   key_id: keyId,
   detail: state === 'gone' ? 'it left Postfix’s hold queue by another hand' : '',
-  symbols: strongest(mail),
+  symbols: strongest(mail.symbol_scores),
   ...delivered?.get(mail.queue_id),
 });
 
@@ -86,5 +131,5 @@ export const lostEvent = (queueId: string, at: string, detail: string): NewMailE
   detail,
 });
 
-const strongest = ({symbol_scores}: StoredHeldMail): string[] =>
-  symbol_scores.toSorted((one, other) => Math.abs(other.score) - Math.abs(one.score)).map(({name}) => name);
+const strongest = (symbols: readonly SymbolScore[]): string[] =>
+  symbols.toSorted((one, other) => Math.abs(other.score) - Math.abs(one.score)).map(({name}) => name);

@@ -178,7 +178,14 @@ type UnreadSample = [sampleClass: TrainingClass, mail: Omit<TrainingSample, 'con
 export interface SmtpReply {
   code: number;
   text: string;
+  /** HOST:PORT of the server that said it; undefined for a reply of this node. */
+  server?: string;
 }
+
+/** The same reply for relayed and held mail: senders must not learn that a mail is in quarantine. */
+export const queuedAs = (queueId: string): SmtpReply => ({code: 250, text: `2.0.0 Ok: queued as ${queueId}`});
+
+export const replyText = ({code, text}: SmtpReply): string => `${code} ${text}`;
 
 /** The result for one recipient: delivered, refused permanently (5xx), or deferred for another attempt (4xx, no server reached). */
 export interface RecipientResult {

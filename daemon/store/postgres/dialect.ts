@@ -1,5 +1,5 @@
 // PostgreSQL's part of the shared SQL.
-import type {Db, Dialect} from '../sql/db.ts';
+import type {Db, Dialect, Logger} from '../sql/db.ts';
 
 /** Binds bytes as well. */
 export interface PostgresDb extends Db {
@@ -11,13 +11,17 @@ export interface Scope {
   nodeId: string;
   /** This node, which has the claims. */
   claimant: string;
-  /** See `Logger`. */
-  numbers?: {last: number};
+  /** Of this process, whatever node is in scope. */
+  log?: LogState;
 }
 
 export const leaseSeconds = 30;
 
-export const dialectOf = ({nodeId, claimant, numbers = {last: 0}}: Scope): Dialect => ({
+type LogState = Pick<Logger, 'numbers' | 'keepsSubjects'>;
+
+export const newLogState = (): LogState => ({numbers: {last: 0}, keepsSubjects: () => true});
+
+export const dialectOf = ({nodeId, claimant, log = newLogState()}: Scope): Dialect => ({
   rows: (table, columns) => `SELECT ${columns.join(', ')} FROM json_populate_recordset(NULL::${table}, ?::json)`,
   values: type => `SELECT json_array_elements_text(?::json)::${type}`,
   join: 'JOIN',
@@ -27,7 +31,12 @@ export const dialectOf = ({nodeId, claimant, numbers = {last: 0}}: Scope): Diale
   recipients: 'column',
   words: 'column',
   containing: {sql: 'folded_subject LIKE ?', of: text => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`},
-  logger: {name: claimant, condition: `logged_by = ${quoted(claimant)} AND `, numbers},
+  logger: {
+    name: claimant,
+    condition: `logged_by = ${quoted(claimant)} AND `,
+    numbers: log.numbers,
+    keepsSubjects: () => log.keepsSubjects(),
+  },
   lease: {
     taking: `, claimed_by = ${quoted(claimant)}, lease_until = now() + interval '${leaseSeconds} s'`,
     isOwn: ` AND claimed_by = ${quoted(claimant)}`,

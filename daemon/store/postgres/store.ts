@@ -11,7 +11,7 @@ import {portsOn} from '../sql/ports.ts';
 import {bodyReads, bodyStore, removeBodies} from './bodies.ts';
 import type {PostgresSettings} from './connection.ts';
 import {type Database, openDatabase} from './database.ts';
-import {dbOn, dialectOf, type PostgresDb, type Scope} from './dialect.ts';
+import {dbOn, dialectOf, newLogState, type PostgresDb, type Scope} from './dialect.ts';
 import {createCommonHeldQuery} from './held-query.ts';
 import {inspectPostgres, StoreRefusal} from './inspect.ts';
 import {leasesOn, presenceOn} from './nodes.ts';
@@ -75,6 +75,7 @@ interface StoreNeeds {
 
 const createPostgresStore = ({database, searches, settings, identity}: StoreNeeds): CommonStore => {
   const notify = createNotify(database);
+  const log = newLogState();
 
   const inScope = (scope: Scope): CommonStore => {
     const dialect = dialectOf(scope);
@@ -102,6 +103,9 @@ const createPostgresStore = ({database, searches, settings, identity}: StoreNeed
           await client.query("SELECT pg_advisory_xact_lock(hashtext('mfd change'))");
           return work(begin(client));
         }),
+      configureEvents(keepsSubjects) {
+        log.keepsSubjects = keepsSubjects;
+      },
       of: nodeId => inScope({...scope, nodeId}),
       watch: listeners => startWatch(settings, listeners),
       notify,
@@ -110,7 +114,7 @@ const createPostgresStore = ({database, searches, settings, identity}: StoreNeed
       },
     };
   };
-  return inScope({nodeId: identity.nodeId, claimant: identity.nodeId, numbers: {last: 0}});
+  return inScope({nodeId: identity.nodeId, claimant: identity.nodeId, log});
 };
 
 const heldQueryOn = (db: PostgresDb, onSearch: <T>(search: (db: PostgresDb) => Promise<T>) => Promise<T>): CommonHeldQuery => {

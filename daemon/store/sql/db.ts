@@ -53,6 +53,7 @@ export interface Logger {
   condition: string;
   /** The number of its last entry; 0 before the first. Shared by all transactions. */
   numbers: {last: number};
+  keepsSubjects(): boolean;
 }
 
 export const query = async <R>(db: Db, sql: string, values: Values = []): Promise<R[]> => (await db.run(sql, values)) as R[];

@@ -6,12 +6,9 @@ import {comparableAddress, domainOf} from '../../../shared/mail-address.ts';
 import {type AccessScope, domainIdsIn} from '../../../shared/scopes.ts';
 import type {EventLog, NewMailEvent, StoredMailEvent, TracePage} from '../../services/events/mail-event.ts';
 import {type Db, type Dialect, insertOwn, query} from './db.ts';
+import {readEntry, writeEntry} from './event-entry.ts';
 import {foldFrom, foldRecipients, foldSubject} from './held-mail.ts';
 
-/** Recipients of an entry that are shown. All of them are found. */
-const maxRecipients = 100;
-/** Symbols of an entry that is not about held mail. */
-const maxSymbols = 5;
 /** How far the number of an entry is ahead of its time, in microseconds, unless the clock was set back: entries wait for others to be written. */
 const usualLead = 60_000_000;
 
@@ -52,10 +49,8 @@ interface EventRow {
   logged_by?: string;
 }
 
-type Entry = Omit<StoredMailEvent, 'number' | 'at' | 'node_id' | 'logged_by'>;
-
 const toEvent = ({at, entry, ...row}: EventRow): StoredMailEvent => ({
-  ...(JSON.parse(entry) as Entry),
+  ...readEntry(entry),
   ...row,
   at: new Date(at / 1000).toISOString(),
 });
@@ -71,7 +66,8 @@ const append = async (tx: Db, events: readonly NewMailEvent[]): Promise<void> =>
     const [row] = await query<{number: number}>(tx, newest);
     logger.numbers.last = Math.max(logger.numbers.last, row?.number ?? 0);
   }
-  const rows = events.map(event => {
+  const rows = events.map(given => {
+    const event = logger.keepsSubjects() ? given : {...given, subject: null};
     const at = microsecondsOf(event.at);
     logger.numbers.last = Math.max(logger.numbers.last + 1, at);
     const folded_subject = foldSubject(event.subject ?? '');
@@ -80,7 +76,7 @@ const append = async (tx: Db, events: readonly NewMailEvent[]): Promise<void> =>
       number: logger.numbers.last,
       at,
       folded_subject,
-      entry: JSON.stringify(entryOf(event)),
+      entry: writeEntry(event),
       logged_by: logger.name,
     };
     return {...columns, words: words === 'index' ? found.map(tokenOf).join(' ') : found.map(String)};
@@ -95,13 +91,6 @@ const append = async (tx: Db, events: readonly NewMailEvent[]): Promise<void> =>
   const indexing = `INSERT INTO mail_event_word (rowid, words) SELECT value->>'$.number', value->>'$.words' FROM json_each(?)`;
   await query(tx, indexing, [bound]);
 };
-
-const entryOf = ({at, recipients, symbols, ...event}: NewMailEvent): Entry => ({
-  ...event,
-  recipients: recipients.slice(0, maxRecipients),
-  recipient_count: recipients.length,
-  symbols: event.event === 'held' ? symbols : symbols.slice(0, maxSymbols),
-});
 
 /** The kinds of words. What is stored does not change when a kind is renamed here, as long as its letter stays. */
 const kinds = {

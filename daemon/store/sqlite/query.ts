@@ -16,7 +16,7 @@ const dialect = (): Dialect => ({
   recipients: 'rows',
   words: 'index',
   containing: {sql: 'instr(folded_subject, ?)', of: text => text},
-  logger: {name: '', condition: '', numbers: {last: 0}},
+  logger: {name: '', condition: '', numbers: {last: 0}, keepsSubjects: () => true},
   lease: {taking: '', isOwn: '', locking: ''},
 });
 

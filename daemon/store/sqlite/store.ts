@@ -28,6 +28,9 @@ export const createSqliteStore = (database: Database): NodeStore => {
     damage: database.damage,
     findDamage: async () => findDamage(database),
     heldQuery: nodeId => heldQueryOn(database, nodeId),
+    configureEvents(keepsSubjects) {
+      database.write.dialect.logger.keepsSubjects = keepsSubjects;
+    },
     close: database.close,
   };
 };
