@@ -65,7 +65,7 @@ testWithPostgres('a node reads the headers of mail that nodes of 0.8 hold, excep
   await alpha.hold(idOf(1), mailFrom('ceo@bank.test'));
   await beta.hold(idOf(2), mailFrom('ceo@bank.test'));
   await beta.holdInPostfix(idOf(3));
-  await postgres().query('UPDATE held_mail SET from_addresses = NULL, folded_from = NULL', settings);
+  await postgres().query('UPDATE held_mail SET from_addresses = NULL, from_domain = NULL, folded_from = NULL', settings);
   const found = async () =>
     (await alpha.store.heldQuery.list({from: 'bank.test'}, {kind: 'all'}, {limit: 10, offset: 0})).mails.map(
       ({queue_id}) => queue_id,
