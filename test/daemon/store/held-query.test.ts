@@ -301,6 +301,26 @@ testStores(
   },
 );
 
+testStores('mail that has ended is not counted for its recipient', async (t, {store, heldQuery: query}) => {
+  const ids = Array.from({length: 2000}, (_, n) => odd(n).queue_id);
+  await store.transaction(async tx => tx.hold.insert(ids.map((_, n) => odd(n))));
+  const totals = async () =>
+    Promise.all(
+      ['recipient', 'address'].map(
+        async name => (await query.list({[name]: 'b@one.test'}, {kind: 'all'}, {limit: 1, offset: 0})).total,
+      ),
+    );
+
+  const ending = {state: 'lost', at: odd(0).arrived_at, keyId: null} as const;
+  await store.transaction(async tx => tx.hold.end(ids.slice(0, 300), 'held', ending));
+  const afterEnd = await totals();
+  for (const ended of await store.hold.findAll(ids.slice(0, 2))) await store.transaction(async tx => tx.hold.reopen(ended));
+  await store.transaction(async tx => tx.hold.strikeRecipients(ids[500] ?? '', ['b@one.test']));
+
+  t.deepEqual(afterEnd, [1700, 1700]);
+  t.deepEqual(await totals(), [1701, 1701]);
+});
+
 testStores('the total and the mails of a list are of one moment, while mail arrives', async (t, {store, heldQuery: query}) => {
   let isOver = false;
   const arrive = async (): Promise<void> => {
