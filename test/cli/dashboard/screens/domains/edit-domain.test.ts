@@ -6,6 +6,7 @@ import {domainFields} from '../../../../../cli/domain/domain-fields.ts';
 import {filterList} from '../../../../../cli/filter/filter-list.ts';
 import type {Me} from '../../../../../shared/api-key.ts';
 import type {Domain} from '../../../../../shared/domain.ts';
+import {mergePatch} from '../../../../../shared/merge-patch.ts';
 import {permissions} from '../../../../../shared/scopes.ts';
 import {dkimKey, globalFilter} from '../../../../helpers/cli/sample-answers.ts';
 import {clusterStatus, domain, key, peer} from '../../../../helpers/cli/sample-records.ts';
@@ -31,7 +32,7 @@ const startDomain = async (t: ExecutionContext, answers: Record<string, Reply | 
     [`PUT ${path}`]: ({headers, body}) => {
       if (headers['if-match'] !== etag())
         return {status: 412, error: {code: 'precondition_failed', detail: 'the domain has changed since it was read'}};
-      change(JSON.parse(body));
+      change(mergePatch(present as never, JSON.parse(body)) as Partial<Domain>);
       return {data: present, headers: {etag: etag()}};
     },
     ...answers,
@@ -93,11 +94,16 @@ test('a retention is typed as one line, what the line leaves out goes, and an em
   ]);
 
   t.deepEqual(puts(), [{retention: {days: 14, by_reason: {...reasons, phishing: 60}}}]);
+  t.is((await save('14'))[1], '  retention  14, phishing 60 → 14');
+  t.deepEqual(puts().at(-1), {retention: {days: 14, by_reason: reasons}});
+  t.is((await save('phishing 60'))[1], '  retention  14 → phishing 60');
+  t.deepEqual(puts().at(-1), {retention: {days: null, by_reason: {...reasons, phishing: 60}}});
   for (const [typed, meant] of [
     ['', null],
-    ['rbl=0.5', {by_reason: {rbl: 0.5}}],
-    ['a week', {by_reason: {a: 'week'}}],
-    ['1, 2', {days: '1, 2'}],
+    ['14', {days: 14, by_reason: {}}],
+    ['rbl=0.5', {days: null, by_reason: {rbl: 0.5}}],
+    ['a week', {days: null, by_reason: {a: 'week'}}],
+    ['1, 2', {days: '1, 2', by_reason: {}}],
   ] as const)
     t.deepEqual(domainFields.retention.parse(typed, 0), meant);
 });
