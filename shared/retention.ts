@@ -59,6 +59,9 @@ export const appliedRetentionSchema = z
     in_effect: z
       .strictObject(ofReasons(days))
       .meta({description: 'Days that mail of the domain is held on the node that answers'}),
+    of_node: z
+      .strictObject(ofReasons(days))
+      .meta({description: 'Days that it would be held there if the domain had none of its own, or were deleted'}),
     node_id: nodeId.meta({description: 'The node that answers; another one may have other settings'}),
   })
   .meta({id: 'AppliedRetention', description: 'How long mail of a domain is held'});

@@ -11,7 +11,7 @@ const ofNode = {spam: 20, phishing: 20, sandbox: 40, rbl: 20};
 test('a retention says what is set and what counts, is changed in parts, and goes back to that of the node', async t => {
   const {id, name} = await node().createDomain();
   const ask = async (method: string, body?: object) => (await node().api(method, `domains/${id}/retention`, {body})).json.data;
-  const none = {domain: name, days: null, by_reason: {}, in_effect: ofNode, node_id: node().node_id};
+  const none = {domain: name, days: null, by_reason: {}, in_effect: ofNode, of_node: ofNode, node_id: node().node_id};
 
   t.deepEqual(await ask('GET'), none);
   t.deepEqual(await ask('PUT', {by_reason: {phishing: 60}}), {
@@ -184,6 +184,19 @@ test('mfctl asks before mail of a domain is held for fewer days, and says how ma
   t.regex(none.stderr, /1 held mail that is older than that is deleted for good/);
   t.deepEqual([(await retention('--days', '90')).code, await set()], [0, 90]);
   t.deepEqual([(await retention('--days', '80', '--yes')).code, await set()], [0, 80]);
+});
+
+test('mfctl says before a domain is deleted which of its held mail goes with its days', async t => {
+  const {name} = await node().createDomain({retention: {days: 90, by_reason: {}}});
+  await node().hold({to: `a@${name}`});
+
+  const {code, stderr} = await node().mfctl(['domain', 'delete', name]);
+
+  t.is(code, 2);
+  t.regex(
+    stderr,
+    /Held mail: 1\. .*\(spam 90 → 20, phishing 90 → 20, sandbox 90 → 40, rbl 90 → 20 by mfd\.yaml of .*\)\. Held mail that is older/,
+  );
 });
 
 test('mfctl tells which option of a retention is wrong', async t => {

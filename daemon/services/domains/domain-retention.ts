@@ -47,11 +47,16 @@ interface Needs {
 export const createDomainRetentions = ({domains, nodeId, retentionMs}: Needs): DomainRetentions => {
   const applied = ({name, retention}: Domain): AppliedRetention => {
     const ofNode = retentionMs();
-    const daysFor = (reason: Reason): number => retentionMsOf({retention}, reason, ofNode) / dayMs;
+    const daysFor = (domain: Pick<Domain, 'retention'> | undefined) =>
+      Object.fromEntries(reasons.map(reason => [reason, retentionMsOf(domain, reason, ofNode) / dayMs])) as Record<
+        Reason,
+        number
+      >;
     return {
       domain: name,
       ...(readRetention(retention) ?? {days: null, by_reason: {}}),
-      in_effect: Object.fromEntries(reasons.map(reason => [reason, daysFor(reason)])) as Record<Reason, number>,
+      in_effect: daysFor({retention}),
+      of_node: daysFor(undefined),
       node_id: nodeId,
     };
   };

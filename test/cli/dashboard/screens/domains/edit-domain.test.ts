@@ -72,7 +72,7 @@ test('a retention is typed as one line, what the line leaves out goes, and an em
   const inEffect = {spam: 30, phishing: 30, sandbox: 30, rbl: 14};
   const {shell, edits, puts} = await startDomain(t, {
     [`GET ${path}/retention`]: {
-      data: {domain: domain.name, days: null, by_reason: {}, in_effect: inEffect, node_id: 'mx1'},
+      data: {domain: domain.name, days: null, by_reason: {}, in_effect: inEffect, of_node: inEffect, node_id: 'mx1'},
     },
     'GET /mail/quarantine/summary': {data: {count: 2, groups: [{reason: 'spam', count: 2}]}},
   });
@@ -318,6 +318,29 @@ test('a deletion names what goes with it and what stays, and is put off so that 
   t.false(api.requests.some(({method}) => method === 'DELETE'));
   t.is(await shell.deferred[0]?.run(() => undefined), 'Deleted example.com');
   t.is(api.requests.find(({method}) => method === 'DELETE')?.headers['if-match'], '"1"');
+});
+
+test('a deletion tells which held mail goes with the days of the domain', async t => {
+  const inEffect = {spam: 90, phishing: 90, sandbox: 90, rbl: 90};
+  const ofNode = {spam: 30, phishing: 30, sandbox: 30, rbl: 30};
+  const {shell, needs, change} = await startDomain(t, {
+    'GET /mail/quarantine/summary': {
+      data: {count: 12, size_bytes: 1, oldest_arrived_at: null, groups: [{reason: 'spam', count: 2}]},
+    },
+    [`GET ${path}/retention`]: {
+      data: {domain: domain.name, days: 90, by_reason: {}, in_effect: inEffect, of_node: ofNode, node_id: 'mx1'},
+    },
+  });
+  change({retention: {days: 90, by_reason: {}}});
+
+  await askToDelete(needs, domain.id);
+
+  const text = (await shell.question()).lines.join('\n');
+  t.regex(
+    text,
+    /Held mail: 12\. It is held for fewer days then \(spam 90 → 30, phishing 90 → 30, sandbox 90 → 30, rbl 90 → 30 by mfd\.yaml of mx1\)/,
+  );
+  t.regex(text, /2 held mails that are older than that are deleted for good within minutes\. The rest stays/);
 });
 
 test('the question says what the key in use loses with the domain', async t => {
