@@ -7,6 +7,7 @@ import type {Actor} from '../actor.ts';
 import {validate} from '../validate.ts';
 import type {DomainDirectory} from './domain-directory.ts';
 import type {Domains} from './domains.ts';
+import type {RetentionRules} from './retention-rules.ts';
 
 const dayMs = 24 * 3600 * 1000;
 
@@ -42,9 +43,10 @@ interface Needs {
   domains: Pick<Domains, 'get' | 'update'>;
   nodeId: string;
   retentionMs(): RetentionMs;
+  retentionFaults: RetentionRules;
 }
 
-export const createDomainRetentions = ({domains, nodeId, retentionMs}: Needs): DomainRetentions => {
+export const createDomainRetentions = ({domains, nodeId, retentionMs, retentionFaults}: Needs): DomainRetentions => {
   const applied = ({name, retention}: Domain): AppliedRetention => {
     const ofNode = retentionMs();
     const daysFor = (domain: Pick<Domain, 'retention'> | undefined) =>
@@ -64,8 +66,8 @@ export const createDomainRetentions = ({domains, nodeId, retentionMs}: Needs): D
   return {
     get: (actor, domainId) => applied(domains.get(actor, domainId)),
     async set(actor, domainId, body) {
-      domains.get(actor, domainId);
-      const patch = validate(retentionPatchSchema, body);
+      const {retention} = domains.get(actor, domainId);
+      const patch = validate(retentionPatchSchema, body, retentionFaults(actor, body, retention));
       return applied(await domains.update(actor, domainId, {retention: patch}, undefined));
     },
     remove: async (actor, domainId) => applied(await domains.update(actor, domainId, {retention: null}, undefined)),
