@@ -11,7 +11,7 @@ import {
 } from './field-rules.ts';
 import {id, isObject, label, timestamp} from './fields.ts';
 import {parseHostPort} from './host-port.ts';
-import {retentionPatchSchema, retentionSchema} from './retention.ts';
+import {readRetention, retentionPatchSchema, retentionSchema} from './retention.ts';
 
 const domainName = z
   .string()
@@ -50,7 +50,10 @@ const settings = {
 /** A server that is named twice is tried once. Records that were stored before may name one twice. */
 const backendsOnce = settings.backend_servers.overwrite(servers => [...new Set(servers)]).meta({description: 'Tried in order'});
 
-export const domainSettingsSchema = z.object({...settings, backend_servers: backendsOnce});
+/** A retention that says nothing is none: it is stored as such. One that is absent stays absent. */
+const retentionIfAny = settings.retention.overwrite(given => (given === undefined ? undefined : (readRetention(given) ?? null)));
+
+export const domainSettingsSchema = z.object({...settings, backend_servers: backendsOnce, retention: retentionIfAny});
 
 export const domainSchema = z
   .strictObject({id, name: z.string(), ...settings, created_at: timestamp, updated_at: timestamp})

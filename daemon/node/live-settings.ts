@@ -32,6 +32,8 @@ export interface LiveSettings {
   onScorerFailure: Config['scanner']['on_failure'];
   smarthost: Omit<Route, 'signFor'> | undefined;
   keepMs: Record<Reason, number>;
+  /** The most days that a domain-admin key may set for its domains; undefined for no limit. */
+  maxDays: number | undefined;
   /** Whether STARTTLS has a certificate of the operator. */
   hasOwnCertificate: boolean;
   license: Config['license'];
@@ -91,6 +93,7 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
   keepMs: Object.fromEntries(
     reasons.map(reason => [reason, (config.retention.by_reason[reason] ?? config.retention.days) * dayMs]),
   ) as Record<Reason, number>,
+  maxDays: config.retention.max_days,
   hasOwnCertificate: config.api.cert_file !== undefined,
   license: config.license,
   dmarc: config.dmarc,
