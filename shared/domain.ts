@@ -9,7 +9,7 @@ import {
   maxTenantChars,
   scoreRange,
 } from './field-rules.ts';
-import {id, isObject, label, timestamp} from './fields.ts';
+import {id, isObject, label, type RuleBetween, timestamp} from './fields.ts';
 import {parseHostPort} from './host-port.ts';
 import {readRetention, retentionPatchSchema, retentionSchema} from './retention.ts';
 
@@ -72,6 +72,7 @@ const checkTogether = <S extends z.ZodType<Settings>>(schema: S): S =>
     })
     .refine(areThresholdsInOrder, {
       path: ['quarantine_threshold'],
+      params: {other: 'reject_threshold'} satisfies RuleBetween,
       error: ({input}) => `must not be above reject_threshold (${(input as Settings).reject_threshold})`,
       when: isObject,
     });

@@ -170,8 +170,6 @@ Example:
 
 const remove = async (session: Session, node: string, flags: RemoveFlags): Promise<void> => {
   const question = `Remove node ${node}? The others refuse it from now on, and no longer show the mail it holds.`;
-  // Without a terminal the question fails, so the node need not be asked first.
-  if (!session.terminal.stdin.isTTY) await session.confirm(question, flags.yes);
   const client = await session.client();
   const printer = session.printer();
   const described = await describe(client, node);

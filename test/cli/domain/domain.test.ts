@@ -174,6 +174,7 @@ test('dkim create shows the record to publish', async t => {
 test('a DKIM key is deleted for good, so it is asked about', async t => {
   const api = await startApi(t, {
     [`GET /domains/${domain.id}`]: {data: domain},
+    [`GET /domains/${domain.id}/dkim-keys`]: {data: [{selector: 's1'}]},
     [`DELETE /domains/${domain.id}/dkim-keys/s1`]: {data: null},
   });
   const remove = ['domain', 'dkim', 'delete', String(domain.id), 's1'];

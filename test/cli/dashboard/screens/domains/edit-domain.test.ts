@@ -1,5 +1,6 @@
 import test, {type ExecutionContext} from 'ava';
 import {askToDelete, openNewDomain} from '../../../../../cli/dashboard/screens/domains/domain-actions.ts';
+import {settingFaults} from '../../../../../cli/dashboard/screens/domains/domain-settings.ts';
 import {editDomain, setActive} from '../../../../../cli/dashboard/screens/domains/edit-domain.ts';
 import {askToRemoveFilter, openNewDkimKey, openNewFilter} from '../../../../../cli/dashboard/screens/domains/part-actions.ts';
 import {domainFields} from '../../../../../cli/domain/domain-fields.ts';
@@ -145,6 +146,15 @@ test('thresholds in the wrong order are told of the one that was changed, where 
       quarantine_threshold: 'must not be above Reject at (3)',
     });
   }
+});
+
+test('a message belongs to its own field, whatever names of fields are in its text', t => {
+  const before = {name: 'a.example', reject_threshold: '15'};
+  const faults = [{path: 'name', detail: 'has reject_threshold in it'}];
+
+  t.deepEqual(settingFaults(faults, {before, typed: {name: 'a.example', reject_threshold: '16'}}), {
+    name: 'has reject_threshold in it',
+  });
 });
 
 test('back to the form is back to the field where one was', async t => {
