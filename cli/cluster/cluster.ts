@@ -118,7 +118,8 @@ Examples:
   mfctl cluster token > token
   mfctl cluster token --expires-in 10m -q | ssh mx2 mfd join - --data /var/lib/mfd --fqdn mx2.example.com
 
-On the new machine, with the token of the first one: mfd join - --data /var/lib/mfd < token`;
+On the new machine, with the token of the first one:
+  mfd join - --data /var/lib/mfd < token`;
 
 /** The token alone is data: a pipe to the new machine gets nothing else. */
 const createToken = async (session: Session, expiresInSeconds: number | undefined): Promise<void> => {
