@@ -18,7 +18,7 @@ import {addDomainCommands} from './domain/domain.ts';
 import {asCliError, CliError, ExitStatus, exitCodes} from './errors.ts';
 import {addEventsCommand} from './events/events.ts';
 import {addGlobalFilterCommands} from './filter/filter.ts';
-import {addHelpCommand, groupCommands} from './help/help.ts';
+import {addHelpCommand, foldParagraphs, groupCommands} from './help/help.ts';
 import {helpTopics} from './help/help-topics.ts';
 import {addKeyCommands, addWhoamiCommand} from './key/key.ts';
 import {failureReport} from './output/failure-report.ts';
@@ -107,7 +107,7 @@ const createProgram = (terminal: Terminal, urls: string[]): Command =>
     .option('-v, --verbose', 'report each request on standard error')
     .exitOverride()
     .configureOutput({
-      writeOut: text => terminal.stdout.write(text),
+      writeOut: text => terminal.stdout.write(foldParagraphs(text, helpWidth(terminal.stdout))),
       writeErr: text => terminal.stderr.write(text),
       getOutHelpWidth: () => helpWidth(terminal.stdout),
       getErrHelpWidth: () => helpWidth(terminal.stderr),

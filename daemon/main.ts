@@ -5,7 +5,7 @@ import {Fault} from '../shared/fault.ts';
 import {formatHostPort} from '../shared/host-port.ts';
 import {safeLine} from '../shared/safe-text.ts';
 import {fileReason} from '../shared/system-error.ts';
-import {asOwnerOf, requireOwner} from './commands/as-owner.ts';
+import {asOwnerOf, ReadFolderOption, requireOwner} from './commands/as-owner.ts';
 import {bootstrapKey} from './commands/bootstrap-key.ts';
 import {certificateWarnings, checkConfig} from './commands/check-config.ts';
 import {type InitReport, initialise} from './commands/init.ts';
@@ -122,7 +122,7 @@ const addCheckConfigCommand = (mfd: Command): void => {
   mfd
     .command('check-config')
     .description('check mfd.yaml and the files it names, and warn about certificates that will expire soon')
-    .requiredOption('--data <dir>', 'data directory')
+    .addOption(new ReadFolderOption())
     .action(async ({data}: {data: string}) => {
       const folder = dataFolder(data);
       const loaded = await loadConfig(folder.config, process.env);

@@ -9,9 +9,9 @@ import {
   maxTenantChars,
   scoreRange,
 } from './field-rules.ts';
-import {id, isObject, label, timestamp} from './fields.ts';
+import {id, isObject, label, type RuleBetween, timestamp} from './fields.ts';
 import {parseHostPort} from './host-port.ts';
-import {retentionPatchSchema, retentionSchema} from './retention.ts';
+import {readRetention, retentionPatchSchema, retentionSchema} from './retention.ts';
 
 const domainName = z
   .string()
@@ -50,7 +50,10 @@ const settings = {
 /** A server that is named twice is tried once. Records that were stored before may name one twice. */
 const backendsOnce = settings.backend_servers.overwrite(servers => [...new Set(servers)]).meta({description: 'Tried in order'});
 
-export const domainSettingsSchema = z.object({...settings, backend_servers: backendsOnce});
+/** A retention that says nothing is none: it is stored as such. One that is absent stays absent. */
+const retentionIfAny = settings.retention.overwrite(given => (given === undefined ? undefined : (readRetention(given) ?? null)));
+
+export const domainSettingsSchema = z.object({...settings, backend_servers: backendsOnce, retention: retentionIfAny});
 
 export const domainSchema = z
   .strictObject({id, name: z.string(), ...settings, created_at: timestamp, updated_at: timestamp})
@@ -69,6 +72,7 @@ const checkTogether = <S extends z.ZodType<Settings>>(schema: S): S =>
     })
     .refine(areThresholdsInOrder, {
       path: ['quarantine_threshold'],
+      params: {other: 'reject_threshold'} satisfies RuleBetween,
       error: ({input}) => `must not be above reject_threshold (${(input as Settings).reject_threshold})`,
       when: isObject,
     });

@@ -40,12 +40,29 @@ export const isObject = ({value}: {value: unknown}): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Zod's issues as the wire's `fields`: one entry per wrong or unknown member. */
-export const fieldFaults = (error: z.ZodError): FieldFault[] =>
+export const fieldFaults = (error: z.ZodError): FieldFault[] => error.issues.flatMap(issueFaults);
+
+/** The `params` of a rule between two fields. */
+export interface RuleBetween {
+  /** The one that is not in the path of the rule. */
+  other: string;
+}
+
+/** A fault that does not leave the program. */
+export interface LocalFault extends FieldFault, Partial<RuleBetween> {}
+
+/** The same faults, with the other field of a rule between two. */
+export const localFaults = (error: z.ZodError): LocalFault[] =>
   error.issues.flatMap(issue => {
-    const path = issue.path.map(String).join('.');
-    if (issue.code !== 'unrecognized_keys') return [{path, detail: detailOf(issue)}];
-    return issue.keys.map(key => ({path: path ? `${path}.${key}` : key, detail: 'is not a known field; remove it'}));
+    const {other} = ((issue.code === 'custom' && issue.params) || {}) as Partial<RuleBetween>;
+    return issueFaults(issue).map(fault => (other === undefined ? fault : {...fault, other}));
   });
+
+const issueFaults = (issue: z.core.$ZodIssue): FieldFault[] => {
+  const path = issue.path.map(String).join('.');
+  if (issue.code !== 'unrecognized_keys') return [{path, detail: detailOf(issue)}];
+  return issue.keys.map(key => ({path: path ? `${path}.${key}` : key, detail: 'is not a known field; remove it'}));
+};
 
 /** Messages that say what to send, in place of zod's, which say what it expected. */
 const detailOf = (issue: z.core.$ZodIssue): string => {

@@ -25,10 +25,8 @@ export const typedRetention = (text: string): unknown => {
     .filter(part => numberIn(part) === undefined)
     .map(part => /^(\S+?)[\s=]+(.*)$/.exec(part) ?? [part, part, '']);
   return {
-    ...(alone.length > 0 && {days: alone.length === 1 ? numberIn(alone[0] ?? '') : alone.join(', ')}),
-    ...(named.length > 0 && {
-      by_reason: Object.fromEntries(named.map(([, reason = '', days = '']) => [reason, numberIn(days) ?? days])),
-    }),
+    days: alone.length > 1 ? alone.join(', ') : (numberIn(alone[0] ?? '') ?? null),
+    by_reason: Object.fromEntries(named.map(([, reason = '', days = '']) => [reason, numberIn(days) ?? days])),
   };
 };
 

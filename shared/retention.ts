@@ -3,8 +3,10 @@ import {z} from 'zod';
 import {nodeId} from './fields.ts';
 import {type Reason, reasons} from './reason.ts';
 
+const maxDays = 36_500;
+
 /** Of mfd.yaml and of a domain. */
-export const days = z.number('must be a number of days').gt(0, 'must be above 0').max(36_500, 'must be at most 36500');
+export const days = z.number('must be a number of days').gt(0, 'must be above 0').max(maxDays, `must be at most ${maxDays}`);
 
 const ofReasons = <T extends z.ZodType>(schema: T) =>
   Object.fromEntries(reasons.map(reason => [reason, schema])) as Record<Reason, T>;
@@ -20,13 +22,23 @@ export const retentionSchema = z.strictObject(members).meta({
 });
 export type DomainRetention = z.infer<typeof retentionSchema>;
 
+/** Undefined for what says nothing. */
+export const readRetention = (retention: DomainRetention | null | undefined): DomainRetention | undefined =>
+  retention && (retention.days !== null || Object.keys(retention.by_reason).length > 0) ? retention : undefined;
+
 /** A record of a later version may have more members. */
 const storedSchema = z.object({...members, by_reason: z.object(members.by_reason.unwrap().shape).default({})});
 
-/** Undefined for what is none, or says nothing. */
-export const readRetention = (value: unknown): DomainRetention | undefined => {
+/** Stands for what this version cannot read, such as that of a later version: nobody knows for how long its mail is to be held. */
+export const unreadableRetention: DomainRetention = {days: maxDays, by_reason: {}};
+
+/** Undefined for none. */
+export const storedRetention = (value: unknown): DomainRetention | undefined => {
+  if (value === null || value === undefined) return undefined;
   const {data} = storedSchema.safeParse(value);
-  return data && (data.days !== null || Object.keys(data.by_reason).length > 0) ? data : undefined;
+  if (!data) return unreadableRetention;
+  const saysMore = Object.keys(value).some(name => !Object.hasOwn(members, name));
+  return readRetention(data) ?? (saysMore ? unreadableRetention : undefined);
 };
 
 export const retentionPatchSchema = z
@@ -47,6 +59,9 @@ export const appliedRetentionSchema = z
     in_effect: z
       .strictObject(ofReasons(days))
       .meta({description: 'Days that mail of the domain is held on the node that answers'}),
+    of_node: z
+      .strictObject(ofReasons(days))
+      .meta({description: 'Days that it would be held there if the domain had none of its own, or were deleted'}),
     node_id: nodeId.meta({description: 'The node that answers; another one may have other settings'}),
   })
   .meta({id: 'AppliedRetention', description: 'How long mail of a domain is held'});

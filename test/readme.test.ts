@@ -6,6 +6,7 @@ import {dirname, join, normalize} from 'node:path';
 import test from 'ava';
 import {leavesOf, readConfig} from '../daemon/config/load.ts';
 import {configSchema} from '../daemon/config/schema.ts';
+import {verdicts} from '../daemon/mail/mail-decision.ts';
 import {fixedKeys} from '../daemon/node/live-settings.ts';
 import {type Heading, type Page, parsePage} from './helpers/markdown.ts';
 
@@ -80,6 +81,20 @@ test('docs/operations.md names the keys that wait for a restart, and no others',
     [...list.matchAll(/`([^`]+)`/g)].map(([, key]) => key),
     fixedKeys,
   );
+});
+
+test('docs/operations.md explains every verdict that a missing mail can have in the log, and no others', t => {
+  const named = [...operations.matchAll(/^\| verdict `([a-z]+)`/gm)].map(([, verdict]) => verdict);
+
+  t.deepEqual(named.toSorted(), [...verdicts].toSorted());
+});
+
+test('docs/operations.md says what a purge deletes, and how to remove what it leaves, in the words of the package', async t => {
+  const postrm = await readFile('daemon/deploy/debian/postrm', 'utf8');
+  const [, command = ''] = /any more: (.*)$/m.exec(postrm) ?? [];
+
+  t.true(command.startsWith('rm -rf'), command);
+  t.true(operations.includes(`\n${command.replace('$data', '/var/lib/mfd')} `), command);
 });
 
 /** Undefined for a link with an existing target. */

@@ -118,7 +118,8 @@ Examples:
   mfctl cluster token > token
   mfctl cluster token --expires-in 10m -q | ssh mx2 mfd join - --data /var/lib/mfd --fqdn mx2.example.com
 
-On the new machine, with the token of the first one: mfd join - --data /var/lib/mfd < token`;
+On the new machine, with the token of the first one:
+  mfd join - --data /var/lib/mfd < token`;
 
 /** The token alone is data: a pipe to the new machine gets nothing else. */
 const createToken = async (session: Session, expiresInSeconds: number | undefined): Promise<void> => {
@@ -170,8 +171,6 @@ Example:
 
 const remove = async (session: Session, node: string, flags: RemoveFlags): Promise<void> => {
   const question = `Remove node ${node}? The others refuse it from now on, and no longer show the mail it holds.`;
-  // Without a terminal the question fails, so the node need not be asked first.
-  if (!session.terminal.stdin.isTTY) await session.confirm(question, flags.yes);
   const client = await session.client();
   const printer = session.printer();
   const described = await describe(client, node);

@@ -1,9 +1,9 @@
 import type {z} from 'zod';
-import type {FieldFault} from '../../shared/fault.ts';
+import type {LocalFault} from '../../shared/fields.ts';
 
 /** What the node checks. Loaded for files and forms only: the schemas take longer to load than most commands run. */
 export const loadRules = async () => {
-  const [apiKey, dkimKey, domain, filter, {fieldFaults}] = await Promise.all([
+  const [apiKey, dkimKey, domain, filter, {localFaults}] = await Promise.all([
     import('../../shared/api-key.ts'),
     import('../../shared/dkim-key.ts'),
     import('../../shared/domain.ts'),
@@ -14,7 +14,7 @@ export const loadRules = async () => {
     <T>(schema: z.ZodType<T>) =>
     (value: unknown): Checked<T> => {
       const {data, error} = schema.safeParse(value);
-      return error ? {faults: fieldFaults(error)} : {data, faults: []};
+      return error ? {faults: localFaults(error)} : {data, faults: []};
     };
   return {
     /** A part of the settings, without the rules between them. */
@@ -31,5 +31,5 @@ export type Rules = Awaited<ReturnType<typeof loadRules>>;
 /** `data`, in the form that is stored, without faults only. */
 interface Checked<T> {
   data?: T | undefined;
-  faults: FieldFault[];
+  faults: LocalFault[];
 }

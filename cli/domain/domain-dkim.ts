@@ -1,5 +1,5 @@
 import type {Command} from 'commander';
-import type {CreateDkimKey} from '../../shared/dkim-key.ts';
+import type {CreateDkimKey, DkimKey} from '../../shared/dkim-key.ts';
 import type {Domain} from '../../shared/domain.ts';
 import {quoted} from '../../shared/shell-word.ts';
 import type {Client} from '../client/client.ts';
@@ -31,9 +31,7 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
     .argument('<selector>', 'as dkim list shows it')
     .action(async (nameOrId: string, selector: string) => {
       const client = await session.client();
-      const {data} = await client.domains.dkimKeys(await findDomainId(client, nameOrId));
-      const key = data.find(one => one.selector === selector);
-      if (!key) throw notFound(`${nameOrId} has no DKIM key ${selector}`, `mfctl domain dkim list ${quoted(nameOrId)}`);
+      const key = await findDkimKey(client, {id: await findDomainId(client, nameOrId), named: nameOrId, selector});
       session.printer().record(key, dkimKeys);
     });
 
@@ -59,11 +57,27 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
     .action(async (nameOrId: string, selector: string, {yes}: {yes?: boolean}) => {
       const client = await session.client();
       const {data} = await findDomain(client, nameOrId);
+      await findDkimKey(client, {id: data.id, named: nameOrId, selector});
       await session.confirm(`Delete the DKIM key ${selector} of ${data.name}? No other key will ever match its DNS record.`, yes);
       await client.domains.removeDkimKey(data.id, selector);
       session.printer().done(`deleted DKIM key ${selector}`);
       await warnOfUnsigned(session, client, data);
     });
+};
+
+interface DkimWish {
+  /** Of the domain. */
+  id: number | string;
+  /** The domain as it was typed. */
+  named: string;
+  selector: string;
+}
+
+const findDkimKey = async (client: Client, {id, named, selector}: DkimWish): Promise<DkimKey> => {
+  const {data} = await client.domains.dkimKeys(id);
+  const key = data.find(one => one.selector === selector);
+  if (!key) throw notFound(`${named} has no DKIM key ${selector}`, `mfctl domain dkim list ${quoted(named)}`);
+  return key;
 };
 
 /** Warns of a domain with DKIM on and without a key: its mail is sent unsigned. */

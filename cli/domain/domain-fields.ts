@@ -182,8 +182,9 @@ export const settingValue = (settings: Partial<Settings>, name: SettingName): Ce
   return text ? text(settings[name]) || null : (settings[name] as Cell | readonly string[]);
 };
 
+/** A setting that is absent is null, so that a file that is applied says that there is none. */
 export const settingsOf = (domain: Settings): Settings =>
-  Object.fromEntries(settingNames.map(name => [name, domain[name]])) as unknown as Settings;
+  Object.fromEntries(settingNames.map(name => [name, domain[name] ?? null])) as unknown as Settings;
 
 /** The settings that differ, with the values of the second. */
 export const differences = (base: Settings, other: Settings): Partial<Settings> =>

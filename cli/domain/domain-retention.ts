@@ -21,7 +21,7 @@ interface Flags {
 }
 
 const retention: Shown<AppliedRetention> = {
-  fields: ['domain', 'days', 'by_reason', 'in_effect', 'node_id'],
+  fields: ['domain', 'days', 'by_reason', 'in_effect', 'of_node', 'node_id'],
   nameOf: ({domain}) => domain,
   details: ({domain, days, by_reason, in_effect, node_id}) => [
     ['Domain', domain],

@@ -17,6 +17,7 @@ import {addExportCommand} from './domain-export.ts';
 import {domainFields, domains, type FlagValues, type Settings} from './domain-fields.ts';
 import {addRetentionCommand} from './domain-retention.ts';
 import {addTestCommand, warnOfUnreachable} from './domain-test.ts';
+import {heldAfterDeletion} from './fewer-days.ts';
 import {findDomain, findDomainId} from './find-domain.ts';
 import {unsentReports} from './unsent-reports.ts';
 
@@ -85,7 +86,8 @@ const addChangeCommands = (domain: Command, session: Session): void => {
     .action(async (nameOrId: string, {yes}: {yes?: boolean}) => {
       const client = await session.client();
       const {data} = await findDomain(client, nameOrId);
-      await session.confirm(`Delete ${data.name} with its DKIM keys and mail filters?`, yes);
+      const held = yes ? '' : await heldAfterDeletion(client, data);
+      await session.confirm(`Delete ${data.name} with its DKIM keys and mail filters? ${held}`, yes);
       await client.domains.remove(data.id);
       session.printer().done(`deleted ${data.name}`);
     });

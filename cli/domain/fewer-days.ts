@@ -1,4 +1,5 @@
-// What a new retention of a domain deletes: held mail that is older than its new days.
+// What a new retention of a domain deletes, or its deletion: held mail that is older than its new days.
+import type {Domain} from '../../shared/domain.ts';
 import {type Reason, reasons} from '../../shared/reason.ts';
 import type {AppliedRetention, DomainRetention} from '../../shared/retention.ts';
 import {daysOf} from '../../shared/retention-text.ts';
@@ -6,11 +7,13 @@ import type {Client} from '../client/client.ts';
 import {asCliError} from '../errors.ts';
 import {countText} from '../output/cell-text.ts';
 
-/** Days of a reason, before and after; undefined where mfd.yaml of each node says it then. */
+/** Days of a reason, before and after; undefined where other nodes may have fewer by their mfd.yaml. */
 interface Fall {
   reason: Reason;
   before: number;
   after: number | undefined;
+  /** The node whose mfd.yaml says it then. */
+  by?: string;
 }
 
 export interface FewerDays {
@@ -32,17 +35,46 @@ export const fewerDays = async (
 };
 
 const changeText = (falls: readonly Fall[]): string => {
-  const known = falls.flatMap(({reason, before, after}) => (after === undefined ? [] : [`${reason} ${before} → ${after}`]));
+  const known = falls.filter(({after}) => after !== undefined);
+  const textOf = ({reason, before, after}: Fall): string => `${reason} ${before} → ${after}`;
+  const [node] = known.flatMap(({by}) => by ?? []);
+  const ofNode = known.filter(({by}) => by !== undefined).map(textOf);
   const others = falls.filter(({after}) => after === undefined).map(({reason, before}) => `${reason} ${before}`);
-  return [...known, ...(others.length > 0 ? [`${others.join(', ')} → as mfd.yaml says, if that is fewer`] : [])].join(', ');
+  return [
+    ...known.filter(({by}) => by === undefined).map(textOf),
+    ...(node === undefined ? [] : [`${ofNode.join(', ')} by mfd.yaml of ${node}`]),
+    ...(others.length > 0 ? [`${others.join(', ')} → as mfd.yaml says, if that is fewer`] : []),
+  ].join(', ');
 };
 
 const fallOf = (reason: Reason, now: AppliedRetention, wanted: DomainRetention | null): Fall | undefined => {
   const before = now.in_effect[reason];
   const after = daysOf(wanted, reason);
-  // Where it is the node that says it now, that does not change. Otherwise nobody here knows what the nodes say.
-  if (after === undefined) return daysOf(now, reason) === undefined ? undefined : {reason, before, after};
-  return after > 0 && after < before ? {reason, before, after} : undefined;
+  if (after !== undefined) return after > 0 && after < before ? {reason, before, after} : undefined;
+  // Where it is the node that says it now, that does not change.
+  if (daysOf(now, reason) === undefined) return undefined;
+  const ofNode = now.of_node[reason];
+  return ofNode < before ? {reason, before, after: ofNode, by: now.node_id} : {reason, before, after};
+};
+
+/** What becomes of the held mail of a domain once it is deleted, for the question. The days of the domain go with it. */
+export const heldAfterDeletion = async (
+  {domains, quarantine}: Pick<Client, 'domains' | 'quarantine'>,
+  {id, name, direction, retention}: Domain,
+): Promise<string> => {
+  const summary = await quarantine.summary({domain: name}).catch((error: unknown) => void asCliError(error));
+  const away = summary?.unreachableNodes ?? [];
+  if (summary?.data.count === 0 && away.length === 0) return `No mail is held for ${name}.`;
+
+  const missing = away.length > 0 ? ` (without ${away.join(', ')}, not answering)` : '';
+  const held = summary ? `Held mail: ${countText(summary.data.count)}${missing}. It` : 'Its held mail';
+  const release = direction === 'outbound' ? '' : '; to release it, there has to be such a domain again';
+  const stays = `stays until it expires${retention ? ', as mfd.yaml of its node says' : ''}${release}.`;
+  const {data: now} = retention ? await domains.retention(id) : {};
+  const falls = now ? reasons.flatMap(reason => fallOf(reason, now, null) ?? []).filter(({after}) => after !== undefined) : [];
+  if (falls.length === 0) return `${held} ${stays}`;
+  const loss = lossText(await olderMail(quarantine, name, falls));
+  return `${held} is held for fewer days then (${changeText(falls)}). ${loss} The rest ${stays}`;
 };
 
 /** How many mails one request finds; undefined where it takes more, or some nodes or this key cannot tell. */

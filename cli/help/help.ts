@@ -36,6 +36,14 @@ const definitions = (entries: HelpTopic['entries']): string => {
 
 const folded = (text: string, indent: number): string => foldWords(text, {indent, width: 100});
 
+/** Help with its paragraphs as wide as the terminal. Lines that begin with a blank, such as examples, stay whole: they are copied. */
+export const foldParagraphs = (text: string, width: number): string =>
+  text.replace(/^\S.*(?:\n\S.*)*/gm, paragraph =>
+    paragraph.split('\n').every(line => line.length <= width)
+      ? paragraph
+      : foldWords(paragraph.replaceAll('\n', ' '), {indent: 0, width}),
+  );
+
 const commandAt = (program: Command, words: readonly string[]): Command =>
   words.reduce((command, word) => {
     const found = subcommandOf(command, word);

@@ -13,15 +13,21 @@ export const goneNames = (key: ApiKey, domains: readonly Pick<Domain, 'id' | 'na
   return domainNamesOf(key).filter(name => !left.has(name));
 };
 
-/** The keys as people are shown them: `two.example (deleted)`. Asks for the domains where one of the keys has some. */
+/** The keys as mfctl shows them to people; where domains cannot be read, it says so and marks none. */
 export const withDeletedMarked = async <K extends ApiKey>(session: Session, client: Client, keys: readonly K[]): Promise<K[]> => {
   const printer = session.printer();
-  if (!printer.isForPeople || !keys.some(hasDomainIds)) return [...keys];
-  const domains = await domainsOf(client, keys).catch((error: unknown) => {
+  if (!printer.isForPeople) return [...keys];
+  return markDeleted(client, keys).catch((error: unknown) => {
     printer.warn(`whether domains of a key were deleted could not be read: ${onlyCliError(error).detail}`);
-    return undefined;
+    return [...keys];
   });
-  return domains === undefined ? [...keys] : keys.map(key => (hasDomainIds(key) ? marked(key, domains) : key));
+};
+
+/** Adds the mark to their names: `two.example (deleted)`. Asks for the domains where one of the keys has some. */
+export const markDeleted = async <K extends ApiKey>(client: Client, keys: readonly K[]): Promise<K[]> => {
+  if (!keys.some(hasDomainIds)) return [...keys];
+  const domains = await domainsOf(client, keys);
+  return keys.map(key => (hasDomainIds(key) ? marked(key, domains) : key));
 };
 
 const hasDomainIds = ({domain_ids}: Partial<ApiKey>): boolean => (domain_ids ?? []).length > 0;

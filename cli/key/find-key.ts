@@ -43,8 +43,6 @@ interface KeyQuestion extends KeyWish {
 
 /** Finds the key and asks `question` with its name and scope, as an id alone is easily mistaken. */
 export const confirmKey = async (session: Session, {question, isAgreed, ...wish}: KeyQuestion): Promise<ApiKey> => {
-  // Without a terminal the question fails, so the key need not be read first.
-  if (!isAgreed && !session.terminal.stdin.isTTY) await session.confirm(question(`key ${wish.named}`), isAgreed);
   const key = await findKey(await session.client(), wish);
 
   const what = `${key.name}, ${grantText(key)}`;

@@ -69,6 +69,7 @@ export const newKeyFields: Readonly<Record<Exclude<keyof CreateApiKey, 'domain'>
     ],
     given: ({domain}) => domain,
     cell: key => firstOf(domainNamesOf(key)),
+    entries: domainNamesOf,
     page: key => domainNamesOf(key).join(', '),
     column: {wide: key => domainNamesOf(key).join(', '), isFlexible: true},
     screen: {width: 14, grow: 2, dropRank: 3},

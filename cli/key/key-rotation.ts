@@ -1,5 +1,6 @@
 // Rotation of an API key: a successor with the same rights replaces it. Nothing is printed or asked here: the dashboard rotates keys too.
 import {setTimeout as sleep} from 'node:timers/promises';
+import {isDeepStrictEqual} from 'node:util';
 import type {ApiKey, CreatedApiKey} from '../../shared/api-key.ts';
 import {domainNamesOf} from '../../shared/scopes.ts';
 import type {Answer, Client} from '../client/client.ts';
@@ -31,6 +32,8 @@ export interface RotationPlan extends KeyHolders {
   successor: Pick<ApiKey, 'name' | 'scope' | 'rate_limit_per_minute' | 'expires_at' | 'domains'>;
   /** Domains of the old key that are gone. Another domain may have the name now. */
   gone: string[];
+  /** The domains that the successor has to be bound to. Undefined for a key without domains, and for nodes of 0.8, which show no ids. */
+  domainIds: readonly number[] | undefined;
   overlapMs: number;
   /** The old key is the key of `client`. */
   isOwn: boolean;
@@ -67,9 +70,9 @@ export const planRotation = async (
       new CliError('insufficient_scope', `a ${me.scope} key may not make keys`, {exitCode: exitCodes.notAuthorised}),
     );
   const {name, scope, rate_limit_per_minute} = old;
-  const {domains, gone} = await domainsLeft(client, old);
+  const {domains, domainIds, gone} = await domainsLeft(client, old);
   return {
-    ...{old, gone},
+    ...{old, gone, domainIds},
     successor: {name, scope, rate_limit_per_minute, expires_at, domains},
     overlapMs,
     isOwn: me.id === old.id,
@@ -77,9 +80,13 @@ export const planRotation = async (
   };
 };
 
-const domainsLeft = async (client: Client, old: ApiKey): Promise<{domains: string[] | null; gone: string[]}> => {
+interface DomainsLeft extends Pick<RotationPlan, 'gone' | 'domainIds'> {
+  domains: string[] | null;
+}
+
+const domainsLeft = async (client: Client, old: ApiKey): Promise<DomainsLeft> => {
   const names = domainNamesOf(old);
-  if (names.length === 0) return {domains: null, gone: []};
+  if (names.length === 0) return {domains: null, domainIds: undefined, gone: []};
   const {data} = await client.domains.list();
   const gone = goneNames(old, data);
   const domains = names.filter(name => !gone.includes(name));
@@ -87,7 +94,8 @@ const domainsLeft = async (client: Client, old: ApiKey): Promise<{domains: strin
     throw new CliError('conflict', `key ${old.id} is for ${names.join(', ')}, which ${names.length === 1 ? 'is' : 'are'} gone`, {
       hint: 'mfctl key create --help',
     });
-  return {domains, gone};
+  const {domain_ids: ids} = old as Partial<ApiKey>;
+  return {domains, domainIds: ids?.filter(id => data.some(domain => domain.id === id)), gone};
 };
 
 export const withoutGone = (gone: readonly string[]): string =>
@@ -106,7 +114,7 @@ export const rotateKey = async (
   const {old, contexts} = plan;
   const successor = await create(needs, plan);
   const itself = await needs.clientFor({...needs.connection, apiKey: successor.key});
-  await prove(itself, successor).catch(async error => {
+  await prove(itself, successor, plan).catch(async error => {
     throw await unproven(needs, {error, successor, old});
   });
 
@@ -150,17 +158,23 @@ const create = async ({client}: RotationServices, {successor}: RotationPlan): Pr
 const proofs = {count: 10, everyMs: 300};
 
 /** Several nodes may share one address, and the key reaches all of them only after a moment. */
-const prove = async (itself: Client, {id}: CreatedApiKey): Promise<void> => {
+const prove = async (itself: Client, {id}: CreatedApiKey, plan: RotationPlan): Promise<void> => {
   for (let left = proofs.count; ; left -= 1) {
     try {
       const {data} = await itself.me();
-      if (data.id === id) return;
+      if (data.id === id) return requireSameDomains(plan, data);
       throw new CliError('unexpected_answer', `the node takes the new key for key ${data.id}`);
     } catch (error) {
       if (left === 1 || !(error instanceof CliError) || error.code !== 'key_invalid') throw error;
       await sleep(proofs.everyMs);
     }
   }
+};
+
+/** A key is created for names, and another domain may have got one of them since the plan was made. */
+const requireSameDomains = ({domainIds}: RotationPlan, {domain_ids: bound}: Partial<ApiKey>): void => {
+  if (domainIds === undefined || bound === undefined || isDeepStrictEqual(new Set(domainIds), new Set(bound))) return;
+  throw new CliError('conflict', 'another domain has the name of one of the domains of the key by now');
 };
 
 const unproven = async (
@@ -175,7 +189,7 @@ const unproven = async (
     ? withState(
         error,
         `so the successor, key ${successor.id}, was revoked, and key ${old.id} is as it was`,
-        'mfctl cluster status',
+        error instanceof CliError && error.code === 'conflict' ? `mfctl key show ${old.id}` : 'mfctl cluster status',
       )
     : withState(error, `key ${old.id} is as it was; the successor, key ${successor.id}, is there still`, revoking(successor.id));
 };

@@ -6,6 +6,8 @@ export interface Field<T, Facts = unknown> {
   /** In details; in capitals the title of the columns. */
   label: string;
   cell(row: T): Cell;
+  /** In details, where it is a list: each entry on a line of its own. */
+  entries?(row: T): readonly string[];
   /** On a page of the dashboard, where it is not the cell. */
   page?(row: T, facts: Facts): Cell;
   /** The column of tables, where it has one. */
@@ -26,5 +28,8 @@ export const columnsOf = <T>(fields: readonly Field<T, never>[]): Column<T>[] =>
   fields.flatMap(({label, cell, column}) => (column ? [{title: label.toUpperCase(), cell, ...column}] : []));
 
 /** A line for each field with a column, at full length. */
-export const detailsOf = <T>(fields: readonly Field<T, never>[], row: T): (readonly [label: string, value: Cell])[] =>
-  fields.flatMap(({label, cell, column}) => (column ? [[label, (column.wide ?? cell)(row)] as const] : []));
+export const detailsOf = <T>(
+  fields: readonly Field<T, never>[],
+  row: T,
+): (readonly [label: string, value: Cell | readonly string[]])[] =>
+  fields.flatMap(({label, cell, entries, column}) => (column ? [[label, (entries ?? column.wide ?? cell)(row)] as const] : []));

@@ -155,11 +155,11 @@ interface Timed {
 
 /**
  * Only the time that grows with the size counts: where each request takes long whatever its size, small chunks would make everything
- * slower. Two chunks of different sizes tell the two apart.
+ * slower. Two chunks tell the two apart if one is larger by a quarter: between nearly equal ones, chance decides which took longer.
  */
 const nextSize = (last: Timed, before: Timed | undefined): number => {
-  const msPerMail =
-    before && before.size !== last.size ? (last.tookMs - before.tookMs) / (last.size - before.size) : last.tookMs / last.size;
+  const more = before ? last.size - before.size : 0;
+  const msPerMail = before && Math.abs(more) > before.size / 4 ? (last.tookMs - before.tookMs) / more : last.tookMs / last.size;
   const wanted = msPerMail > 0 ? aimMs / msPerMail : Number.POSITIVE_INFINITY;
   return Math.round(Math.min(maxChunkSize, last.size * 2, Math.max(minChunkSize, wanted)));
 };

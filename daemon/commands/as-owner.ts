@@ -1,6 +1,6 @@
 // Owner of the data directory. Root works there with the owner's rights: a package creates the directory for a user of its own, and root creates the node.
 import {access, constants, readFile, stat} from 'node:fs/promises';
-import type {Command} from 'commander';
+import {type Command, Option} from 'commander';
 import {quoted} from '../../shared/shell-word.ts';
 import {UsageError} from '../node/command-error.ts';
 import {loadDriver} from '../store/sqlite/database.ts';
@@ -28,14 +28,19 @@ export const asOwnerOf = async <T>(folder: string, work: () => Promise<T>): Prom
   }
 };
 
-/** Commands that change nothing in the folder. */
-const readers: readonly string[] = ['check-config', 'postfix'];
+/** `--data` of a command that changes nothing in the folder: whoever may read it may run the command. */
+export class ReadFolderOption extends Option {
+  constructor() {
+    super('--data <dir>', 'data directory');
+    this.makeOptionMandatory();
+  }
+}
 
 /** Refuses a user who may not use the folder of another one, and names the command to type. */
 export const requireOwner = async (folder: string, command: Command): Promise<void> => {
   const owner = await stat(folder).catch(() => undefined);
   if (!owner || owner.uid === process.geteuid?.()) return;
-  const write = readers.includes(command.name()) ? 0 : constants.W_OK;
+  const write = command.options.some(option => option instanceof ReadFolderOption) ? 0 : constants.W_OK;
   const isUsable = await access(folder, constants.R_OK | constants.X_OK | write).then(
     () => true,
     () => false,

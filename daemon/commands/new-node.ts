@@ -4,9 +4,10 @@ import {randomBytes, randomInt} from 'node:crypto';
 import {readdir} from 'node:fs/promises';
 import {createServer} from 'node:net';
 import {hostname} from 'node:os';
-import {resolve} from 'node:path';
+import {join, resolve} from 'node:path';
 import {nodeIdPattern} from '../../shared/fields.ts';
 import {formatHostPort, isWildcard, parseHostPort} from '../../shared/host-port.ts';
+import {quoted} from '../../shared/shell-word.ts';
 import {type InitialSettings, initialConfig} from '../config/initial.ts';
 import {type LoadedConfig, loadConfig, readConfig, readText} from '../config/load.ts';
 import {type Config, isHostName} from '../config/schema.ts';
@@ -157,8 +158,15 @@ const requireUninitialised = async (root: string): Promise<boolean> => {
   const isConfigured = entries.includes('mfd.yaml');
   if (isEmptyButForConfig(entries)) return isConfigured;
   if (isConfigured) throw new CommandError(`${root} holds a node already; start it with: mfd start --data ${root}`);
-  throw new CommandError(`${root} is not empty; choose an empty folder`);
+  const advice = isLeftByInit(entries)
+    ? `, or if an interrupted mfd init left it so, remove the keys that it made: rm -r ${quoted(join(root, 'tls'))}`
+    : '';
+  throw new CommandError(`${root} is not empty; choose an empty folder${advice}`);
 };
+
+/** The keys are made first. A folder with a database may hold mail, and nobody is told to remove that. */
+const isLeftByInit = (entries: string[]): boolean =>
+  entries.includes('tls') && isEmptyButForConfig(entries.filter(name => name !== 'tls'));
 
 const entriesOf = async (root: string): Promise<string[]> =>
   readdir(root).catch((error: NodeJS.ErrnoException): string[] => {

@@ -8,7 +8,7 @@ import {dataFolder} from '../node/data-folder.ts';
 import {standardPaths} from '../setup/mail-system.ts';
 import {SetupError} from '../setup/setup-error.ts';
 import {setupPostfix} from '../setup/setup-postfix.ts';
-import {asOwnerOf} from './as-owner.ts';
+import {asOwnerOf, ReadFolderOption} from './as-owner.ts';
 
 interface Options {
   data: string;
@@ -24,7 +24,7 @@ export const addSetupCommand = (mfd: Command, print: (text: string) => void): vo
   setup
     .command('postfix')
     .description('show, write or undo the settings that make Postfix ask this node about mail')
-    .requiredOption('--data <dir>', 'data directory')
+    .addOption(new ReadFolderOption())
     .option('--config-dir <dir>', 'folder of Postfix’s main.cf (default: postfix.config_dir of mfd.yaml, or /etc/postfix)')
     .option('--recipients', 'make Postfix refuse recipients that the server of their domain does not know')
     .option('--rspamd-dir <dir>', 'folder of Rspamd’s rspamd.conf (default: /etc/rspamd)')

@@ -191,6 +191,10 @@ const everyKey = z.strictObject({
         z.ZodOptional<typeof days>
       >,
     ),
+    max_days: days.optional().meta({
+      description:
+        'The most days that a domain-admin key may set for its domain; without it: any. What is set already stays, and other keys may set more',
+    }),
     sweep_interval: seconds(600).meta({description: 'Seconds between two checks for mail to remove'}),
   }),
   events: section({

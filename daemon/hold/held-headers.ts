@@ -9,10 +9,16 @@ import type {HoldBackend} from './hold-backend.ts';
 
 export interface HeldHeaders {
   /**
-   * Reads the headers of all mail of which that is still to be done, of one keeper or of all; returns how many were read. A mail that
-   * cannot be read is tried again later.
+   * Reads the headers of all mail of which that is still to be done, of one keeper or of all, always the same. A mail that cannot be read
+   * is tried again later.
    */
-  readFrom(keeper?: HoldBackendName): Promise<number>;
+  readFrom(keeper?: HoldBackendName): Promise<HeadersRead>;
+}
+
+/** Numbers of mails: of those left, some cannot be read, and others are in an action. */
+export interface HeadersRead {
+  read: number;
+  left: number;
 }
 
 interface Needs {
@@ -24,10 +30,15 @@ interface Needs {
 /** Committed together. */
 const batchSize = 100;
 const retryMs = 600_000;
+/** With so many that cannot be read, such as those in a Postfix that does not answer, no other is tried until one of them can. */
+const maxFailed = 10_000;
 
-export const createHeldHeaders = ({store, backendOf, now}: Needs): HeldHeaders => {
+export const createHeldHeaders = ({store, backendOf, now}: Needs, most = maxFailed): HeldHeaders => {
   const failedAt = new Map<string, number>();
-  const isDue = (queueId: string): boolean => Math.abs(now() - (failedAt.get(queueId) ?? -Infinity)) >= retryMs;
+  const isDue = (queueId: string): boolean => {
+    const at = failedAt.get(queueId);
+    return at === undefined ? failedAt.size < most : Math.abs(now() - at) >= retryMs;
+  };
 
   /** Undefined for mail that is damaged, or in a Postfix that does not answer: who asks for its body learns why. */
   const read = async (mail: StoredHeldMail): Promise<string[] | undefined> => {
@@ -57,17 +68,23 @@ export const createHeldHeaders = ({store, backendOf, now}: Needs): HeldHeaders =
 
   return {
     async readFrom(keeper) {
-      let count = 0;
+      const sum = {read: 0, left: 0};
+      /** Of mail that has ended the failure is forgotten. */
+      const ended = new Set(failedAt.keys());
       for (let after: string | undefined = ''; after !== undefined; ) {
         const startedAtMs = performance.now();
         const queueIds: string[] = await store.hold.listWithoutFrom(after, {limit: batchSize, keeper});
+        for (const queueId of queueIds) ended.delete(queueId);
         const due = queueIds.filter(isDue);
-        count += due.length > 0 ? await readBatch(due) : 0;
+        const read = due.length > 0 ? await readBatch(due) : 0;
+        sum.read += read;
+        sum.left += queueIds.length - read;
         after = queueIds.length === batchSize ? queueIds.at(-1) : undefined;
         // Mail that arrives, and those who read it, go first.
         if (due.length > 0) await delay(performance.now() - startedAtMs, undefined, {ref: false});
       }
-      return count;
+      for (const queueId of ended) failedAt.delete(queueId);
+      return sum;
     },
   };
 };

@@ -209,7 +209,8 @@ const logDecision = (
  * `refused`: because of form or size, or by the backend. `rejected`: because of the score. `deferred`: the sender has to retry.
  * `report`: a DMARC report that was read.
  */
-export type Verdict = 'relayed' | 'held' | 'report' | 'rejected' | 'refused' | 'deferred';
+export const verdicts = ['relayed', 'held', 'report', 'rejected', 'refused', 'deferred'] as const;
+export type Verdict = (typeof verdicts)[number];
 
 /** What a listener needs: the intake, and what this node does with its mail. All addresses are canonical. */
 export interface IntakePort extends Pick<Intake, 'judge' | 'claim' | 'routing' | 'canTakeMail'> {

@@ -6,6 +6,7 @@ import {arrivalFields} from '../mail/authentication/arrival-fields.ts';
 import {createCommonQuarantine} from '../services/quarantine/common-quarantine.ts';
 import {createCommonRetention} from '../services/quarantine/retention.ts';
 import type {Base} from './base.ts';
+import {hasEarlierMember} from './header-job.ts';
 import type {Hold, HoldNeeds} from './hold-make.ts';
 import type {Engine} from './storage.ts';
 
@@ -51,7 +52,7 @@ export const openCommonHold = (
       {everyMs: 10_000, what: 'extending the claims of this node', run: store.leases.renew},
       {everyMs: 5_000, what: 'giving back claims of other nodes', run: store.leases.giveBack},
       {everyMs: 5_000, what: 'recording results of actions', run: queues.catchUp},
-      readJob(queues.readFrom),
+      readJob(queues.readFrom, () => hasEarlierMember(records, nodeId)),
     ],
     takeBackOwnClaims: async () => takeBackOwnClaims(store),
     isStoreReachable: isReachable,

@@ -30,8 +30,8 @@ export const openDependencies = ({
   const dependencies = createDependencies({
     now,
     monotonic: () => performance.now(),
-    onProblem: problem => log.warn(problem, 'a part that this node depends on does not work'),
-    onEnd: ({part, name, since}) => log.info({part, name, since}, 'a part that this node depends on works again'),
+    onProblem: problem => log.warn(problem, logTexts(problem).begins),
+    onEnd: ({part, name, since}) => log.info({part, name, since}, logTexts({part}).ends),
   });
   const store: Dependency = {
     ...{part: 'store', name: '', refusesMail: true, quietMs: storeMs, retryMs: storeMs},
@@ -50,6 +50,11 @@ export const openDependencies = ({
   });
   return dependencies;
 };
+
+const logTexts = ({part}: Pick<Problem, 'part'>): {begins: string; ends: string} =>
+  part === 'password_file'
+    ? {begins: 'every user of this machine can read a password file', ends: 'a password file is no longer open to every user'}
+    : {begins: 'a part that this node depends on does not work', ends: 'a part that this node depends on works again'};
 
 /**
  * One that every user of the machine can read is told of and not refused: secrets that are mounted have such modes. Its key is named,
@@ -169,12 +174,12 @@ export const watchPostfix = ({dependencies}: Pick<Base, 'dependencies'>): void =
 
 /**
  * What does not work and does not stop mail, in a line for each part. `/readyz` has them, and asks for no key: so they name no address and
- * no domain, and repeat nothing that a server has said.
+ * no domain, repeat nothing that a server has said, and do not say that a password file is open: it works.
  */
 export const publicRemarks = (problems: readonly Problem[]): string[] =>
   [
     ...groupBy(
-      problems.filter(({refuses_mail}) => !refuses_mail),
+      problems.filter(({part, refuses_mail}) => !refuses_mail && part !== 'password_file'),
       ({part}) => part,
     ),
   ].map(([part, of]) => remarkText(part, of.map(({since}) => since).toSorted()));

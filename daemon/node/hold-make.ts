@@ -1,4 +1,5 @@
 // The two makes of a hold queue: mail in a spool of this node, or in a store that all nodes share. What they need and what they give.
+import type {HeadersRead} from '../hold/held-headers.ts';
 import type {HoldBackend} from '../hold/hold-backend.ts';
 import type {HoldQueueNeeds, OwnHoldQueue} from '../hold/hold-queue.ts';
 import type {ReleaseDeliveryNeeds} from '../hold/release-delivery.ts';
@@ -37,7 +38,7 @@ export interface HoldNeeds {
   delivery: ReleaseDeliveryNeeds;
   postfix: HoldBackend;
   onHeld: SpoolHolderNeeds['onHeld'];
-  /** Reads headers that earlier versions did not keep. */
-  readJob(readFrom: () => Promise<number>): Job;
+  /** Reads headers that earlier versions did not keep. `hasEarlier`: whether a node of such a version shares the store. */
+  readJob(readFrom: () => Promise<HeadersRead>, hasEarlier?: () => boolean): Job;
   common: Pick<HoldQueueNeeds, 'trainer' | 'onActed' | 'onLeftover' | 'now'>;
 }

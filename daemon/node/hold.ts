@@ -18,6 +18,7 @@ import {openVerifier} from './authentication.ts';
 import type {Base} from './base.ts';
 import {openCommonHold} from './common-hold.ts';
 import {noteUse, watchBackends, watchedScorer, watchSmarthost} from './dependencies.ts';
+import {createHeaderJob} from './header-job.ts';
 import type {Hold, HoldNeeds} from './hold-make.ts';
 import type {LiveSettings} from './live-settings.ts';
 import {openOwnHold} from './own-hold.ts';
@@ -32,15 +33,8 @@ export const openHold = (base: Base, bus: EventBus, {inbox, readers}: {inbox: Re
     delivery: {deliver, routeOf: mail => releaseRoute(mail, records.domainDirectory, settings())},
     postfix: postfix?.backend ?? noPostfix,
     onHeld,
-    readJob: readFrom => ({
-      everyMs: 5_000,
-      what: 'reading the headers of mail that an earlier version held',
-      mayBeCutOff: true,
-      async run() {
-        const read = await readFrom();
-        if (read > 0) log.info({read}, 'the header From was read in mail that an earlier version held');
-      },
-    }),
+    readJob: (readFrom, hasEarlier = () => false) =>
+      createHeaderJob({readFrom, mayCome: () => postfix !== undefined || hasEarlier(), log}),
     common: {
       trainer: createTrainer({
         nodeId: storage.nodeId,

@@ -11,6 +11,8 @@ export interface Job {
   run(): Promise<unknown>;
   /** A stop does not wait for it: a run may take minutes, and the next process does what it has not done. */
   mayBeCutOff?: true;
+  /** Asked after each run: whether it was the last one. */
+  isOver?(): boolean;
 }
 
 interface Needs {
@@ -24,7 +26,7 @@ interface Needs {
  */
 export const startJobs = (jobs: readonly Job[], {engine, log}: Needs): {stop(): Promise<void>} => {
   let isStopped = false;
-  const start = ({everyMs, what, run, mayBeCutOff}: Job): (() => Promise<void>) => {
+  const start = ({everyMs, what, run, mayBeCutOff, isOver}: Job): (() => Promise<void>) => {
     let timer: NodeJS.Timeout;
     let running = Promise.resolve();
     const runOnce = async () => {
@@ -35,7 +37,7 @@ export const startJobs = (jobs: readonly Job[], {engine, log}: Needs): {stop(): 
         const isExpected = error instanceof Fault ? isStopped || !engine.isReachable() : isStopped && mayBeCutOff;
         if (!isExpected) log.error({err: error}, `${what} failed`);
       }
-      if (!isStopped) arm();
+      if (!isStopped && !isOver?.()) arm();
     };
     const arm = () => {
       timer = setTimeout(() => {

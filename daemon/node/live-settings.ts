@@ -33,6 +33,8 @@ export interface LiveSettings {
   smarthost: Omit<Route, 'signFor'> | undefined;
   events: Config['events'];
   keepMs: Record<Reason, number>;
+  /** The most days that a domain-admin key may set for its domains; undefined for no limit. */
+  maxDays: number | undefined;
   /** Whether STARTTLS has a certificate of the operator. */
   hasOwnCertificate: boolean;
   license: Config['license'];
@@ -92,6 +94,7 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
   keepMs: Object.fromEntries(
     reasons.map(reason => [reason, (config.retention.by_reason[reason] ?? config.retention.days) * dayMs]),
   ) as Record<Reason, number>,
+  maxDays: config.retention.max_days,
   hasOwnCertificate: config.api.cert_file !== undefined,
   license: config.license,
   dmarc: config.dmarc,

@@ -58,7 +58,13 @@ export const openDirectories = async (needs: DirectoriesNeeds): Promise<Records>
     ...{membership, configuration, requireFresh: needs.requireFresh},
     nodeDirectory,
     keyDirectory: await createKeyDirectory(store, configuration),
-    domainDirectory: await createDomainDirectory(store, configuration),
+    domainDirectory: await createDomainDirectory(store, configuration, {
+      onUnreadableRetention: ({name}) =>
+        log.warn(
+          {domain: name},
+          'this version cannot read how long mail of this domain is held: none of it expires; upgrade this node, or set the retention again',
+        ),
+    }),
     peerStates: await openPeerStates({
       store,
       directory: nodeDirectory,

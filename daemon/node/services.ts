@@ -27,6 +27,7 @@ import {createDomainParts, type DomainParts} from '../services/domains/domain-pa
 import {createDomainRetentions} from '../services/domains/domain-retention.ts';
 import {createBackendRules, createDomains, type Domains} from '../services/domains/domains.ts';
 import {createGlobalFilters, createMailFilters} from '../services/domains/mail-filters.ts';
+import {createRetentionRules} from '../services/domains/retention-rules.ts';
 import type {MailClaim} from '../services/intake/intake.ts';
 import {createPeerActors} from '../services/peers/peer-actors.ts';
 import {createKeySearches} from '../services/search-limits.ts';
@@ -119,16 +120,18 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
 
 const openDomains = ({settings, storage: {store, nodeId, nodeNo}, records}: Pick<Base, 'settings' | 'storage' | 'records'>) => {
   const {configuration, domainDirectory: directory, nodeDirectory: nodes} = records;
+  const retentionFaults = createRetentionRules({maxDays: () => settings().maxDays});
   const domains = createDomains({
     configuration,
     directory,
     backendFaults: createBackendRules({nodes, nodeNo, networks: () => settings().backendNetworks}),
+    retentionFaults,
   });
   const filters = createMailFilters({store, configuration});
   return {
     domains,
     domainParts: createDomainParts({store, configuration, domains, filters}),
-    retentions: createDomainRetentions({domains, nodeId, retentionMs: () => settings().keepMs}),
+    retentions: createDomainRetentions({domains, nodeId, retentionMs: () => settings().keepMs, retentionFaults}),
     globalFilters: createGlobalFilters(filters),
   };
 };

@@ -9,7 +9,7 @@ import {domainDefaults} from '../../shared/field-rules.ts';
 import {hasNul, id, nodeId, timestamp} from '../../shared/fields.ts';
 import {mailFilterSchema} from '../../shared/mail-filter.ts';
 import type {Json} from '../../shared/merge-patch.ts';
-import {readRetention} from '../../shared/retention.ts';
+import {storedRetention} from '../../shared/retention.ts';
 import {allDomains, type ConfigRecord, type Kind, type ReadableOf, type StampedFields, stampMs} from './records.ts';
 import {parseSafely} from './validate.ts';
 
@@ -84,7 +84,7 @@ export const toReadable = <K extends Kind>(record: Known & {kind: K}): ReadableO
   const values = valuesOf(record);
   if (record.kind === 'domain') {
     values.updated_at = lastWriteOf(record.fields);
-    const retention = readRetention(values.retention);
+    const retention = storedRetention(values.retention);
     // Without one a domain looks as it does to earlier versions, and has the same ETag.
     if (retention) values.retention = retention as unknown as Json;
     else delete values.retention;

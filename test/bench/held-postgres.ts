@@ -30,13 +30,13 @@ const numbered = (text: string) => `replace(replace(shape ->> '${text}', '#', n:
 
 const mailsSql = `
   INSERT INTO held_mail (node_id, queue_id, state, is_held, direction, domain, sender, from_addresses, recipients, subject, reason, symbols, client_ip,
-    helo, sha256, arrived_at, sender_domain, folded_sender, folded_from, folded_subject, folded_recipients,
+    helo, sha256, arrived_at, sender_domain, folded_sender, from_domain, folded_from, folded_subject, folded_recipients,
     domain_id, is_utf8, is_eight_bit, score, size_bytes, keeper)
   SELECT ($4::text[])[1 + n % cardinality($4::text[])], 'bench' || lpad(n::text, 9, '0'), 'held', true, 'inbound', shape ->> 'domain',
     ${numbered('sender')}, json_build_array(${numbered('sender')})::text, shape ->> 'recipients', ${numbered('subject')}, shape ->> 'reason', '${symbols}', '192.0.2.1',
     'mail.example', '${'0'.repeat(64)}',
     to_char(to_timestamp($2::float8 - n * $3::float8) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-    ${numbered('sender_domain')}, ${numbered('sender')}, ARRAY[${numbered('sender')}, ${numbered('sender_domain')}],
+    ${numbered('sender_domain')}, ${numbered('sender')}, ${numbered('sender_domain')}, ARRAY[${numbered('sender')}],
     ${numbered('folded_subject')},
     ARRAY(SELECT jsonb_array_elements_text((shape ->> 'recipients')::jsonb)), (shape ->> 'domain_id')::bigint, false, false,
     (shape ->> 'score')::float8, (shape ->> 'size_bytes')::bigint, 'store'

@@ -4,10 +4,29 @@ import {join} from 'node:path';
 import test from 'ava';
 import {allCommands, mfctlCommands} from '../helpers/cli/command-tree.ts';
 import {runCli} from '../helpers/cli/fake-terminal.ts';
+import {domain, key} from '../helpers/cli/sample-records.ts';
 import {startApi} from '../helpers/cli/scripted-api.ts';
 
 const XDG_CONFIG_HOME = await mkdtemp(join(tmpdir(), 'mfctl-usage-'));
 const env = {XDG_CONFIG_HOME};
+
+const deletions = [
+  ['cluster', 'remove', 'mx2'],
+  ['key', 'delete', '5'],
+  ['key', 'revoke', '5'],
+  ['key', 'rotate', '5', '--key-file', join(XDG_CONFIG_HOME, 'new.key')],
+  ['domain', 'delete', String(domain.id)],
+  ['domain', 'dkim', 'delete', String(domain.id), 's1'],
+];
+
+const thingsToDelete = {
+  'GET /auth/me': {data: {...key, permissions: ['keys:write']}},
+  'GET /auth/api-keys': {data: [{...key, id: 5}]},
+  'GET /domains': {data: [domain]},
+  'GET /domains/1000000001': {data: domain},
+  'GET /domains/1000000001/dkim-keys': {data: [{selector: 's1'}]},
+  'GET /cluster/nodes/mx2': {data: {node_id: 'mx2', keys: []}},
+};
 
 test.after.always(() => rm(XDG_CONFIG_HOME, {recursive: true}));
 
@@ -27,8 +46,6 @@ test('wrong usage exits 2 and says what to type', async t => {
     [['key', 'create', '--name', 'x'], /--scope/],
     [['key', 'create', '--name', 'x', '--scope', 'all'], /Allowed choices are read-only/],
     [['domain', 'filters', 'remove', 'a.example', 'x'], /^error: 'x' is not valid as 'id'. Must be a whole number/],
-    [['key', 'delete', '5'], /hint: repeat with --yes/],
-    [['key', 'revoke', '5'], /hint: repeat with --yes/],
     [['domain', 'update', 'example.com'], /there is nothing to change/],
     [['domain', 'filters', 'add', 'example.com', '--block'], /name one thing to match/],
     [
@@ -39,7 +56,6 @@ test('wrong usage exits 2 and says what to type', async t => {
     [['domain', 'filters', 'add', 'example.com', '--block', '--header', 'x'], /Name: pattern/],
     [['cluster', 'token', '--expires-in', 'soon'], /Must be a duration such as 30m/],
     [['cluster', 'remove'], /missing required argument 'node'/],
-    [['cluster', 'remove', 'mx2'], /hint: repeat with --yes/],
     [['context', 'add', 'mx1'], /needs --url/],
     [['context', 'add', '__proto__', '--url', 'https://mx1:1'], /cannot name a context/],
     [['context', 'add', 'mx1', '--url', 'http://mx1:1'], /is not the address of a node/],
@@ -157,6 +173,36 @@ test('a key never goes on the command line', async t => {
   const {stdout} = await runCli(['--help'], {env});
 
   t.false(/--api-key\b(?!-file)/.test(stdout));
+});
+
+test('without a terminal nobody can be asked, so --yes is asked for', async t => {
+  const api = await startApi(t, thingsToDelete);
+
+  for (const argv of deletions) {
+    const {code, stderr} = await api.mfctl(argv);
+
+    t.is(code, 2, argv.join(' '));
+    t.regex(stderr, /There is no terminal to answer on \(usage\)\nhint: repeat with --yes\n$/);
+  }
+  t.true(api.requests.every(({method}) => method === 'GET'));
+});
+
+test('nothing is asked, and no --yes is asked for, about what is not there', async t => {
+  const api = await startApi(t, {
+    ...thingsToDelete,
+    'GET /auth/api-keys': {data: []},
+    'GET /domains/1000000001/dkim-keys': {data: []},
+    'GET /cluster/nodes/mx2': {status: 404, error: {code: 'unknown_node', detail: 'there is no node mx2'}},
+  });
+  const gone = deletions.filter(([noun, verb]) => !(noun === 'domain' && verb === 'delete'));
+
+  for (const argv of [...gone, ['domain', 'delete', 'nope.example'], ['domain', 'retention', 'nope.example', '--days', '1']])
+    for (const options of [{}, {columns: 80, input: 'y\n'}]) {
+      const {code, stderr} = await api.mfctl(argv, options);
+
+      t.is(code, 5, argv.join(' '));
+      t.notRegex(stderr, /--yes|\[y\/N\]/);
+    }
 });
 
 test('a question answered with anything but yes cancels', async t => {

@@ -21,7 +21,8 @@ onNetwork('a node that is cut off while something is changed is silent, and not 
   await mx1.updateDomain(id, {quarantine_threshold: 5});
   const codes = new Set<number>();
   let last = '';
-  for (let seconds = 0; seconds < 30; seconds += 1) {
+  // By the clock: after a minute it would be stale, however few checks a busy machine has run.
+  for (const endsAt = performance.now() + 30_000; performance.now() < endsAt; ) {
     const {code, stdout} = await mx1.mfctl(['cluster', 'check', '--drift-age', '10']);
     codes.add(code);
     last = stdout;
@@ -29,5 +30,5 @@ onNetwork('a node that is cut off while something is changed is silent, and not 
   }
 
   t.false(codes.has(2), last);
-  t.regex(last, /WARNING: no answer from mx3 for \d+ s \|.* 'drift_age'=0s/);
+  t.regex(last, /WARNING: no answer from mx3 for \d+ s\b.* 'drift_age'=0s/);
 });

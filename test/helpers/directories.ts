@@ -11,7 +11,7 @@ export const testDirectories = async (t: Teardown) => {
   const configuration = testConfiguration(store);
   const keyDirectory = await createKeyDirectory(store, configuration);
   const domainDirectory = await createDomainDirectory(store, configuration);
-  const domains = createDomains({configuration, directory: domainDirectory, backendFaults: () => []});
+  const domains = createDomains({configuration, directory: domainDirectory, backendFaults: () => [], retentionFaults: () => []});
   const keys = createKeys({
     store,
     configuration,

@@ -2,16 +2,17 @@
 import test from 'ava';
 import {pathsOf} from '../helpers/api-call.ts';
 import {eventually} from '../helpers/eventually.ts';
+import {addToConfig} from '../helpers/node.ts';
 import {useNode} from '../helpers/use-node.ts';
 
-const node = useNode({config: {retention: {days: 20, by_reason: {sandbox: 40}, sweep_interval: 0.5}}});
+const node = useNode({config: {retention: {days: 20, by_reason: {sandbox: 40}, sweep_interval: 0.5, max_days: 45}}});
 
 const ofNode = {spam: 20, phishing: 20, sandbox: 40, rbl: 20};
 
 test('a retention says what is set and what counts, is changed in parts, and goes back to that of the node', async t => {
   const {id, name} = await node().createDomain();
   const ask = async (method: string, body?: object) => (await node().api(method, `domains/${id}/retention`, {body})).json.data;
-  const none = {domain: name, days: null, by_reason: {}, in_effect: ofNode, node_id: node().node_id};
+  const none = {domain: name, days: null, by_reason: {}, in_effect: ofNode, of_node: ofNode, node_id: node().node_id};
 
   t.deepEqual(await ask('GET'), none);
   t.deepEqual(await ask('PUT', {by_reason: {phishing: 60}}), {
@@ -99,6 +100,31 @@ test('who may change a domain may change its retention, and nobody else', async 
   t.is((await node().api('GET', `domains/${other.id}`)).json.data.retention, undefined);
 });
 
+test('a domain-admin key sets at most retention.max_days, of which more is allowed from the next SIGHUP on', async t => {
+  const {id, name} = await node().createDomain();
+  const {key} = await node().createKey('domain-admin', {domain: name});
+  const retention = async (body: object, by: {key?: string} = {key}) =>
+    node().api('PUT', `domains/${id}/retention`, {...by, body});
+  const whole = async (body: object) => node().api('PUT', `domains/${id}`, {key, body: {retention: body}});
+
+  t.is((await retention({days: 45, by_reason: {rbl: 45}})).status, 200);
+  const above = await retention({days: 45.5, by_reason: {phishing: 46, spam: 3}});
+  t.deepEqual([above.status, pathsOf(above)], [422, ['by_reason.phishing', 'days']]);
+  t.regex(above.json.error.detail, /^days must be at most 45: .* retention\.max_days; ask an administrator/);
+  const inDomain = await whole({days: 46});
+  t.deepEqual([inDomain.status, pathsOf(inDomain)], [422, ['retention.days']]);
+  t.is((await retention({days: 46}, {})).status, 200, 'another key');
+  t.is((await whole({days: 46, by_reason: {rbl: 1}})).status, 200, 'what is set already');
+
+  const before = node().log().length;
+  await addToConfig(node().data, {retention: {max_days: 50}});
+  node().signal('SIGHUP');
+  await eventually(() => /configuration and certificates reread/.test(node().log().slice(before)));
+
+  t.is((await retention({days: 50})).status, 200);
+  t.is((await retention({days: 51})).status, 422);
+});
+
 test('the audit log says who changed how long mail is held, and to what', async t => {
   const {id, name} = await node().createDomain();
   for (const body of [{days: 14, by_reason: {phishing: 60}}, {days: 14}, {days: 7}])
@@ -184,6 +210,19 @@ test('mfctl asks before mail of a domain is held for fewer days, and says how ma
   t.regex(none.stderr, /1 held mail that is older than that is deleted for good/);
   t.deepEqual([(await retention('--days', '90')).code, await set()], [0, 90]);
   t.deepEqual([(await retention('--days', '80', '--yes')).code, await set()], [0, 80]);
+});
+
+test('mfctl says before a domain is deleted which of its held mail goes with its days', async t => {
+  const {name} = await node().createDomain({retention: {days: 90, by_reason: {}}});
+  await node().hold({to: `a@${name}`});
+
+  const {code, stderr} = await node().mfctl(['domain', 'delete', name]);
+
+  t.is(code, 2);
+  t.regex(
+    stderr,
+    /Held mail: 1\. .*\(spam 90 → 20, phishing 90 → 20, sandbox 90 → 40, rbl 90 → 20 by mfd\.yaml of .*\)\. Held mail that is older/,
+  );
 });
 
 test('mfctl tells which option of a retention is wrong', async t => {

@@ -68,6 +68,25 @@ test('--init makes a node in no folder that has anything else', async t => {
   t.deepEqual(await readdir(join(root, 'full')), ['letter']);
 });
 
+test('--init says how to go on in a folder that has nothing but the keys of an interrupted one, and in no other', async t => {
+  const {root, start} = await arrange(t);
+  const folder = join(root, 'left');
+  await mkdir(join(folder, 'tls'), {recursive: true});
+  await writeFile(join(folder, 'tls', 'ca.key'), '');
+  const said = `mfd: ${folder} is not empty; choose an empty folder`;
+
+  const interrupted = await start('--init', '--data', folder);
+  await mkdir(join(folder, 'spool'));
+  const other = await start('--init', '--data', folder);
+
+  t.is(
+    interrupted.stderr,
+    `${said}, or if an interrupted mfd init left it so, remove the keys that it made: rm -r ${folder}/tls\n`,
+  );
+  t.is(other.stderr, `${said}\n`);
+  t.deepEqual(await readdir(join(folder, 'tls')), ['ca.key']);
+});
+
 test('--init takes the addresses of the new node, and starts one that is there', async t => {
   const {data, env} = await arrange(t);
   const listens = await freeListens();

@@ -15,6 +15,7 @@ test.serial('what one cluster exports makes another one the same, and applying i
   const [from, to] = await Promise.all([startNode(t), startNode(t, {config})]);
   await change(from, 'create', 'a.example', '--backend', '[::1]:25', '--tenant-id', 'no', '--reject-threshold', '12.5');
   await change(from, 'create', 'bücher.example', '--direction', 'outbound', '--dkim', '--inactive', '--tenant-id', '7');
+  await change(from, 'retention', 'bücher.example', '--days', '45', '--reason', 'rbl=50');
   await change(
     from,
     'filters',
@@ -35,6 +36,7 @@ test.serial('what one cluster exports makes another one the same, and applying i
     t.is((await from.mfctl(['filter', 'add', ...args])).code, 0);
   t.is((await to.mfctl(['filter', 'add', '--block', '--subject', 'old'])).code, 0);
   await change(to, 'create', 'a.example', '--backend', 'old.example:25', '--dmarc-reporting');
+  await change(to, 'retention', 'a.example', '--days', '60', '--reason', 'spam=90');
   await change(to, 'filters', 'add', 'a.example', '--allow', '--sender', 'boss@example.org');
   await change(to, 'create', 'gone.example', '--backend', 'old.example:25');
   const {stdout: exported} = await from.mfctl(['domain', 'export']);
@@ -48,7 +50,7 @@ test.serial('what one cluster exports makes another one the same, and applying i
   t.deepEqual([dry.code, untouched.code], [0, 0]);
   t.regex(
     dry.stdout,
-    /^~ all_domains\n {4}- filter: block subject old\n.*\n~ a\.example\n.*\n\+ xn--bcher-kva\.example\n.*\n- gone\.example with/s,
+    /^~ all_domains\n {4}- filter: block subject old\n.*\n~ a\.example\n.*\n {4}~ retention: 60, spam 90 -> none\n.*\n\+ xn--bcher-kva\.example\n.*\n- gone\.example with/s,
   );
   t.is(applied.code, 0, applied.stderr);
   t.deepEqual(

@@ -66,5 +66,6 @@ asOther('whoever may read the folder of another user may check it, and not start
   const data = await folderOf(t, 0o755);
 
   t.like(await run(mfdFile, ['check-config', '--data', data], {within}), {code: 0});
+  t.notRegex((await run(mfdFile, ['setup', 'postfix', '--data', data], {within})).stderr, /run as/);
   t.regex((await run(mfdFile, ['start', '--data', data], {within})).stderr, /run as \S+: sudo -u /);
 });

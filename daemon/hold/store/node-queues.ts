@@ -4,6 +4,7 @@ import type {MailReference} from '../../../shared/held-mail.ts';
 import type {CommonStore} from '../../services/common-store.ts';
 import type {HeldQuery} from '../../services/ports.ts';
 import type {FoundQueue} from '../../services/quarantine/common-quarantine.ts';
+import type {HeadersRead} from '../held-headers.ts';
 import type {HoldBackend} from '../hold-backend.ts';
 import {createHoldQueue, type HoldQueueNeeds, type OwnHoldQueue} from '../hold-queue.ts';
 import type {DeliverReleased} from '../release-delivery.ts';
@@ -28,8 +29,8 @@ export interface NodeQueues {
   find(mail: MailReference): Promise<FoundQueue>;
   /** Records the results of actions that could not be recorded at the time. */
   catchUp(): Promise<void>;
-  /** Reads the header From of mail of all nodes that earlier versions held; returns how many were read. */
-  readFrom(): Promise<number>;
+  /** Reads the header From of mail of all nodes that earlier versions held. */
+  readFrom(): Promise<HeadersRead>;
   idle(): Promise<void>;
 }
 
@@ -76,10 +77,15 @@ export const createNodeQueues = ({nodeId: ownId, store, deliver, postfix, isNode
       for (const queue of queues.values()) await queue.catchUp();
     },
     async readFrom() {
-      let count = await of(ownId).readFrom();
+      const sum = await of(ownId).readFrom();
       // Nodes of earlier versions do not read theirs. Mail in the Postfix of another node is read there.
-      for (const {node_id: nodeId} of await store.presence()) if (nodeId !== ownId) count += await of(nodeId).readFrom('spool');
-      return count;
+      for (const {node_id: nodeId} of await store.presence()) {
+        if (nodeId === ownId) continue;
+        const {read, left} = await of(nodeId).readFrom('spool');
+        sum.read += read;
+        sum.left += left;
+      }
+      return sum;
     },
     async idle() {
       await Promise.all([...queues.values()].map(async queue => queue.idle()));

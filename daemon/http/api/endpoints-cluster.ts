@@ -17,7 +17,7 @@ export const clusterEndpoints = [
     summary: 'Health snapshot of all nodes',
     isCurated: true,
     answer: () => ok(clusterStatusSchema),
-    run: async (ctx, {cluster}) => reply(ctx, await cluster.status()),
+    run: async (ctx, {cluster}) => reply(ctx, await cluster.statusFor(ctx.state.actor)),
   }),
   endpoint({
     method: 'get',

@@ -51,6 +51,7 @@ const whyKnown = ({status, statusText, body}: Answer): Extract<TrainingResult, {
 
 const adviceFor = ({status, body}: Answer): string => {
   if (status === 401 || status === 403) return 'check scanner.rspamd_controller_password_file';
+  if (status === 413) return 'the mail is larger than it takes';
   // A mail that Rspamd knows has 208 where its Redis stores that.
   if (status === 404 && / has been already learned as (ham|spam), ignore it$/.test(errorIn(body)))
     return 'it says that it has learned the mail before, as it says of every mail while its Redis is down';

@@ -196,7 +196,8 @@ const pastEnd = (body: unknown, path: 'expires_at' | 'at', nowMs: number): Field
 
 const membersOf = (body: unknown): Record<string, unknown> => (isObject({value: body}) ? (body as Record<string, unknown>) : {});
 
-const boundIds = ({domain_id, domain_ids}: Pick<StoredApiKey, 'domain_id' | 'domain_ids'>): number[] | null =>
+/** The domains that a key was made for, deleted ones included. */
+export const boundIds = ({domain_id, domain_ids}: Pick<StoredApiKey, 'domain_id' | 'domain_ids'>): number[] | null =>
   domain_ids ?? (domain_id === null ? null : [domain_id]);
 
 type BoundDomain = Pick<Domain, 'id' | 'name'>;

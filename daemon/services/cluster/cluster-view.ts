@@ -1,6 +1,8 @@
 // Status of the cluster, as this node sees it.
 import type {ClusterStatus, License, Peer, Problem} from '../../../shared/cluster-status.ts';
 import {healthOf} from '../../../shared/health.ts';
+import {permissionsOf} from '../../../shared/scopes.ts';
+import type {Actor} from '../actor.ts';
 import type {ConfigReads} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 import type {NodeDirectory} from './membership.ts';
@@ -11,6 +13,8 @@ import type {Refusals} from './refusals.ts';
 
 export interface ClusterView {
   status(): Promise<ClusterStatus>;
+  /** As a caller sees it: where a store is, only those learn who administer the cluster. */
+  statusFor(actor: Pick<Actor, 'scope' | 'reach'>): Promise<ClusterStatus>;
 }
 
 interface Needs {
@@ -64,19 +68,36 @@ export const createClusterView = (needs: Needs): ClusterView => {
     };
   };
 
+  const status = async (): Promise<ClusterStatus> => {
+    const generated_at = new Date(now()).toISOString();
+    const peers: Peer[] = [];
+    for (const node of directory.list())
+      if (node.id === nodeNo) peers.push(await own(generated_at));
+      else peers.push({...(await peerStates.entryOf(node)), outbox_refused: isRefused(node), cut_off_since: null});
+    // A removed node is not in its directory any more, but still lists itself.
+    if (!directory.findByNo(nodeNo)) peers.unshift(await own(generated_at));
+    return {local_node_id: nodeId, local_hostname: hostname, peers, generated_at};
+  };
+
   return {
-    async status() {
-      const generated_at = new Date(now()).toISOString();
-      const peers: Peer[] = [];
-      for (const node of directory.list())
-        if (node.id === nodeNo) peers.push(await own(generated_at));
-        else peers.push({...(await peerStates.entryOf(node)), outbox_refused: isRefused(node), cut_off_since: null});
-      // A removed node is not in its directory any more, but still lists itself.
-      if (!directory.findByNo(nodeNo)) peers.unshift(await own(generated_at));
-      return {local_node_id: nodeId, local_hostname: hostname, peers, generated_at};
+    status,
+    async statusFor({scope, reach}) {
+      const whole = await status();
+      if (permissionsOf(scope, reach).includes('cluster:write')) return whole;
+      return {...whole, peers: whole.peers.map(withoutStores)};
     },
   };
 };
+
+/** Its problems with a store name the address and the database, or a file. */
+const withoutStores = (peer: Peer): Peer => ({
+  ...peer,
+  ...(peer.problems && {
+    problems: peer.problems.map(problem => (problem.part === 'store' ? {...problem, detail: hiddenDetail} : problem)),
+  }),
+});
+
+const hiddenDetail = 'a full-admin key sees why';
 
 /** The licence at a time: an expired one is not valid, whatever the configuration says. */
 export const licenseAt = (license: License, nowMs: number): License => ({

@@ -131,8 +131,8 @@ export const createDependencies = ({now, monotonic, onProblem = () => {}, onEnd 
     problems: () =>
       all()
         .flatMap(dependency => {
-          const state = states.of(keyOf(dependency));
-          return state.detail === undefined ? [] : [problemOf(dependency, state)];
+          const state = states.known(keyOf(dependency));
+          return state?.detail === undefined ? [] : [problemOf(dependency, state)];
         })
         .toSorted((a, b) => rankOf(a) - rankOf(b) || ascending(a.since, b.since))
         .slice(0, maxProblems),
@@ -173,6 +173,8 @@ const createStates = ({now, monotonic, onBegin, onEnd}: StatesNeeds) => {
 
   return {
     of: stateOf,
+    /** Reading what is known, as heartbeats do from the start on, must not make a part that nothing has used look used. */
+    known: (key: string): State | undefined => states.get(key),
     worked(key: string): void {
       const state = stateOf(key);
       state.lastAtMs = monotonic();

@@ -2,6 +2,7 @@
 
 import {groupBy} from '../../../shared/collections.ts';
 import type {Domain} from '../../../shared/domain.ts';
+import {unreadableRetention} from '../../../shared/retention.ts';
 import {createYield} from '../event-loop-yield.ts';
 import {type CompiledFilter, compileFilters, createFilterSet, type FilterSet} from '../intake/filters.ts';
 import type {ConfigStore, Store} from '../ports.ts';
@@ -17,14 +18,31 @@ export interface DomainDirectory {
   dkimKeysOf(domainId: number): StoredDkimKey[];
 }
 
-export const createDomainDirectory = async (store: Store, configuration: ConfigStore): Promise<DomainDirectory> => {
+interface Observers {
+  /** Called once for each domain whose retention this version cannot read. */
+  onUnreadableRetention?(domain: Domain): void;
+}
+
+export const createDomainDirectory = async (
+  store: Store,
+  configuration: ConfigStore,
+  {onUnreadableRetention}: Observers = {},
+): Promise<DomainDirectory> => {
   const byId = new Map<number, Domain>();
   const byName = new Map<string, Domain>();
   const yieldNow = createYield();
   const filters = new Map<number, CompiledFilter[]>();
   const dkimKeys = new Map<number, StoredDkimKey[]>();
   let sorted: Domain[] | undefined;
+  const unreadable = new Set<number>();
 
+  const checkRetention = (domain: Domain) => {
+    if (domain.retention !== unreadableRetention) unreadable.delete(domain.id);
+    else if (!unreadable.has(domain.id)) {
+      unreadable.add(domain.id);
+      onUnreadableRetention?.(domain);
+    }
+  };
   const forget = (id: number) => {
     const known = byId.get(id);
     if (known && byName.get(known.name)?.id === id) byName.delete(known.name);
@@ -41,6 +59,7 @@ export const createDomainDirectory = async (store: Store, configuration: ConfigS
     for (const domain of domains) {
       byId.set(domain.id, domain);
       byName.set(domain.name, domain);
+      checkRetention(domain);
     }
     sorted = undefined;
     for (const id of filtersOf ?? []) filters.delete(id);

@@ -7,6 +7,7 @@ import type {Actor} from '../actor.ts';
 import {validate} from '../validate.ts';
 import type {DomainDirectory} from './domain-directory.ts';
 import type {Domains} from './domains.ts';
+import type {RetentionRules} from './retention-rules.ts';
 
 const dayMs = 24 * 3600 * 1000;
 
@@ -42,16 +43,22 @@ interface Needs {
   domains: Pick<Domains, 'get' | 'update'>;
   nodeId: string;
   retentionMs(): RetentionMs;
+  retentionFaults: RetentionRules;
 }
 
-export const createDomainRetentions = ({domains, nodeId, retentionMs}: Needs): DomainRetentions => {
+export const createDomainRetentions = ({domains, nodeId, retentionMs, retentionFaults}: Needs): DomainRetentions => {
   const applied = ({name, retention}: Domain): AppliedRetention => {
     const ofNode = retentionMs();
-    const daysFor = (reason: Reason): number => retentionMsOf({retention}, reason, ofNode) / dayMs;
+    const daysFor = (domain: Pick<Domain, 'retention'> | undefined) =>
+      Object.fromEntries(reasons.map(reason => [reason, retentionMsOf(domain, reason, ofNode) / dayMs])) as Record<
+        Reason,
+        number
+      >;
     return {
       domain: name,
       ...(readRetention(retention) ?? {days: null, by_reason: {}}),
-      in_effect: Object.fromEntries(reasons.map(reason => [reason, daysFor(reason)])) as Record<Reason, number>,
+      in_effect: daysFor({retention}),
+      of_node: daysFor(undefined),
       node_id: nodeId,
     };
   };
@@ -59,8 +66,8 @@ export const createDomainRetentions = ({domains, nodeId, retentionMs}: Needs): D
   return {
     get: (actor, domainId) => applied(domains.get(actor, domainId)),
     async set(actor, domainId, body) {
-      domains.get(actor, domainId);
-      const patch = validate(retentionPatchSchema, body);
+      const {retention} = domains.get(actor, domainId);
+      const patch = validate(retentionPatchSchema, body, retentionFaults(actor, body, retention));
       return applied(await domains.update(actor, domainId, {retention: patch}, undefined));
     },
     remove: async (actor, domainId) => applied(await domains.update(actor, domainId, {retention: null}, undefined)),

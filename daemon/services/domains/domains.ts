@@ -22,6 +22,7 @@ import type {ConfigStore} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 import {invalidFields, validate} from '../validate.ts';
 import type {DomainDirectory} from './domain-directory.ts';
+import type {RetentionRules} from './retention-rules.ts';
 
 export interface Domains {
   list(actor: Actor): Domain[];
@@ -41,9 +42,10 @@ interface Needs {
   configuration: ConfigStore;
   directory: DomainDirectory;
   backendFaults: BackendRules;
+  retentionFaults: RetentionRules;
 }
 
-export const createDomains = ({configuration, directory, backendFaults}: Needs): Domains => {
+export const createDomains = ({configuration, directory, backendFaults, retentionFaults}: Needs): Domains => {
   const get: Domains['get'] = (actor, id) => {
     const domain = directory.findById(id);
     if (!domain || !isWithinAccess(actor.reach, id)) throw unknown(id);
@@ -76,7 +78,10 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
           requireMatch(ifMatch, current);
           changed = changedFields(
             current,
-            updated(current, body, ({backend_servers}) => backendFaults(actor, backend_servers, current.backend_servers)),
+            updated(current, body, ({backend_servers, retention}) => [
+              ...backendFaults(actor, backend_servers, current.backend_servers),
+              ...retentionFaults(actor, retention, current.retention).map(fault => ({...fault, path: `retention.${fault.path}`})),
+            ]),
           );
           return changed;
         });

@@ -4,7 +4,7 @@ import {type EventType, eventTypes, permissionFor} from '../../../shared/event-t
 import {Fault} from '../../../shared/fault.ts';
 import {type AccessScope, isWithinAccess, permissionsOf, type Scope, scopesWith} from '../../../shared/scopes.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
-import {createAdmission, type RequireFresh} from '../access/keys.ts';
+import {boundIds, createAdmission, type RequireFresh} from '../access/keys.ts';
 import type {Actor} from '../actor.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {ConfigStore} from '../ports.ts';
@@ -53,6 +53,13 @@ const checkMs = 1000;
 /** Pings show clients that the connection still works. */
 export const pingSeconds = 5;
 
+interface Access {
+  scope: Scope;
+  reach: AccessScope;
+  /** The domains that the key was made for, deleted ones included. */
+  boundIds: readonly number[];
+}
+
 interface OpenWatch {
   keyId: number;
   types: readonly EventType[];
@@ -69,7 +76,7 @@ export const createEvents = (needs: Needs): Events => {
   let isClosed = false;
 
   /** The current access of the key; undefined when it has none. */
-  const currentAccessOf = (keyId: number): {scope: Scope; reach: AccessScope} | undefined => {
+  const currentAccessOf = (keyId: number): Access | undefined => {
     const key = keys.findById(keyId);
     if (!key) return undefined;
     try {
@@ -78,7 +85,7 @@ export const createEvents = (needs: Needs): Events => {
       return undefined;
     }
     const reach = accessOf(key);
-    return reach.kind === 'none' ? undefined : {scope: key.scope, reach};
+    return reach.kind === 'none' ? undefined : {scope: key.scope, reach, boundIds: boundIds(key) ?? []};
   };
   const forget = (watch: OpenWatch) => {
     open.delete(watch);
@@ -100,12 +107,11 @@ export const createEvents = (needs: Needs): Events => {
     if (checks % ((pingSeconds * 1000) / checkMs) === 0) for (const {watcher} of open) watcher.ping();
   };
   const receive: Events['receive'] = busEvent => {
-    const {event, domainId} = busEvent;
     for (const watch of [...open]) {
-      if (!watch.types.includes(event.type)) continue;
+      if (!watch.types.includes(busEvent.event.type)) continue;
       const access = currentAccessOf(watch.keyId);
       if (!access) end(watch);
-      else if (isVisible(access, event.type, domainId)) watch.watcher.event(busEvent);
+      else if (isVisible(access, busEvent)) watch.watcher.event(busEvent);
     }
   };
   configuration.onChange(async () => endWithoutAccess());
@@ -140,8 +146,12 @@ export const createEvents = (needs: Needs): Events => {
   };
 };
 
-const isVisible = ({scope, reach}: {scope: Scope; reach: AccessScope}, type: EventType, domainId: number | undefined): boolean =>
-  permissionsOf(scope, reach).includes(permissionFor[type]) && (domainId === undefined || isWithinAccess(reach, domainId));
+const isVisible = ({scope, reach, boundIds}: Access, {event, domainId}: BusEvent): boolean => {
+  if (!permissionsOf(scope, reach).includes(permissionFor[event.type])) return false;
+  if (domainId === undefined || isWithinAccess(reach, domainId)) return true;
+  // A deleted domain is out of reach already. Its id is never used again.
+  return event.type === 'domain' && event.change === 'deleted' && boundIds.includes(domainId);
+};
 
 const busy = (why: string): Fault =>
   new Fault('unavailable', `${why}; try again later or on another node`, {retryAfterSeconds: 5});

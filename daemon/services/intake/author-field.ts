@@ -7,6 +7,7 @@ import {headerValues, unfoldHeader} from './header-block.ts';
 import type {HeaderField} from './mail.ts';
 
 interface FieldAddress {
+  /** In quotation marks where only a quoted string can say it, such as `"a b"` (RFC 5322 section 3.4.1). */
   local: string;
   /** As written, with blanks around dots taken out, and no name where it is quoted; undefined for a local user such as `root`. */
   domain: string | undefined;
@@ -236,20 +237,35 @@ const localUser = ([piece, ...others]: readonly Piece[]): FieldAddress[] => {
 
 /** `hasTail`: words after an address, which some programs join with its domain. */
 const addressesIn = (text: string): {addresses: FieldAddress[]; hasTail: boolean} => {
+  // A quoted string in a local part is one word. Where it has an address among its words, some programs show that one: both count.
+  const quoted: string[] = [];
   const words = text
+    .replace(/\x02([^\x02]*)\x02(\s*[.@\uff20\ufe6b])?/g, (whole, content: string, next?: string) =>
+      next === undefined || (atSign.test(content) && /\s/.test(content))
+        ? whole
+        : `${quote}${quoted.push(content) - 1}${quote}${next}`,
+    )
     .replace(/[\uff20\ufe6b]/g, '@')
     .replace(/\s+/g, ' ')
     .replace(/ ?([.@]) ?/g, '$1')
     .trim()
     .split(' ');
+  const restore = (part: string): string =>
+    part.replace(/\x02(\d+)\x02/g, (_, n: string) => `${quote}${quoted[Number(n)] ?? n}${quote}`);
   const addresses: FieldAddress[] = [];
   let hasTail = false;
   for (const word of words) {
     const at = word.lastIndexOf('@');
-    if (at >= 0) addresses.push({local: word.slice(0, at).replaceAll(quote, ''), domain: word.slice(at + 1)});
+    if (at >= 0) addresses.push({local: localPart(restore(word.slice(0, at))), domain: restore(word.slice(at + 1))});
     else hasTail ||= addresses.length > 0;
   }
   return {addresses, hasTail};
+};
+
+const localPart = (marked: string): string => {
+  const local = marked.replaceAll(quote, '');
+  const needsQuotes = marked.includes(quote) && /[\s"(),:;<>@[\\\]]/.test(local);
+  return needsQuotes ? `"${local.replace(/["\\]/g, '\\$&')}"` : local;
 };
 
 /** The last label has letters only, so that `@ 5.30pm` is none. */

@@ -21,8 +21,6 @@ interface Needs {
 
 /** Pause after a classifier did not answer, so that a thousand discarded mails do not each wait for the deadline. */
 const pauseMs = 30_000;
-/** For mail that a caller wants to be learned: Rspamd takes no larger one by default. */
-const maxSampleBytes = 50 * 1024 * 1024;
 
 export const createTrainer = (needs: Needs): Trainer => {
   const {nodeId, classifier, isTrainedByActions, onTrained, onOutage, onRecovery, now} = needs;
@@ -63,7 +61,6 @@ export const createTrainer = (needs: Needs): Trainer => {
       if (!current) throw noClassifier(nodeId);
       const body = await read();
       try {
-        if (body.sizeBytes > maxSampleBytes) throw new Fault('conflict', 'this mail is larger than 50 MiB; nothing was learned');
         const trained = await current.train(sampleClass, {...mail, content: contentOf(body)});
         onTrained(sampleClass, hasOwn(trained, 'detail') ? 'failed' : trained.kind);
         return trainingIn(trained);

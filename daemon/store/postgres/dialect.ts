@@ -21,6 +21,9 @@ type LogState = Pick<Logger, 'numbers' | 'keepsSubjects'>;
 
 export const newLogState = (): LogState => ({numbers: {last: 0}, keepsSubjects: () => true});
 
+/** A pattern of LIKE for texts that contain `text`. */
+export const containing = (text: string): string => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
+
 export const dialectOf = ({nodeId, claimant, log = newLogState()}: Scope): Dialect => ({
   rows: (table, columns) => `SELECT ${columns.join(', ')} FROM json_populate_recordset(NULL::${table}, ?::json)`,
   values: type => `SELECT json_array_elements_text(?::json)::${type}`,
@@ -30,7 +33,7 @@ export const dialectOf = ({nodeId, claimant, log = newLogState()}: Scope): Diale
   own: {column: 'node_id, ', value: `${quoted(nodeId)}, `, condition: `node_id = ${quoted(nodeId)} AND `},
   recipients: 'column',
   words: 'column',
-  containing: {sql: 'folded_subject LIKE ?', of: text => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`},
+  containing: {sql: 'folded_subject LIKE ?', of: containing},
   logger: {
     name: claimant,
     condition: `logged_by = ${quoted(claimant)} AND `,

@@ -117,11 +117,12 @@ BEGIN
 END $$;`;
 
 /**
- * The addresses in the header From, and for filters the same with their domains. Nodes of 0.8 write mail without them: a job of other
+ * The addresses in the header From, and two columns for filters (see `foldFrom`). Nodes of 0.8 write mail without them: a job of other
  * nodes reads the headers, and the last index is what it has left.
  */
 const headerFrom = `
-ALTER TABLE held_mail ADD COLUMN from_addresses ${text}, ADD COLUMN folded_from text[] COLLATE "C";
+ALTER TABLE held_mail ADD COLUMN from_addresses ${text}, ADD COLUMN from_domain ${text}, ADD COLUMN folded_from text[] COLLATE "C";
+CREATE INDEX held_mail_by_from_domain ON held_mail (from_domain) WHERE is_held;
 CREATE INDEX held_mail_by_from ON held_mail USING gin (folded_from) WHERE is_held;
 CREATE INDEX held_mail_without_from ON held_mail (node_id, queue_id) WHERE is_held AND from_addresses IS NULL;`;
 

@@ -7,7 +7,7 @@ import {type AccessScope, domainIdsIn} from '../../../shared/scopes.ts';
 import type {EventLog, NewMailEvent, StoredMailEvent, TracePage} from '../../services/events/mail-event.ts';
 import {type Db, type Dialect, insertOwn, query} from './db.ts';
 import {readEntry, writeEntry} from './event-entry.ts';
-import {foldFrom, foldRecipients, foldSubject} from './held-mail.ts';
+import {foldRecipients, foldSubject} from './held-mail.ts';
 
 /** How far the number of an entry is ahead of its time, in microseconds, unless the clock was set back: entries wait for others to be written. */
 const usualLead = 60_000_000;
@@ -120,7 +120,12 @@ const wordsOf = (event: NewMailEvent): bigint[] => [
   wordOf('sender', comparableAddress(event.sender)),
   wordOf('senderDomain', domainOf(event.sender) ?? ''),
   ...foldRecipients(event.recipients).map(address => wordOf('recipient', address)),
-  ...foldFrom(event.from ?? []).map(name => wordOf('from', name)),
+  ...authorNames(event.from ?? []).map(name => wordOf('from', name)),
+];
+
+/** Addresses, and their domains: a filter names either. */
+const authorNames = (from: readonly string[]): string[] => [
+  ...new Set(from.flatMap(address => (address.includes('@') ? [address, address.slice(address.lastIndexOf('@') + 1)] : []))),
 ];
 
 /** The sequences of three characters in a text, each as a word. Whether a subject has them in a row is seen in its row. */

@@ -25,6 +25,7 @@ export type HeldMailRow = Omit<
   folded_sender: string;
   folded_subject: string;
   folded_recipients?: string[];
+  from_domain?: string | null;
   folded_from?: string[] | null;
 };
 
@@ -48,10 +49,15 @@ export const foldSubject = (text: string): string => text.normalize('NFC').toLow
 
 export const foldRecipients = (recipients: readonly string[]): string[] => [...new Set(recipients.map(comparableAddress))];
 
-/** The addresses of a header From, and their domains: a filter names either. */
-export const foldFrom = (from: readonly string[]): string[] => [
-  ...new Set(from.flatMap(address => (address.includes('@') ? [address, address.slice(address.lastIndexOf('@') + 1)] : []))),
-];
+/**
+ * What filters name of a header From, in two columns: the domain of the first address, as an index of one text can be counted without its
+ * rows, and the addresses with the domains of the others. No domain is in both.
+ */
+export const foldFrom = (from: readonly string[]): {from_domain: string | null; folded_from: string[]} => {
+  const addresses = from.filter(address => address.includes('@'));
+  const [first = null, ...others] = new Set(addresses.map(address => address.slice(address.lastIndexOf('@') + 1)));
+  return {from_domain: first, folded_from: [...new Set(addresses), ...others]};
+};
 
 export const rowToHeldMail = ({
   from_addresses,
@@ -63,6 +69,7 @@ export const rowToHeldMail = ({
   folded_sender,
   folded_subject,
   folded_recipients,
+  from_domain,
   folded_from,
   ...mail
 }: HeldMailRow): StoredHeldMail => ({

@@ -128,9 +128,12 @@ const heldFrom = (db: Db): Pick<HoldStore, 'listWithoutFrom' | 'writeFrom'> => {
 
     async writeFrom(mails) {
       const isColumn = recipients === 'column';
-      const sql = `UPDATE held_mail SET from_addresses = ?${isColumn ? `, folded_from = ARRAY(${values('text')})` : ''} WHERE ${own.condition}queue_id = ? AND from_addresses IS NULL`;
-      for (const {queueId, from} of mails)
-        await query(db, sql, [JSON.stringify(from), ...(isColumn ? [json(foldFrom(from))] : []), queueId]);
+      const folded = isColumn ? `, from_domain = ?, folded_from = ARRAY(${values('text')})` : '';
+      const sql = `UPDATE held_mail SET from_addresses = ?${folded} WHERE ${own.condition}queue_id = ? AND from_addresses IS NULL`;
+      for (const {queueId, from} of mails) {
+        const {from_domain, folded_from} = foldFrom(from);
+        await query(db, sql, [JSON.stringify(from), ...(isColumn ? [from_domain, json(folded_from)] : []), queueId]);
+      }
     },
   };
 };
@@ -252,10 +255,10 @@ export const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[], how
   if (mails.length === 0) return;
   const {dialect} = tx;
   const isColumn = dialect.recipients === 'column';
-  const names = isColumn ? [...columns, 'folded_recipients', 'folded_from'] : columns;
+  const names = isColumn ? [...columns, 'folded_recipients', 'from_domain', 'folded_from'] : columns;
   const folded = ({recipients, from}: NewHeldMail) => ({
     folded_recipients: foldRecipients(recipients),
-    folded_from: from && foldFrom(from),
+    ...(from && foldFrom(from)),
   });
   const rows = mails.map(mail => ({...toRow(mail), ...(isColumn && folded(mail))}));
   const adding = `${insertOwn(dialect, 'held_mail', names)} ON CONFLICT DO NOTHING RETURNING queue_id`;

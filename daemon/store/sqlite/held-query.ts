@@ -65,10 +65,12 @@ const order = 'ORDER BY arrived_at DESC, queue_id';
 const totalIn = (search: HeldSearch): SqlCondition => {
   if (!isSearch(search.filter)) return totalOf(search.filter, search.scope);
   if (search.counted && isAlone(search, search.counted.by)) return {sql: 'SELECT ?', bindings: [search.counted.count]};
-  const {address} = search.filter;
+  const {address, recipient} = search.filter;
   // Without a look at the row of each.
   if (address !== undefined && isAlone(search, 'address'))
     return {sql: `SELECT count(*) FROM (${heldWithAddress})`, bindings: anywhere(address)};
+  if (recipient !== undefined && isAlone(search, 'recipient'))
+    return {sql: `SELECT count(*) FROM (${heldWithRecipient})`, bindings: [recipient]};
   const {sql, bindings} = heldCondition(search);
   return {sql: `SELECT count(*) FROM held_mail WHERE ${sql}`, bindings};
 };
@@ -153,11 +155,14 @@ const withAddress = (limit: string) => `
   UNION ALL SELECT * FROM (SELECT queue_id FROM held_recipient WHERE recipient = ?${limit})
   UNION ALL SELECT * FROM (SELECT queue_id FROM held_from WHERE address = ?${limit})`;
 
-/** Rows of recipients are those of ended mail too. */
+/** Rows of recipients are those of ended mail too; the subjects are those of held mail alone, and have a small index of its ids. */
+const heldWithRecipient = `
+  SELECT queue_id FROM held_recipient AS r WHERE recipient = ?
+    AND EXISTS (SELECT 1 FROM held_subject AS s WHERE s.queue_id = r.queue_id)`;
+
 const heldWithAddress = `
   SELECT queue_id FROM held_mail WHERE is_held AND folded_sender = ?
-  UNION SELECT queue_id FROM held_recipient AS r WHERE recipient = ?
-    AND (SELECT is_held FROM held_mail WHERE held_mail.queue_id = r.queue_id)
+  UNION ${heldWithRecipient}
   UNION SELECT queue_id FROM held_from WHERE address = ?`;
 
 const addressSql = `

@@ -60,6 +60,7 @@ test('cluster remove asks first, names the nodes that did not answer, and passes
       '/cluster/nodes/mx2?',
       '/cluster/nodes/mx2?',
       '/cluster/nodes/mx2?',
+      '/cluster/nodes/mx2?',
       '/cluster/nodes/mx3?',
       '/cluster/nodes/mx3?force=true',
       '/cluster/nodes/..%2Fdomains%2F1?',

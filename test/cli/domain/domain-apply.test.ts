@@ -53,6 +53,18 @@ test('a change is made against the version that the diff was made from, and says
   t.deepEqual(JSON.parse(put?.body ?? ''), {reject_threshold: 20});
 });
 
+test('an empty retention is none: applied where there is none it changes nothing', async t => {
+  const api = await arrange(t);
+
+  for (const retention of ['{}', '{days: null}', '{by_reason: {}}', 'null']) {
+    const {code, stderr} = await api.apply(`domains: [{name: a.example, retention: ${retention}}]`);
+    t.is(code, 0, retention);
+    t.regex(stderr, /no changes/, retention);
+  }
+
+  t.deepEqual(api.changes(), []);
+});
+
 test('what somebody changed meanwhile is not overwritten, and the others are changed all the same', async t => {
   const api = await arrange(t, {'PUT /domains/2': changed});
 

@@ -37,6 +37,23 @@ domains:
   ]);
 });
 
+test('a retention that says nothing is read as none, and one that is left out is not there', async t => {
+  const {entries} = await read(`
+domains:
+  - {name: a.example, retention: {}}
+  - {name: b.example, retention: {days: null, by_reason: {}}}
+  - {name: c.example, retention: null}
+  - {name: d.example, retention: {days: 14}}
+  - {name: e.example}
+`);
+
+  const none = {retention: null};
+  t.deepEqual(
+    entries.map(({settings}) => settings),
+    [none, none, none, {retention: {days: 14, by_reason: {}}}, {}],
+  );
+});
+
 test('filters for all domains are a list of their own; without it, nothing is said of them', async t => {
   const rule = {action: 'block', match: 'sender', header: null, pattern: 'a@b.example', score: null, comment: null};
 

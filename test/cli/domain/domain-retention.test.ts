@@ -9,6 +9,7 @@ const present: AppliedRetention = {
   domain: domain.name,
   ...{days: null, by_reason: {phishing: 60}},
   in_effect: {spam: 30, phishing: 60, sandbox: 30, rbl: 30},
+  of_node: {spam: 30, phishing: 60, sandbox: 30, rbl: 30},
   node_id: 'mx1',
 };
 
@@ -55,6 +56,47 @@ test('fewer days for any reason are asked about, with the mails that one request
   const [first] = api.requests.filter(({path: of}) => of.endsWith('/summary'));
   t.is(first?.query.get('domain'), domain.name);
   t.true(Math.abs(Date.parse(first?.query.get('until') ?? '') - (Date.now() - 7 * 24 * 3600 * 1000)) < 24 * 3600 * 1000);
+});
+
+test('going back to mfd.yaml tells its days where the node that answers has fewer', async t => {
+  const {run} = await start(t, {[`GET ${path}`]: {data: {...present, of_node: {...present.of_node, phishing: 14}}}});
+
+  const {code, stderr} = await run('--default');
+
+  t.is(code, 2);
+  t.regex(stderr, /\(phishing 60 → 14 by mfd\.yaml of mx1\)\? 40 held mails that are older/);
+});
+
+test('the question before a deletion counts held mail, and tells which of it goes with the days of the domain', async t => {
+  const asked = async (answers: Record<string, Reply>, member: object = {}) => {
+    const {api, changes} = await start(t, {[`GET /domains/${domain.id}`]: {data: {...domain, ...member}}, ...answers});
+    const {code, stderr} = await api.mfctl(['domain', 'delete', domain.name]);
+    t.deepEqual([code, changes()], [2, 0]);
+    return /filters\? (.*) There is no terminal/.exec(stderr)?.[1];
+  };
+  const longer = {retention: {days: null, by_reason: {phishing: 60}}};
+  const ofNode = (phishing: number) => ({[`GET ${path}`]: {data: {...present, of_node: {...present.of_node, phishing}}}});
+  const summary = (count: number, more: object = {}) => ({
+    'GET /mail/quarantine/summary': {data: {count, groups: []}, ...more} as Reply,
+  });
+  const again = 'to release it, there has to be such a domain again.';
+
+  t.is(await asked({}), `Held mail: 43. It stays until it expires; ${again}`);
+  t.is(await asked({}, {direction: 'outbound'}), 'Held mail: 43. It stays until it expires.');
+  t.is(await asked(summary(0)), 'No mail is held for example.com.');
+  t.is(
+    await asked(summary(0, {headers: {'x-unreachable-nodes': 'mx2'}})),
+    `Held mail: 0 (without mx2, not answering). It stays until it expires; ${again}`,
+  );
+  t.is(
+    await asked({'GET /mail/quarantine/summary': {status: 403, error: {code: 'insufficient_scope', detail: 'no'}}}),
+    `Its held mail stays until it expires; ${again}`,
+  );
+  t.is(
+    await asked(ofNode(30), longer),
+    `Held mail: 43. It is held for fewer days then (phishing 60 → 30 by mfd.yaml of mx1). 40 held mails that are older than that are deleted for good within minutes. The rest stays until it expires, as mfd.yaml of its node says; ${again}`,
+  );
+  t.is(await asked(ofNode(90), longer), `Held mail: 43. It stays until it expires, as mfd.yaml of its node says; ${again}`);
 });
 
 test('more days, the same days and days that the node refuses are not asked about, and neither is anything with --yes', async t => {

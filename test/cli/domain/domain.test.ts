@@ -100,6 +100,7 @@ test('domain delete asks with the name, and says what it did', async t => {
   const api = await startApi(t, {
     'GET /domains': {data: [domain]},
     [`GET /domains/${domain.id}`]: {data: domain},
+    'GET /mail/quarantine/summary': {data: {count: 3, groups: []}},
     [`DELETE /domains/${domain.id}`]: {data: null},
   });
 
@@ -107,7 +108,7 @@ test('domain delete asks with the name, and says what it did', async t => {
   const done = await api.mfctl(['domain', 'delete', 'example.com', '--yes', '-o', 'json']);
 
   t.is(asked.code, 3);
-  t.regex(asked.stderr, /Delete example\.com with its DKIM keys/);
+  t.regex(asked.stderr, /Delete example\.com with its DKIM keys and mail filters\? Held mail: 3\. It stays/);
   t.deepEqual(done, {code: 0, stdout: 'null\n', stderr: 'deleted example.com\n'});
 });
 
@@ -173,6 +174,7 @@ test('dkim create shows the record to publish', async t => {
 test('a DKIM key is deleted for good, so it is asked about', async t => {
   const api = await startApi(t, {
     [`GET /domains/${domain.id}`]: {data: domain},
+    [`GET /domains/${domain.id}/dkim-keys`]: {data: [{selector: 's1'}]},
     [`DELETE /domains/${domain.id}/dkim-keys/s1`]: {data: null},
   });
   const remove = ['domain', 'dkim', 'delete', String(domain.id), 's1'];

@@ -77,8 +77,37 @@ const domainsNow = [
   {...domain, name: 'last.test', id: 4},
 ];
 
+const answersOf = (old: typeof several) => ({'GET /auth/api-keys': {data: [old]}, 'GET /domains': {data: domainsNow}});
+const boundTo = (domain_ids: readonly number[] | undefined): Parameters<typeof startApi>[1] => ({
+  'GET /auth/me': ({headers}) => ({data: headers['x-api-key'] === newKey ? {...admin, id: 12, domain_ids} : admin}),
+});
+
+test('a successor that another domain of the same name has got, while it was asked, is revoked and kept nowhere', async t => {
+  const api = await arrange(t, {...answersOf(several), ...boundTo([1, 6])});
+
+  const {code, stderr} = await api.rotate();
+
+  t.is(code, 1);
+  t.regex(
+    stderr,
+    /another domain has the name of one .* key 12, was revoked, and key 7 is as it was \(conflict\)\nhint: mfctl key show 7\n$/,
+  );
+  t.deepEqual(api.changes(), [
+    ['/auth/api-keys', false],
+    ['/auth/api-keys/12/revoke', false],
+  ]);
+  t.is(await api.store.keyOf('mine'), oldKey);
+});
+
+test('nodes that show no ids of domains rotate keys by the names', async t => {
+  const {domain_ids: _ids, ...old} = several;
+  const api = await arrange(t, {...answersOf(old as typeof several), ...boundTo(undefined)});
+
+  t.is((await api.rotate()).code, 0);
+});
+
 test('the successor of a key for several domains has those that are left, and none that only has the name of one', async t => {
-  const api = await arrange(t, {'GET /auth/api-keys': {data: [several]}, 'GET /domains': {data: domainsNow}});
+  const api = await arrange(t, {...answersOf(several), ...boundTo([1, 4])});
 
   const {code, stderr} = await api.rotate();
 

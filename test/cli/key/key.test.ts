@@ -50,7 +50,7 @@ test('a key is made for each --domain, and for one as nodes of 0.8 know it', asy
   const {stdout} = await create(domains);
   await create(['one.test']);
 
-  t.regex(stdout, /\nDomains: +one\.test, two\.test, three\.test\n/);
+  t.regex(stdout, /\nDomains: +one\.test\n +two\.test\n +three\.test\nPer minute/);
   t.deepEqual(
     api.requests.map(({body}) => JSON.parse(body)),
     [
@@ -70,7 +70,7 @@ test('key list shows the first domain of a key and how many more, key show all o
 
   t.regex(list.stdout, /domain-admin +one\.test \+2 /);
   t.regex(list.stdout, /domain-admin +four\.test /);
-  t.regex(shown.stdout, /\nDomains: +one\.test, two\.test, three\.test\n/);
+  t.regex(shown.stdout, /\nDomains: +one\.test\n +two\.test\n +three\.test\nPer minute/);
 });
 
 test('key create -q prints the key alone', async t => {
@@ -299,7 +299,7 @@ test('a domain of a key that was deleted is marked, also where another one has i
   ];
 
   for (const {stdout, stderr} of [shown, own]) {
-    t.regex(stdout, /^Domains: +one\.test \(deleted\), two\.test \(deleted\), kept\.test$/m);
+    t.regex(stdout, /^Domains: +one\.test \(deleted\)\n +two\.test \(deleted\)\n +kept\.test$/m);
     t.is(stderr, '');
   }
   t.deepEqual(JSON.parse(json.stdout).domains, names.domains, 'data is as the node says it');

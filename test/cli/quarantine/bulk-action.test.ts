@@ -81,6 +81,13 @@ test('requests grow again where each takes long whatever its size', async t => {
   t.deepEqual(sizes.slice(0, 6), [100, 67, 134, 268, 536, 1000]);
 });
 
+test('requests keep their size where only chance makes some quicker than others', async t => {
+  const sizes = await sizesWhere((items, request) => items * 5 + ([40, -40, 25, -10][request % 4] ?? 0));
+
+  // The last one is what is left.
+  for (const size of sizes.slice(3, -1)) t.true(size > 150 && size < 250, sizes.join(' '));
+});
+
 test('one slow request makes the next ones small, and those after it as large as before', async t => {
   const sizes = await sizesWhere((items, request) => (request === 2 ? 60_000 : items * 5));
 

@@ -1,6 +1,9 @@
 import {appendFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';
+import {createHeldHeaders} from '../../../daemon/hold/held-headers.ts';
+import type {HoldBackend} from '../../../daemon/hold/hold-backend.ts';
+import type {StoredHeldMail} from '../../../daemon/services/quarantine/stored-mail.ts';
 import {startHoldNode} from '../../helpers/common-hold.ts';
 import {newCluster} from '../../helpers/common-store.ts';
 import {operator, type TestQueue, testQueue} from '../../helpers/hold-queue.ts';
@@ -23,12 +26,12 @@ test('the headers of all mail that an earlier version held are read, once, and o
   await test.hold(idOf(500), mailFrom('new@bank.test'));
 
   t.deepEqual(await idsFrom(test, 'bank.test'), [idOf(500)]);
-  t.is(await test.queue.readFrom(), 229);
+  t.is((await test.queue.readFrom()).read, 229);
 
   t.is((await idsFrom(test, 'ceo@bank.test')).length, 114);
   t.is((await idsFrom(test, 'other.test')).length, 115);
   t.is((await test.store.hold.find(idOf(0)))?.from, null);
-  t.is(await test.queue.readFrom(), 0);
+  t.deepEqual(await test.queue.readFrom(), {read: 0, left: 0});
 });
 
 test('a mail that cannot be read keeps no other from being read, and is tried again later', async t => {
@@ -38,20 +41,46 @@ test('a mail that cannot be read keeps no other from being read, and is tried ag
   const file = join(test.spoolFolder, 'held', idOf(1));
   await appendFile(file, 'x');
 
-  t.is(await test.queue.readFrom(), 2);
+  t.deepEqual(await test.queue.readFrom(), {read: 2, left: 1});
   t.deepEqual(await idsFrom(test, 'bank.test'), [idOf(2)]);
   t.deepEqual((await test.store.hold.find(idOf(3)))?.from, ['none'], 'a local user');
   t.is((await test.queue.get(idOf(1), operator)).from, null);
-  t.is(await test.queue.readFrom(), 0);
+  t.is((await test.queue.readFrom()).read, 0);
   await test.spool.remove(idOf(1));
   await test.store.transaction(async tx => tx.hold.forget(idOf(1)));
   await test.hold(idOf(1), mailFrom('back@bank.test'));
   await forgetHeaders(test);
-  t.is(await test.queue.readFrom(), 2, 'not again at once');
+  t.is((await test.queue.readFrom()).read, 2, 'not again at once');
   test.now += 600_000;
 
-  t.is(await test.queue.readFrom(), 1);
+  t.is((await test.queue.readFrom()).read, 1);
   t.deepEqual(await idsFrom(test, 'bank.test'), [idOf(1), idOf(2)]);
+});
+
+test('of mail that cannot be read so much is remembered and no more, and nothing of mail that has ended', async t => {
+  const {store, queue, now, ...test} = await testQueue(t, {isDurable: false});
+  const tried: string[] = [];
+  const backend = {
+    async body({queue_id}: StoredHeldMail) {
+      tried.push(queue_id);
+      throw new Error('damaged');
+    },
+  } as unknown as HoldBackend;
+  const headers = createHeldHeaders({store, backendOf: () => backend, now: () => now}, 2);
+  const hold = async (n: number) => {
+    await test.hold(idOf(n), mailFrom('ceo@bank.test'));
+    await store.write('held_mail').update({from_addresses: null});
+  };
+  for (const n of [1, 2]) await hold(n);
+
+  t.deepEqual(await headers.readFrom(), {read: 0, left: 2});
+  await hold(3);
+  t.deepEqual(await headers.readFrom(), {read: 0, left: 3});
+  t.deepEqual(tried, [idOf(1), idOf(2)]);
+  await queue.act('discard', idOf(1), operator);
+  for (let pass = 0; pass < 2; pass += 1) t.deepEqual(await headers.readFrom(), {read: 0, left: 2});
+
+  t.deepEqual(tried, [idOf(1), idOf(2), idOf(3)]);
 });
 
 const postgres = usePostgres();
@@ -65,14 +94,14 @@ testWithPostgres('a node reads the headers of mail that nodes of 0.8 hold, excep
   await alpha.hold(idOf(1), mailFrom('ceo@bank.test'));
   await beta.hold(idOf(2), mailFrom('ceo@bank.test'));
   await beta.holdInPostfix(idOf(3));
-  await postgres().query('UPDATE held_mail SET from_addresses = NULL, folded_from = NULL', settings);
+  await postgres().query('UPDATE held_mail SET from_addresses = NULL, from_domain = NULL, folded_from = NULL', settings);
   const found = async () =>
     (await alpha.store.heldQuery.list({from: 'bank.test'}, {kind: 'all'}, {limit: 10, offset: 0})).mails.map(
       ({queue_id}) => queue_id,
     );
 
   t.deepEqual(await found(), []);
-  t.is(await alpha.queues.readFrom(), 2);
+  t.deepEqual(await alpha.queues.readFrom(), {read: 2, left: 0});
 
   t.deepEqual((await found()).sort(), [idOf(1), idOf(2)]);
   t.deepEqual(await beta.store.hold.listWithoutFrom('', {limit: 10}), [idOf(3)]);

@@ -36,6 +36,33 @@ test('all password files of a configuration that every user can read are problem
   t.like(problems[0], {part: 'password_file', detail: openText, refuses_mail: false});
 });
 
+test('the log says of a password file that it is open, and of no other part', async t => {
+  const file = join(await testFolder(t), 'password');
+  await writeFile(file, 'secret', {mode: 0o600});
+  await chmod(file, 0o644);
+  const settings = liveSettings(await readConfig(`scanner:\n  rspamd_password_file: ${file}`, 'mfd.yaml', {}));
+  const lines: {msg: string; part: string}[] = [];
+  const log = pino({}, {write: line => lines.push(JSON.parse(line))});
+  const storage = {engine: {kind: 'common'}} as Base['storage'];
+  const dependencies = openDependencies({settings: () => settings, storage, log, now: Date.now});
+
+  dependencies.check();
+  await eventually(() => lines.length > 0);
+  await chmod(file, 0o600);
+  dependencies.failed('password_file', {name: 'scanner.rspamd_password_file', detail: 'look'});
+  await eventually(() => lines.length > 1);
+  dependencies.failed('store', {detail: 'gone', isCertain: true});
+
+  t.deepEqual(
+    lines.map(({part, msg}) => [part, msg]),
+    [
+      ['password_file', 'every user of this machine can read a password file'],
+      ['password_file', 'a password file is no longer open to every user'],
+      ['store', 'a part that this node depends on does not work'],
+    ],
+  );
+});
+
 test('a password file is open when others than its owner and group can read it, at the moment', async t => {
   const file = join(await testFolder(t), 'password');
   await writeFile(file, 'secret');
@@ -52,12 +79,13 @@ test('a password file is open when others than its owner and group can read it, 
 
 const problem = {part: 'backend', name: '192.0.2.1:25', domains: ['example.com'], detail: '554 go away', refuses_mail: false};
 
-test('remarks name no address and no domain, count backends, and leave out what refuses mail', t => {
+test('remarks name no address and no domain, count backends, and leave out what refuses mail and password files', t => {
   const remarks = publicRemarks([
     {...problem, part: 'scanner', since: '2026-11-27T06:00:00.000Z', refuses_mail: true},
     {...problem, part: 'name_servers', since: '2026-11-27T07:00:00.000Z'},
     {...problem, since: '2026-11-27T08:00:00.000Z'},
     {...problem, since: '2026-11-27T07:30:00.000Z', name: '192.0.2.2:25'},
+    {...problem, part: 'password_file', name: 'store.password_file', since: '2026-11-27T07:30:00.000Z'},
   ]);
 
   t.deepEqual(remarks, [

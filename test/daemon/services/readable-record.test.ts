@@ -27,28 +27,40 @@ test('a setting that an earlier version has not written has the default of a new
   t.false(isComplete(wrong));
 });
 
-test('a retention reads without what only a later version knows, and one that says nothing or is wrong is none', t => {
-  const withRetention = (retention: unknown) =>
-    change('domain', 1, stampOf(1), {...newFields.domain('one.test'), retention} as never);
-  const readAs = (retention: unknown) => toReadable(as('domain' as const, withRetention(retention)));
+const withRetention = (retention: unknown) =>
+  change('domain', 1, stampOf(1), {...newFields.domain('one.test'), retention} as never);
+const readAs = (retention: unknown) => toReadable(as('domain' as const, withRetention(retention)));
 
+test('a retention reads without what only a later version knows, and one that says nothing is none', t => {
   const later = {by_reason: {malware: 90, phishing: 60}, days: 14, from: 'arrival'};
+
   t.deepEqual(readAs(later).retention, {days: 14, by_reason: {phishing: 60}});
   t.deepEqual(Object.keys(readAs(later)), Object.keys(domainSchema.shape));
   t.deepEqual(domainSchema.parse(readAs(later)), readAs(later));
-  for (const retention of [
-    null,
-    {},
-    {days: null, by_reason: {}},
+  for (const retention of [null, {}, {days: null}, {days: null, by_reason: {}}, {by_reason: {malware: 90}}]) {
+    t.true(isComplete(withRetention(retention)), JSON.stringify(retention));
+    t.false(Object.hasOwn(readAs(retention), 'retention'), JSON.stringify(retention));
+  }
+});
+
+test('a retention that cannot be read is the longest that there is, and its domain stays', t => {
+  const wrong = [
     {days: 0},
     {days: '14'},
+    {days: 36_501},
     {by_reason: {spam: -1}},
+    {days: 14, by_reason: 'a'},
     14,
     [],
     'a',
-  ]) {
+    false,
+  ];
+  const ofLater = [{weeks: 2}, {days: null, forever: true}];
+
+  for (const retention of [...wrong, ...ofLater]) {
     t.true(isComplete(withRetention(retention)), JSON.stringify(retention));
-    t.false(Object.hasOwn(readAs(retention), 'retention'), JSON.stringify(retention));
+    t.deepEqual(readAs(retention).retention, {days: 36_500, by_reason: {}}, JSON.stringify(retention));
+    t.notThrows(() => domainSchema.parse(readAs(retention)));
   }
 });
 

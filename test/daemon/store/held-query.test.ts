@@ -148,23 +148,27 @@ testStores('mail is found by each address in its header From, and by their domai
     written(6, []),
     written(7, null),
     written(8, ['x@other.test'], {recipients: ['b@one.test', 'ceo@bank.test']}),
+    written(9, ['a@first.test', 'b@second.test', 'c@first.test', 'd@second.test']),
+    written(10, ['b@second.test', 'a@first.test']),
   ];
   await store.transaction(async tx => tx.hold.insert(mails));
   const found = async (filter: HoldFilter) => {
     const {mails: list, total} = await heldQuery.list(filter, {kind: 'all'}, {limit: 100, offset: 0});
     t.is(total, list.length);
-    return list.map(({queue_id}) => Number(queue_id.slice(4))).sort();
+    return list.map(({queue_id}) => Number(queue_id.slice(4))).sort((a, b) => a - b);
   };
 
   t.deepEqual(await found({from: 'ceo@bank.test'}), [1, 2]);
   t.deepEqual(await found({from: 'bank.test'}), [1, 2, 4]);
   t.deepEqual(await found({from: '"a@b"@bank.test'}), [4]);
   t.deepEqual(await found({from: 'zo\u00eb@bank.test'}), [4]);
+  t.deepEqual(await found({from: 'first.test'}), [9, 10]);
+  t.deepEqual(await found({from: 'second.test'}), [9, 10]);
   t.deepEqual(await found({from: 'mailer.test'}), []);
   t.deepEqual(await found({from: 'nobody@bank.test'}), []);
   t.deepEqual(await found({address: 'ceo@bank.test'}), [1, 2, 5, 8]);
   t.deepEqual(await found({address: 'ceo@bank.test', from: 'other.test'}), [2, 8]);
-  t.deepEqual(await found({address: 'bounce@mailer.test'}), [1, 2, 3, 4, 6, 7, 8]);
+  t.deepEqual(await found({address: 'bounce@mailer.test'}), [1, 2, 3, 4, 6, 7, 8, 9, 10]);
   const {mails: list} = await heldQuery.list({}, {kind: 'all'}, {limit: 100, offset: 0});
   const byId = (entries: Pick<NewHeldMail, 'queue_id' | 'from'>[]) =>
     entries.map(({queue_id, from}) => [queue_id, from] as const).sort(([a], [b]) => a.localeCompare(b));
@@ -196,10 +200,16 @@ testStores(
   'an address of thousands of mails, or of its domain, is counted exactly and listed in order',
   async (t, {store, heldQuery}) => {
     const many = Array.from({length: 1700}, (_, n) =>
-      written(n, n % 10 === 0 ? ['rare@big.test', 'news@big.test'] : ['news@big.test'], {
-        domain_id: n % 2,
-        domain: `d${n % 2}.test`,
-      }),
+      written(
+        n,
+        n % 10 === 0
+          ? ['rare@big.test', 'news@big.test', ...(n % 20 === 0 ? ['x@second.test', 'y@second.test'] : [])]
+          : ['news@big.test'],
+        {
+          domain_id: n % 2,
+          domain: `d${n % 2}.test`,
+        },
+      ),
     );
     await store.transaction(async tx =>
       tx.hold.insert([...many, written(5000, ['x@small.test'], {recipients: ['news@big.test']})]),
@@ -217,6 +227,8 @@ testStores(
     t.deepEqual(await found({from: 'big.test'}), [1700, ...newest(() => true)]);
     t.deepEqual(await found({from: 'news@big.test'}), [1700, ...newest(() => true)]);
     t.deepEqual(await found({from: 'rare@big.test'}), [170, ...newest(n => n % 10 === 0)]);
+    t.deepEqual(await found({from: 'second.test'}), [85, ...newest(n => n % 20 === 0)]);
+    t.deepEqual(await found({from: 'big.test', address: 'y@second.test'}), [85, ...newest(n => n % 20 === 0)]);
     t.deepEqual(await found({from: 'big.test'}, {kind: 'domain', domainId: 1}), [850, ...newest(n => n % 2 === 1)]);
     t.deepEqual(await found({from: 'big.test', domain: 'd0.test'}), [850, ...newest(n => n % 2 === 0)]);
     t.deepEqual((await found({address: 'news@big.test'}))[0], 1701);
@@ -288,6 +300,26 @@ testStores(
     t.is((await query.list({recipient: 'b@one.test'}, {kind: 'all'}, {limit: 1, offset: 1999})).mails.length, 1);
   },
 );
+
+testStores('mail that has ended is not counted for its recipient', async (t, {store, heldQuery: query}) => {
+  const ids = Array.from({length: 2000}, (_, n) => odd(n).queue_id);
+  await store.transaction(async tx => tx.hold.insert(ids.map((_, n) => odd(n))));
+  const totals = async () =>
+    Promise.all(
+      ['recipient', 'address'].map(
+        async name => (await query.list({[name]: 'b@one.test'}, {kind: 'all'}, {limit: 1, offset: 0})).total,
+      ),
+    );
+
+  const ending = {state: 'lost', at: odd(0).arrived_at, keyId: null} as const;
+  await store.transaction(async tx => tx.hold.end(ids.slice(0, 300), 'held', ending));
+  const afterEnd = await totals();
+  for (const ended of await store.hold.findAll(ids.slice(0, 2))) await store.transaction(async tx => tx.hold.reopen(ended));
+  await store.transaction(async tx => tx.hold.strikeRecipients(ids[500] ?? '', ['b@one.test']));
+
+  t.deepEqual(afterEnd, [1700, 1700]);
+  t.deepEqual(await totals(), [1701, 1701]);
+});
 
 testStores('the total and the mails of a list are of one moment, while mail arrives', async (t, {store, heldQuery: query}) => {
   let isOver = false;

@@ -46,6 +46,8 @@ export interface DrawnOptions {
   now?(): number;
   /** Held mails. */
   mailCount?: number;
+  /** Answers to requests that only read, by path, in place of those that all tests share. */
+  answers?: Record<string, unknown>;
   /** Called for each request that changes something; the request fails with what it throws. */
   onChange?(request: Request): unknown;
 }
@@ -62,8 +64,8 @@ const answersWith = (mailCount: number): Record<string, unknown> => ({
   'mail/quarantine/summary': {count: 0, size_bytes: 0, oldest_arrived_at: null, groups: []},
 });
 
-const clientOf = (changes: Request[], {onChange, mailCount = 3}: DrawnOptions): Client => {
-  const answers = answersWith(mailCount);
+const clientOf = (changes: Request[], {onChange, mailCount = 3, answers: given = {}}: DrawnOptions): Client => {
+  const answers = {...answersWith(mailCount), ...given};
   return fakeClient({
     send: async <T>(request: Request): Promise<Answer<T>> => {
       const {method = 'GET', path} = request;

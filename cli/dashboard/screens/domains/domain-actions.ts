@@ -7,9 +7,10 @@ import {domainNamesOf} from '../../../../shared/scopes.ts';
 import type {Client} from '../../../client/client.ts';
 import {loadRules} from '../../../command-line/rules.ts';
 import {unreachableBackends} from '../../../domain/domain-test.ts';
+import {heldAfterDeletion} from '../../../domain/fewer-days.ts';
 import {unsentReports} from '../../../domain/unsent-reports.ts';
 import {asCliError, CliError} from '../../../errors.ts';
-import {countText, plural} from '../../../output/cell-text.ts';
+import {plural} from '../../../output/cell-text.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import {type AskingShell, askByForm, askToDefer} from '../../shell/asking.ts';
 import {guarded} from '../../shell/shell.ts';
@@ -113,13 +114,8 @@ const keysText = (keys: readonly DkimKey[]): string => {
   return `${plural(keys.length, 'DKIM key')} (${keys.map(({selector}) => selector).join(', ')}), which cannot be restored`;
 };
 
-const heldText = async ({app}: DomainServices, {name, direction}: Domain): Promise<string> => {
-  if (!app.may('quarantine:read')) return 'Its held mail stays until it expires.';
-  const {data, unreachableNodes} = await app.client.quarantine.summary({domain: name});
-  const missing = unreachableNodes.length > 0 ? ` (without ${unreachableNodes.join(', ')}, not answering)` : '';
-  const release = direction === 'outbound' ? '' : '; to release it, there has to be such a domain again';
-  return `Held mail: ${countText(data.count)}${missing}. It stays until it expires${release}.`;
-};
+const heldText = async ({app}: DomainServices, domain: Domain): Promise<string> =>
+  app.may('quarantine:read') ? heldAfterDeletion(app.client, domain) : 'Its held mail stays until it expires.';
 
 const remove = async ({app}: DomainServices, {id, name}: Domain, etag: string | undefined): Promise<string> => {
   try {

@@ -1,6 +1,6 @@
 // Settings of a domain as texts of a form, and the changes that were made in it.
-import type {FieldFault} from '../../../../shared/fault.ts';
 import {domainDefaults} from '../../../../shared/field-rules.ts';
+import type {LocalFault} from '../../../../shared/fields.ts';
 import {
   domainFields,
   isSame,
@@ -36,17 +36,16 @@ export const typedSettings = (values: FormValues): Settings => typedValues(domai
  * there the cursor stays.
  */
 export const settingFaults = (
-  faults: readonly FieldFault[],
+  faults: readonly LocalFault[],
   {before, typed}: {before: FormValues; typed: FormValues},
 ): Record<string, string> => {
   const isChanged = (name: string): boolean => typed[name] !== before[name];
   const labelOf = (path: string): string =>
     settingNames.filter(name => name === path).map(name => domainFields[name].label)[0] ?? path;
   return byField(
-    faults.map(({path, detail}) => {
-      const other = settingNames.find(name => name.includes('_') && detail.includes(name));
+    faults.map(({path, detail, other}) => {
       if (other === undefined) return {path, detail};
-      const told = detail.replace(other, domainFields[other].label);
+      const told = detail.replace(other, labelOf(other));
       if (!isChanged(other) || isChanged(path)) return {path, detail: told};
       return {path: other, detail: `${labelOf(path)} ${told}`};
     }),

@@ -1,4 +1,5 @@
 import type {ReactElement} from 'react';
+import {markDeleted} from '../../../key/deleted-domains.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
 import {useWatched} from '../../shell/hooks.ts';
 import {Permitted} from '../../shell/permitted.tsx';
@@ -13,8 +14,8 @@ const Keys = (): ReactElement => {
   const {app, nowMs} = shell;
   const {theme, me} = app;
   const source = app.source('keys', {
-    load: async () => (await app.client.keys.list()).data,
-    refreshOn: ['key'],
+    load: async () => markDeleted(app.client, (await app.client.keys.list()).data),
+    refreshOn: ['key', 'domain'],
     everyMs: 15_000,
   });
   const [state, dispatch] = useListState('keys');

@@ -257,5 +257,5 @@ test('a file of an earlier version, which does not say who the author is, leaves
   await forgetRow(test, id);
   t.deepEqual(await thorough(), {...nothing, indexed: 1});
   t.is((await test.store.hold.find(id))?.from, null);
-  t.is(await test.queue.readFrom(), 1);
+  t.is((await test.queue.readFrom()).read, 1);
 });

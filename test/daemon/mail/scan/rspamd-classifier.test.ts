@@ -78,6 +78,7 @@ test('what Rspamd has learned before, or has no use for, is no failure', async t
 test('every other answer is a refusal, told without the words of the mail', async t => {
   const answers: [number, string, RegExp][] = [
     [401, '{"error":"Unauthorized"}', /^HTTP status 401; check scanner\.rspamd_controller_password_file$/],
+    [413, '', /^HTTP status 413; the mail is larger than it takes$/],
     [404, 'Not found', /^HTTP status 404; the log of Rspamd says why, and is its Redis up\?$/],
     [
       404,

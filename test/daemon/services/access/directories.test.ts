@@ -182,6 +182,31 @@ test('many domains that change at once are read in a few queries', async t => {
   t.true(queries <= 10, `${queries} queries`);
 });
 
+test('a retention that cannot be read is told once, counts as the longest, and goes when it is removed or set again', async t => {
+  const {store, configuration, domains} = await arrange(t);
+  const told: string[] = [];
+  const directory = await createDomainDirectory(store, configuration, {onUnreadableRetention: ({name}) => told.push(name)});
+  const write = async (id: number, n: number, retention: unknown) =>
+    configuration.applyRemote({
+      changes: [change('domain', id, stampOf(n), {...newFields.domain(`d${id}.test`), retention} as never)],
+    });
+  for (const id of [1, 2]) await write(id, 1, {days: '14'});
+  await write(3, 1, {days: 14, by_reason: {}});
+  await domains.update(operator, 1, {quarantine_threshold: 4}, undefined);
+
+  t.deepEqual(told, ['d1.test', 'd2.test']);
+  t.deepEqual(directory.findById(1)?.retention, {days: 36_500, by_reason: {}});
+  const restarted: string[] = [];
+  await createDomainDirectory(store, configuration, {onUnreadableRetention: ({name}) => restarted.push(name)});
+  t.deepEqual(restarted, told);
+  await domains.update(operator, 1, {retention: null}, undefined);
+  await domains.update(operator, 2, {retention: {days: 7}}, undefined);
+
+  t.is(directory.findById(1)?.retention, undefined);
+  t.deepEqual(directory.findById(2)?.retention, {days: 7, by_reason: {}});
+  t.deepEqual(told, ['d1.test', 'd2.test']);
+});
+
 test('of two who create one name at once, one succeeds and the other is told that it is taken', async t => {
   const node = await arrange(t);
 

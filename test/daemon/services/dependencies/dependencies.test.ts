@@ -170,6 +170,20 @@ test('the first check of all includes what is to be known at the start, and is n
   );
 });
 
+test('what is asked for before the first check, as by a heartbeat, does not make that check leave anything out', async t => {
+  const dependencies = createDependencies({now: () => start, monotonic: () => 5000});
+  dependencies.watch(() => [{...backend('early', async () => 'connection refused'), isCheckedFirst: true}]);
+
+  t.deepEqual(dependencies.problems(), []);
+  dependencies.check();
+  await turn();
+
+  t.deepEqual(
+    dependencies.problems().map(({name}) => name),
+    ['early'],
+  );
+});
+
 test('more backends than are checked at once all have their turn at the start', async t => {
   const checked = new Set<string>();
   const all = Array.from(

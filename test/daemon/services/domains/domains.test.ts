@@ -28,7 +28,7 @@ test('a change of a domain reads the domain once, and writes it once', async t =
   };
   const configuration = createConfiguration({store: noted, nodeNo: 1, now: Date.now});
   const directory = await createDomainDirectory(store, configuration);
-  const domains = createDomains({configuration, directory, backendFaults: () => []});
+  const domains = createDomains({configuration, directory, backendFaults: () => [], retentionFaults: () => []});
   const {id} = await domains.create(operator, {name: 'one.test', backend_servers: ['127.0.0.1:25']});
 
   seen.splice(0);

@@ -109,6 +109,24 @@ test('each key is told what its scope may see, and a domain-admin of its own dom
   }
 });
 
+test('a key for several domains is told of the deletion of each that it was made for, of no other, and of nothing after it', async t => {
+  const {domains, actor, watch, createDomain, happenAll} = await arrange(t);
+  const [first, second, other] = [
+    await createDomain('first.test'),
+    await createDomain('second.test'),
+    await createDomain('other.test'),
+  ];
+  const {told} = watch(await actor('domain-admin', {domains: [first.name, second.name]}));
+
+  for (const {id} of [other, first]) await domains.remove(operator, id, undefined);
+  const again = await createDomain(first.name);
+  await domains.remove(operator, again.id, undefined);
+  happenAll(first.id);
+  happenAll(second.id);
+
+  t.deepEqual(told, ['domain first.test deleted', 'held alpha', 'released alpha', 'discarded alpha', 'domain d.test updated']);
+});
+
 test('with types only these come, and a type that the scope can never see is refused', async t => {
   const {actor, watch, happenAll} = await arrange(t);
   const quarantineOnly = await actor('quarantine-only');

@@ -17,6 +17,27 @@ test('addresses are those in their places, and not those in names and comments',
   t.deepEqual(addressesIn('Cron <root>'), ['root']);
 });
 
+test('a quoted local part is the local part, with its quotation marks where it needs them', t => {
+  for (const [field, addresses] of [
+    ['"A b"@b.test', ['"A b"@b.test']],
+    ['Ada <"A b"@b.test>', ['"A b"@b.test']],
+    ['"Ada L." <"J. (x) Doe" @ b . test>', ['"J. (x) Doe"@b.test']],
+    ['"a \\"b\\" \\\\ c"@b.test', ['"a \\"b\\" \\\\ c"@b.test']],
+    ['"ceo@bank.test"@evil.test', ['"ceo@bank.test"@evil.test']],
+    ['"ceo@bank.test x"@evil.test', ['ceo@bank.test', 'x@evil.test']],
+    ['"ceo@bank. test x"@evil.test', ['ceo@bank.test', 'x@evil.test']],
+    ['"A b".c@b.test, d."E f"@b.test', ['"A b.c"@b.test', '"d.E f"@b.test']],
+    ['"ab"@b.test', ['ab@b.test']],
+    ['"7" "8"@b.test', ['8@b.test']],
+    ['"A" x "."@b.test', ['.@b.test']],
+    ['"A b"\xef\xbc\xa0b.test', ['"A b"@b.test']],
+  ] as const)
+    t.deepEqual(addressesIn(field), addresses, field);
+  t.false(readAuthorField('"A b"@b.test').isUnclear);
+  t.deepEqual(authorAddresses([{name: 'From', value: 'a@"bank".test'}]), ['a@bank.test']);
+  t.deepEqual(authorAddresses([{name: 'From', value: '"A b"@B.test'}]), ['"a b"@b.test']);
+});
+
 test('a field of any size is read up to its bound, however it is made, and is unclear beyond it', t => {
   const units = [
     '=?',
@@ -46,6 +67,8 @@ test('a field of any size is read up to its bound, however it is made, and is un
     '=?utf-8?b?QEA=?=',
     '=?utf-8?Q?= ',
     '\\"',
+    '"x "@',
+    '"x ".',
     '(\\',
     '[1',
     '@x--',

@@ -2,7 +2,7 @@ import test, {type ExecutionContext} from 'ava';
 import {createRetention} from '../../../../daemon/services/quarantine/retention.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Reason} from '../../../../shared/reason.ts';
-import type {DomainRetention} from '../../../../shared/retention.ts';
+import {type DomainRetention, storedRetention} from '../../../../shared/retention.ts';
 import {operator, testQueue} from '../../../helpers/hold-queue.ts';
 
 const dayMs = 24 * 3600 * 1000;
@@ -126,6 +126,18 @@ test('mail of a domain is held for as long as the domain says, shorter or longer
 
 const without = (...gone: string[]): string[] =>
   [1, 2, 3, 4].flatMap(n => [`Mail${n}phishing`, `Mail${n}spam`]).filter(name => !gone.includes(name));
+
+test('mail of a domain whose retention cannot be read does not expire', async t => {
+  const test = await arrange(t);
+  await test.hold('Mail000001');
+  await test.hold('Mail000002', {domainId: 2, domain: 'd2.test'});
+  test.setRetention(2, 'd2.test', storedRetention({days: 'a week'}));
+
+  test.now = arrived + 20_000 * dayMs;
+
+  t.is(await test.retention.sweep(), 1);
+  t.deepEqual(await test.spool.names(), ['Mail000002']);
+});
 
 test('mail of a domain that was deleted is held as the node says, and as its domain says once that is there again', async t => {
   const test = await arrange(t);

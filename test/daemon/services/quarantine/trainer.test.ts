@@ -164,9 +164,10 @@ test('a caller is told why nothing was learned, and pauses nothing', async t => 
   await train('spam');
   t.is(world.asked, 4);
   t.deepEqual(said, ['spam failed', 'spam failed', 'spam failed', 'spam learned']);
-  world.sizeBytes = 50 * 1024 * 1024 + 1;
-  await fails('conflict', /larger than 50 MiB/);
-  t.is(world.asked, 4);
+  world.sizeBytes = 1024 ** 3;
+  world.next = {kind: 'refused', detail: 'HTTP status 413; the mail is larger than it takes'};
+  await fails('conflict', /Rspamd did not learn this mail: HTTP status 413; the mail is larger than it takes$/);
+  t.is(world.asked, 5);
   t.true(world.reads.every(({destroyed}) => destroyed));
   world.classifier = undefined;
   await fails(

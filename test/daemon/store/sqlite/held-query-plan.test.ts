@@ -57,6 +57,21 @@ test('a deep page of several domains merges their indexes, and sorts no more tha
   }
 });
 
+test('mail of one recipient is counted in indexes alone', async t => {
+  const {store, seen} = await watched(t, 'AS total');
+
+  await createHeldQuery(store.read, 'alpha').list({recipient: 'a@one.test'}, {kind: 'all'}, {limit: 10, offset: 0});
+
+  t.is(seen.length, 1);
+  for (const [sql, values] of [...seen]) {
+    const plan = await query<{id: number; parent: number; detail: string}>(store.read, `EXPLAIN QUERY PLAN ${sql}`, values);
+    const count = plan.findIndex(({detail}) => detail.startsWith('SCALAR SUBQUERY'));
+    const parts = plan.slice(count + 1).filter(({parent}) => parent === plan[count]?.id);
+    t.is(parts.length, 2, JSON.stringify(plan));
+    for (const {detail} of parts) t.regex(detail, / USING COVERING INDEX /, JSON.stringify(plan));
+  }
+});
+
 test('mail that is due is found by the index of its domain and reason, without reading what is held for longer', async t => {
   const {store, seen} = await watched(t, 'AS due');
 

@@ -1,11 +1,13 @@
 import test, {type ExecutionContext} from 'ava';
 import {askToDelete, openNewDomain} from '../../../../../cli/dashboard/screens/domains/domain-actions.ts';
+import {settingFaults} from '../../../../../cli/dashboard/screens/domains/domain-settings.ts';
 import {editDomain, setActive} from '../../../../../cli/dashboard/screens/domains/edit-domain.ts';
 import {askToRemoveFilter, openNewDkimKey, openNewFilter} from '../../../../../cli/dashboard/screens/domains/part-actions.ts';
 import {domainFields} from '../../../../../cli/domain/domain-fields.ts';
 import {filterList} from '../../../../../cli/filter/filter-list.ts';
 import type {Me} from '../../../../../shared/api-key.ts';
 import type {Domain} from '../../../../../shared/domain.ts';
+import {mergePatch} from '../../../../../shared/merge-patch.ts';
 import {permissions} from '../../../../../shared/scopes.ts';
 import {dkimKey, globalFilter} from '../../../../helpers/cli/sample-answers.ts';
 import {clusterStatus, domain, key, peer} from '../../../../helpers/cli/sample-records.ts';
@@ -31,7 +33,7 @@ const startDomain = async (t: ExecutionContext, answers: Record<string, Reply | 
     [`PUT ${path}`]: ({headers, body}) => {
       if (headers['if-match'] !== etag())
         return {status: 412, error: {code: 'precondition_failed', detail: 'the domain has changed since it was read'}};
-      change(JSON.parse(body));
+      change(mergePatch(present as never, JSON.parse(body)) as Partial<Domain>);
       return {data: present, headers: {etag: etag()}};
     },
     ...answers,
@@ -71,7 +73,7 @@ test('a retention is typed as one line, what the line leaves out goes, and an em
   const inEffect = {spam: 30, phishing: 30, sandbox: 30, rbl: 14};
   const {shell, edits, puts} = await startDomain(t, {
     [`GET ${path}/retention`]: {
-      data: {domain: domain.name, days: null, by_reason: {}, in_effect: inEffect, node_id: 'mx1'},
+      data: {domain: domain.name, days: null, by_reason: {}, in_effect: inEffect, of_node: inEffect, node_id: 'mx1'},
     },
     'GET /mail/quarantine/summary': {data: {count: 2, groups: [{reason: 'spam', count: 2}]}},
   });
@@ -93,11 +95,16 @@ test('a retention is typed as one line, what the line leaves out goes, and an em
   ]);
 
   t.deepEqual(puts(), [{retention: {days: 14, by_reason: {...reasons, phishing: 60}}}]);
+  t.is((await save('14'))[1], '  retention  14, phishing 60 → 14');
+  t.deepEqual(puts().at(-1), {retention: {days: 14, by_reason: reasons}});
+  t.is((await save('phishing 60'))[1], '  retention  14 → phishing 60');
+  t.deepEqual(puts().at(-1), {retention: {days: null, by_reason: {...reasons, phishing: 60}}});
   for (const [typed, meant] of [
     ['', null],
-    ['rbl=0.5', {by_reason: {rbl: 0.5}}],
-    ['a week', {by_reason: {a: 'week'}}],
-    ['1, 2', {days: '1, 2'}],
+    ['14', {days: 14, by_reason: {}}],
+    ['rbl=0.5', {days: null, by_reason: {rbl: 0.5}}],
+    ['a week', {days: null, by_reason: {a: 'week'}}],
+    ['1, 2', {days: '1, 2', by_reason: {}}],
   ] as const)
     t.deepEqual(domainFields.retention.parse(typed, 0), meant);
 });
@@ -139,6 +146,15 @@ test('thresholds in the wrong order are told of the one that was changed, where 
       quarantine_threshold: 'must not be above Reject at (3)',
     });
   }
+});
+
+test('a message belongs to its own field, whatever names of fields are in its text', t => {
+  const before = {name: 'a.example', reject_threshold: '15'};
+  const faults = [{path: 'name', detail: 'has reject_threshold in it'}];
+
+  t.deepEqual(settingFaults(faults, {before, typed: {name: 'a.example', reject_threshold: '16'}}), {
+    name: 'has reject_threshold in it',
+  });
 });
 
 test('back to the form is back to the field where one was', async t => {
@@ -312,6 +328,29 @@ test('a deletion names what goes with it and what stays, and is put off so that 
   t.false(api.requests.some(({method}) => method === 'DELETE'));
   t.is(await shell.deferred[0]?.run(() => undefined), 'Deleted example.com');
   t.is(api.requests.find(({method}) => method === 'DELETE')?.headers['if-match'], '"1"');
+});
+
+test('a deletion tells which held mail goes with the days of the domain', async t => {
+  const inEffect = {spam: 90, phishing: 90, sandbox: 90, rbl: 90};
+  const ofNode = {spam: 30, phishing: 30, sandbox: 30, rbl: 30};
+  const {shell, needs, change} = await startDomain(t, {
+    'GET /mail/quarantine/summary': {
+      data: {count: 12, size_bytes: 1, oldest_arrived_at: null, groups: [{reason: 'spam', count: 2}]},
+    },
+    [`GET ${path}/retention`]: {
+      data: {domain: domain.name, days: 90, by_reason: {}, in_effect: inEffect, of_node: ofNode, node_id: 'mx1'},
+    },
+  });
+  change({retention: {days: 90, by_reason: {}}});
+
+  await askToDelete(needs, domain.id);
+
+  const text = (await shell.question()).lines.join('\n');
+  t.regex(
+    text,
+    /Held mail: 12\. It is held for fewer days then \(spam 90 → 30, phishing 90 → 30, sandbox 90 → 30, rbl 90 → 30 by mfd\.yaml of mx1\)/,
+  );
+  t.regex(text, /2 held mails that are older than that are deleted for good within minutes\. The rest stays/);
 });
 
 test('the question says what the key in use loses with the domain', async t => {

@@ -8,8 +8,9 @@ import type {Shell} from '../../../../../cli/dashboard/shell/shell.ts';
 import {createTheme} from '../../../../../cli/dashboard/shell/theme.ts';
 import {conditionOf} from '../../../../../cli/key/key-fields.ts';
 import type {ApiKey} from '../../../../../shared/api-key.ts';
-import {hostile, key as sampleKey} from '../../../../helpers/cli/sample-records.ts';
+import {domain, hostile, key as sampleKey} from '../../../../helpers/cli/sample-records.ts';
 import {drawnList, fits, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
+import {drawDashboard} from '../../../../helpers/dashboard/drawn-dashboard.ts';
 import {createFakeShell} from '../../../../helpers/dashboard/fake-shell.ts';
 
 const nowMs = Date.parse('2026-03-01T12:00:00Z');
@@ -102,6 +103,35 @@ test('the page of a key names all its domains, the list the first and how many m
   t.regex(page, /Domains +one\.test, two\.test, three\.test/);
   t.regex(drawnList(listOf([several]), initialList, undefined, nowMs), /domain-admin for one\.test \+2/);
   t.is(shownRows(listOf([several]), {...initialList, filter: 'three.test'}).length, 1);
+});
+
+test('domains of a key that were deleted are marked, also where another domain has the name', async t => {
+  const domains = ['one.test', 'two.test'];
+  const made = key(7, 'shop', {scope: 'domain-admin', domains, domain_ids: [1, 2], expires_at: null});
+  const {send, shows} = await drawDashboard(t, {
+    ...{screen: 'keys', columns: 140},
+    answers: {
+      'auth/api-keys': [made],
+      domains: [
+        {...domain, id: 1, name: 'one.test'},
+        {...domain, id: 3, name: 'two.test'},
+      ],
+    },
+  });
+
+  const list = await shows('shop');
+  send('\r');
+  const page = await shows('Key 7');
+
+  t.regex(list, /domain-admin for one\.test \+1/);
+  t.regex(page, /Domains +one\.test, two\.test \(deleted\)/);
+});
+
+test('the only domain of a key is marked in the list when it was deleted', async t => {
+  const made = key(7, 'shop', {scope: 'domain-admin', domain: 'one.test', domains: ['one.test'], domain_ids: [1]});
+  const {shows} = await drawDashboard(t, {screen: 'keys', columns: 140, answers: {'auth/api-keys': [made], domains: []}});
+
+  t.regex(await shows('shop'), /domain-admin +one\.test \(deleted\)/);
 });
 
 test('a revoked key has nothing to replace, and is not asked how long it is good', t => {

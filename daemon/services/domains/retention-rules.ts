@@ -1,0 +1,38 @@
+// Rules for the days that a domain asks for, which its own administrators may set only up to what the operator allows.
+import type {FieldFault} from '../../../shared/fault.ts';
+import {reasons} from '../../../shared/reason.ts';
+import type {DomainRetention} from '../../../shared/retention.ts';
+import type {Actor} from '../actor.ts';
+
+/**
+ * Faults of `wanted` as a merge patch of a retention, where `current` is the stored one. What is stored already has no faults. Paths
+ * begin at the retention.
+ */
+export type RetentionRules = (
+  actor: Pick<Actor, 'scope'>,
+  wanted: unknown,
+  current: DomainRetention | null | undefined,
+) => FieldFault[];
+
+/** `maxDays`: the most that a domain-admin key may set; undefined for no limit. */
+export const createRetentionRules =
+  ({maxDays}: {maxDays(): number | undefined}): RetentionRules =>
+  (actor, wanted, current) => {
+    const most = maxDays();
+    if (most === undefined || actor.scope !== 'domain-admin' || !isObject(wanted)) return [];
+    const {days, by_reason} = wanted;
+    const given: [path: string, value: unknown, stored: number | null | undefined][] = [
+      ['days', days, current?.days],
+      ...reasons.map((reason): (typeof given)[number] => [
+        `by_reason.${reason}`,
+        isObject(by_reason) ? by_reason[reason] : undefined,
+        current?.by_reason[reason],
+      ]),
+    ];
+    const detail = `must be at most ${most}: a domain-admin key may set no more than retention.max_days; ask an administrator of the cluster`;
+    return given.flatMap(([path, value, stored]) =>
+      typeof value === 'number' && value > most && value !== stored ? [{path, detail}] : [],
+    );
+  };
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
