@@ -13,13 +13,14 @@ export const permissions = [
   'cluster:read',
   'cluster:write',
   'audit:read',
+  'trace:read',
 ] as const;
 export type Permission = (typeof permissions)[number];
 
 const granted: Record<Scope, readonly Permission[]> = {
-  'read-only': ['me:read', 'keys:read', 'domains:read', 'quarantine:read', 'cluster:read', 'audit:read'],
+  'read-only': ['me:read', 'keys:read', 'domains:read', 'quarantine:read', 'cluster:read', 'audit:read', 'trace:read'],
   'quarantine-only': ['me:read', 'quarantine:read', 'quarantine:act'],
-  'domain-admin': ['me:read', 'domains:read', 'domains:write', 'quarantine:read', 'quarantine:act'],
+  'domain-admin': ['me:read', 'domains:read', 'domains:write', 'quarantine:read', 'quarantine:act', 'trace:read'],
   'full-admin': permissions,
 };
 

@@ -1,7 +1,10 @@
-// Event log of this node: what it writes, and how much of it stays.
+// Event log of this node: what it writes, how much of it stays, and who reads it.
 import {createEventRecorder} from '../services/events/event-recorder.ts';
+import {createCommonTrace, createTrace, createTraceLog} from '../services/events/trace.ts';
+import {remoteTraceLog} from '../services/events/trace-questions.ts';
 import type {Base} from './base.ts';
 import type {Job} from './jobs.ts';
+import type {followPeers} from './peer-clients.ts';
 
 const dayMs = 86_400_000;
 /** Entries that one transaction removes: other writers wait for it. */
@@ -32,4 +35,14 @@ export const openEventLog = ({
     {everyMs: 600_000, what: 'removing old entries of the event log', run: sweep, mayBeCutOff: true},
   ];
   return {record: recorder.record, jobs, close: recorder.flush};
+};
+
+export const openTrace = (
+  {storage: {store, nodeId, engine}}: Pick<Base, 'storage'>,
+  {nodes, ask}: Pick<ReturnType<typeof followPeers>, 'nodes' | 'ask'>,
+) => {
+  const isOwn = engine.kind === 'own';
+  const traceLog = createTraceLog({store, nodeId, isOwn});
+  const trace = isOwn ? createTrace({logs: () => [traceLog, ...nodes().map(remoteTraceLog)], ask}) : createCommonTrace(traceLog);
+  return {trace, traceLog};
 };

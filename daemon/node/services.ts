@@ -36,7 +36,7 @@ import type {Cluster} from './cluster.ts';
 import {scannerFault} from './dependencies.ts';
 import {openDmarc} from './dmarc.ts';
 import {createDmarcState} from './dmarc-state.ts';
-import {openEventLog} from './event-log.ts';
+import {openEventLog, openTrace} from './event-log.ts';
 import {apiUrl, listenOf} from './free-addresses.ts';
 import {openHold} from './hold.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
@@ -65,6 +65,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   membership.onRemoved(events.close);
   const auditLog = createAuditLog({store, nodeId});
   const eventLog = openEventLog(base);
+  const {trace, traceLog} = openTrace(base, others);
 
   const readers = openReaders();
   const inbox = openReportInbox(base, readers);
@@ -98,8 +99,9 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
       engine.kind === 'own'
         ? createAudit({logs: () => [auditLog, ...others.nodes().map(remoteAuditLog)], ask: others.ask})
         : createCommonAudit(auditLog),
+    trace,
     events,
-    forPeers: {auditLog, actors, bus},
+    forPeers: {auditLog, traceLog, actors, bus},
     ...mail,
     dmarc,
     inbox,

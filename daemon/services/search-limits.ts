@@ -2,7 +2,7 @@
 // a search.
 
 import {Fault} from '../../shared/fault.ts';
-import {type HoldFilter, isSearch} from '../../shared/hold-filter.ts';
+import {type HoldFilter, isSearch, type TraceFilter} from '../../shared/hold-filter.ts';
 import {createSemaphore, type Semaphore, startTimeLimit} from './semaphore.ts';
 
 /** How long a search may take on one node, its wait for a connection included. */
@@ -54,7 +54,7 @@ export const createSearchLimit = ({atOnce, withinMs}: SearchLimit) => {
 
 interface SearchRequest {
   keyId: number | null;
-  filter: HoldFilter;
+  filter: HoldFilter | TraceFilter;
   /** Aborts when the caller has gone. */
   gone: AbortSignal;
 }

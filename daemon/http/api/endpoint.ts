@@ -21,6 +21,7 @@ import type {DomainRetentions} from '../../services/domains/domain-retention.ts'
 import type {Domains} from '../../services/domains/domains.ts';
 import type {GlobalFilters} from '../../services/domains/mail-filters.ts';
 import type {Events} from '../../services/events/events.ts';
+import type {Trace} from '../../services/events/trace.ts';
 import type {Quarantine} from '../../services/quarantine/quarantine.ts';
 import type {KeySearches} from '../../services/search-limits.ts';
 import type {Ctx} from '../observe.ts';
@@ -38,6 +39,7 @@ export interface ApiServices {
   keySearches: KeySearches;
   cluster: ClusterView;
   audit: Audit;
+  trace: Trace;
   dmarc: {view: DmarcView & ReportedView};
   events: Events;
   explainDrift(): Promise<ClusterDrift>;

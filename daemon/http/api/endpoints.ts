@@ -7,12 +7,14 @@ import {eventEndpoints} from './endpoints-events.ts';
 import {filterEndpoints} from './endpoints-filters.ts';
 import {keyEndpoints} from './endpoints-keys.ts';
 import {quarantineEndpoints} from './endpoints-quarantine.ts';
+import {traceEndpoints} from './endpoints-trace.ts';
 
 export const endpoints: readonly Endpoint[] = [
   ...keyEndpoints,
   ...filterEndpoints,
   ...domainEndpoints,
   ...quarantineEndpoints,
+  ...traceEndpoints,
   ...clusterEndpoints,
   ...dmarcEndpoints,
   ...eventEndpoints,

@@ -1,6 +1,6 @@
 // Searches, and answers gathered from many nodes, some of which may be missing.
 import {Fault} from '../../../shared/fault.ts';
-import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
+import type {HoldFilter, Page, TraceFilter} from '../../../shared/hold-filter.ts';
 import type {Gathered} from '../../services/peers/gather.ts';
 import type {KeySearches} from '../../services/search-limits.ts';
 import {nameUnreachable, reply} from '../answer.ts';
@@ -9,7 +9,12 @@ import type {Ctx, RequestState} from '../observe.ts';
 type Caller = RequestState['actor'];
 
 /** Counts among the searches of the key; one that still waits when its client has gone is never run. */
-export const search = async <T>(ctx: Ctx, searches: KeySearches, filter: HoldFilter, find: (caller: Caller) => Promise<T>) => {
+export const search = async <T>(
+  ctx: Ctx,
+  searches: KeySearches,
+  filter: HoldFilter | TraceFilter,
+  find: (caller: Caller) => Promise<T>,
+) => {
   const {actor} = ctx.state;
   return searches.run({keyId: actor.keyId, filter, gone: goneOf(ctx)}, async () => find(actor));
 };

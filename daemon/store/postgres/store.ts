@@ -88,6 +88,10 @@ const createPostgresStore = ({database, searches, settings, identity}: StoreNeed
       ...ports,
       // They read as many rows as strangers have sent.
       dmarc: {...ports.dmarc, summary: async choice => onSearch(async searchDb => portsOn(searchDb).dmarc.summary(choice))},
+      events: {
+        ...ports.events,
+        find: async (filter, reach, page) => onSearch(async searchDb => portsOn(searchDb).events.find(filter, reach, page)),
+      },
       received: {
         ...ports.received,
         reported: async choice => onSearch(async searchDb => portsOn(searchDb).received.reported(choice)),

@@ -5,6 +5,7 @@ import type {SampledHeldQuery} from '../../services/ports.ts';
 import type {SearchLimit} from '../../services/search-limits.ts';
 import type {Db} from '../sql/db.ts';
 import {dmarcStore} from '../sql/dmarc-store.ts';
+import {eventLog} from '../sql/event-log.ts';
 import {appliedStore} from '../sql/outbox.ts';
 import {portsOn} from '../sql/ports.ts';
 import {receivedStore} from '../sql/received-store.ts';
@@ -22,6 +23,10 @@ export const createSqliteStore = (database: Database): NodeStore => {
     ...reader,
     // They read as many rows as strangers have sent.
     dmarc: {...reader.dmarc, summary: async choice => database.search(async db => dmarcStore(db).summary(choice))},
+    events: {
+      ...reader.events,
+      find: async (filter, reach, page) => database.search(async db => eventLog(db).find(filter, reach, page)),
+    },
     received: {...reader.received, reported: async choice => database.search(async db => receivedStore(db).reported(choice))},
     transaction: async work => database.transaction(async () => work(writer)),
     atOneMoment: async read => database.read.transaction(async tx => read(nodePorts(asDb(tx)))),

@@ -1,0 +1,53 @@
+// Endpoints of the event log: what became of mail.
+import {z} from 'zod';
+import {traceQuerySchema} from '../../../shared/hold-filter.ts';
+import {mailEventSchema} from '../../../shared/mail-event.ts';
+import {reply} from '../answer.ts';
+import {mailOf} from '../request-input.ts';
+import {endpoint, header, mailParameters, ok, unreachableNodes} from './endpoint.ts';
+import {complete, replyGathered, search} from './gathered-answer.ts';
+
+export const traceEndpoints = [
+  endpoint({
+    method: 'get',
+    path: '/mail/trace',
+    permission: 'trace:read',
+    operationId: 'traceMail',
+    tag: 'Trace',
+    summary: 'What happened to mail on all nodes, newest first',
+    query: traceQuerySchema,
+    answer: () =>
+      ok(z.array(mailEventSchema), {
+        messages: ['OK', 'Partial'],
+        headers: {
+          ...unreachableNodes('Nodes whose entries are missing here'),
+          Link: header('next (RFC 8288), where the page is full'),
+        },
+      }),
+    async run(ctx, {trace, keySearches}, {limit, cursor, strict, ...filter}) {
+      const found = await search(ctx, keySearches, filter, async actor => trace.find(actor, filter, {limit, cursor}));
+      const {result, unreachable} = complete(found, strict);
+      const last = result.at(-1);
+      if (last && result.length === limit) ctx.set('Link', nextLink(ctx, last.id));
+      replyGathered(ctx, result, unreachable);
+    },
+  }),
+  endpoint({
+    method: 'get',
+    path: '/mail/trace/{node_id}/{queue_id}',
+    permission: 'trace:read',
+    operationId: 'traceOneMail',
+    tag: 'Trace',
+    summary: 'What happened to one mail, oldest first',
+    params: mailParameters,
+    answer: () => ok(z.array(mailEventSchema)),
+    failures: [404],
+    run: async (ctx, {trace}) => reply(ctx, await trace.show(ctx.state.actor, mailOf(ctx))),
+  }),
+];
+
+const nextLink = (ctx: {path: string; querystring: string}, cursor: string): string => {
+  const query = new URLSearchParams(ctx.querystring);
+  query.set('cursor', cursor);
+  return `<${ctx.path}?${query}>; rel="next"`;
+};
