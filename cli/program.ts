@@ -25,6 +25,7 @@ import {failureReport} from './output/failure-report.ts';
 import {type OutputFormat, outputFormat, outputFormats} from './output/output-format.ts';
 import {addQuarantineCommands} from './quarantine/quarantine.ts';
 import {createSession, type GlobalFlags, isColour, type Session} from './session.ts';
+import {addTraceCommands} from './trace/trace.ts';
 
 export const run = async (argv: readonly string[], terminal: Terminal): Promise<number> => {
   const {program, session} = createCommands(argv, terminal);
@@ -125,6 +126,7 @@ const addCommands = (program: Command, session: Session): void => {
   addQuarantineCommands(program, session);
   addClusterCommands(program, session);
   addDmarcCommands(program, session);
+  addTraceCommands(program, session);
   addAuditCommand(program, session);
   addEventsCommand(program, session);
   addMetricsCommand(program, session);

@@ -20,6 +20,7 @@ import type {
   TrainingClass,
   TrainingOutcome,
 } from '../../shared/held-mail.ts';
+import type {MailEvent} from '../../shared/mail-event.ts';
 import type {CreateMailFilter, GlobalFilter, MailFilter} from '../../shared/mail-filter.ts';
 import {reasons} from '../../shared/reason.ts';
 import type {ReportedSources} from '../../shared/reported-source.ts';
@@ -72,6 +73,10 @@ export const clientOver = (transport: Transport, {onStatus = () => {}}: ClientOb
   quarantine: quarantineOver(transport),
   cluster: clusterOver(transport, onStatus),
   dmarc: dmarcOver(transport),
+  trace: {
+    find: (query: Query) => transport.send<MailEvent[]>({path: 'mail/trace', query}),
+    show: ({node_id, queue_id}: MailReference) => transport.send<MailEvent[]>({path: `mail/trace/${node_id}/${queue_id}`}),
+  },
   audit: {list: (query: Query) => transport.send<AuditEntry[]>({path: 'audit', query})},
   events: transport.events,
   /** The description of the API in YAML; with `isAdmin` it contains every operation. */

@@ -11,7 +11,7 @@ import {clusterKeyword} from '../mail/smtp-reply.ts';
 import {createKeyFailures} from '../services/access/key-failures.ts';
 import {createKeys} from '../services/access/keys.ts';
 import {createClusterRateLimits} from '../services/access/rate-limit.ts';
-import {createAudit, createAuditLog, createCommonAudit} from '../services/audit/audit.ts';
+import {type Audit, createAudit, createAuditLog, createCommonAudit} from '../services/audit/audit.ts';
 import {remoteAuditLog} from '../services/audit/audit-questions.ts';
 import {createIssuedNames} from '../services/cluster/certificate-names.ts';
 import {createClusterView} from '../services/cluster/cluster-view.ts';
@@ -53,7 +53,7 @@ export type Services = ReturnType<typeof createServices>;
 
 export const createServices = (base: Base, cluster: Cluster, version: string) => {
   const {config, settings, fqdn, records, trust, now} = base;
-  const {store, engine, nodeId, nodeNo} = base.storage;
+  const {store, nodeId, nodeNo} = base.storage;
   const {keyDirectory, nodeDirectory, peerStates, membership} = records;
   const {peers, links, limiter, presences} = cluster;
   // Used until this node has announced the real address of its API.
@@ -95,10 +95,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
       dmarc: createDmarcState(base),
       problems: base.dependencies.problems,
     }),
-    audit:
-      engine.kind === 'own'
-        ? createAudit({logs: () => [auditLog, ...others.nodes().map(remoteAuditLog)], ask: others.ask})
-        : createCommonAudit(auditLog),
+    audit: openAudit(base, others, auditLog),
     trace,
     events,
     forPeers: {auditLog, traceLog, actors, bus},
@@ -137,6 +134,13 @@ const openDomains = ({settings, storage: {store, nodeId, nodeNo}, records}: Pick
     globalFilters: createGlobalFilters(filters),
   };
 };
+
+const openAudit = (
+  {storage: {engine}}: Pick<Base, 'storage'>,
+  {nodes, ask}: Pick<ReturnType<typeof followPeers>, 'nodes' | 'ask'>,
+  own: ReturnType<typeof createAuditLog>,
+): Audit =>
+  engine.kind === 'own' ? createAudit({logs: () => [own, ...nodes().map(remoteAuditLog)], ask}) : createCommonAudit(own);
 
 /** Who may do what: API keys, and the nodes of the cluster. */
 const createAccess = (

@@ -1,0 +1,44 @@
+// Entries of the event log as mfctl knows them: each of their fields is declared once.
+import type {MailEvent} from '../../shared/mail-event.ts';
+import type {MailEventName} from '../../shared/mail-event-name.ts';
+import {briefTimeText, firstOf, senderText, timeText} from '../output/cell-text.ts';
+import type {Tone} from '../output/column.ts';
+import {columnsOf, type Field} from '../output/field.ts';
+import type {Listed} from '../output/table.ts';
+
+/** NODE/QUEUE; null before the content of a mail came. */
+export const mailOf = ({node_id, queue_id}: MailEvent): string | null => (queue_id === null ? null : `${node_id}/${queue_id}`);
+
+const tones: Partial<Record<MailEventName, Tone>> = {rejected: 'warn', refused: 'warn', lost: 'warn', bounced: 'warn'};
+
+/** In the order of columns. */
+export const eventFields: readonly Field<MailEvent>[] = [
+  {label: 'At', cell: event => timeText(event.at), column: {brief: event => briefTimeText(event.at)}},
+  {label: 'Event', cell: ({event}) => event, column: {tone: ({event}) => tones[event]}},
+  {label: 'Mail', cell: mailOf, column: {dropRank: 4}},
+  {label: 'Node', cell: ({node_id}) => node_id, column: {isWideOnly: true}},
+  {label: 'Sender', cell: ({sender}) => senderText(sender), column: {isFlexible: true}},
+  {
+    label: 'To',
+    cell: ({recipients, recipient_count}) => firstOf([...recipients, ...Array(recipient_count - recipients.length).fill('')]),
+    column: {isFlexible: true, wide: ({recipients}) => recipients.join(', ')},
+  },
+  {label: 'Subject', cell: ({subject}) => subject, column: {isFlexible: true, dropRank: 2}},
+  {label: 'Reply', cell: ({reply}) => reply, column: {isFlexible: true, dropRank: 1}},
+  {label: 'Client', cell: ({client}) => client?.ip ?? null, column: {isWideOnly: true}},
+  {label: 'Score', cell: ({score}) => score, column: {align: 'right', isWideOnly: true}},
+  {label: 'Message-ID', cell: ({message_id}) => message_id, column: {isWideOnly: true}},
+];
+
+export const mailEventNames = [
+  ...['id', 'at', 'node_id', 'queue_id', 'event', 'direction', 'domain', 'sender', 'recipients', 'recipient_count', 'from'],
+  ...['subject', 'message_id', 'client', 'size_bytes', 'score', 'reason', 'symbols', 'authentication', 'reply', 'server'],
+  ...['took_ms', 'key_id', 'key_name', 'detail'],
+];
+
+export const mailEvents: Listed<MailEvent> = {
+  fields: mailEventNames,
+  nameOf: ({id}) => id,
+  columns: columnsOf(eventFields),
+  none: 'nothing found',
+};
