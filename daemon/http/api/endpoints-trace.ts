@@ -21,14 +21,14 @@ export const traceEndpoints = [
         messages: ['OK', 'Partial'],
         headers: {
           ...unreachableNodes('Nodes whose entries are missing here'),
-          Link: header('next (RFC 8288), where the page is full'),
+          Link: header('first, and next where there may be more (RFC 8288)'),
         },
       }),
     async run(ctx, {trace, keySearches}, {limit, cursor, strict, ...filter}) {
       const found = await search(ctx, keySearches, filter, async actor => trace.find(actor, filter, {limit, cursor}));
       const {result, unreachable} = complete(found, strict);
-      const last = result.at(-1);
-      if (last && result.length === limit) ctx.set('Link', nextLink(ctx, last.id));
+      const last = result.length === limit ? result.at(-1) : undefined;
+      ctx.set('Link', [link(ctx, 'first', undefined), ...(last ? [link(ctx, 'next', last.id)] : [])].join(', '));
       replyGathered(ctx, result, unreachable);
     },
   }),
@@ -46,8 +46,9 @@ export const traceEndpoints = [
   }),
 ];
 
-const nextLink = (ctx: {path: string; querystring: string}, cursor: string): string => {
+const link = (ctx: {path: string; querystring: string}, relation: 'first' | 'next', cursor: string | undefined): string => {
   const query = new URLSearchParams(ctx.querystring);
-  query.set('cursor', cursor);
-  return `<${ctx.path}?${query}>; rel="next"`;
+  query.delete('cursor');
+  if (cursor !== undefined) query.set('cursor', cursor);
+  return `<${ctx.path}?${query}>; rel="${relation}"`;
 };
