@@ -3,7 +3,7 @@ import {Fault} from '../../shared/fault.ts';
 import type {ActedState, ActionOutcome} from '../../shared/held-mail.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {Trainer} from '../services/intake/mail.ts';
-import type {Claim, ClaimedState, StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import type {Claim, ClaimedState, Delivered, StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createSemaphore} from '../services/semaphore.ts';
 import type {HoldBackend} from './hold-backend.ts';
 import {type Act, claimedState, endState, type HoldWrites, isTrainable, type RequestedAction} from './hold-writes.ts';
@@ -31,22 +31,27 @@ interface Needs {
   now: () => number;
 }
 
+/** `delivered`: what a server said of a released mail. */
+interface DoneAction extends RequestedAction {
+  delivered?: Delivered | undefined;
+}
+
 export const createActionRun = (needs: Needs): ActionRun => {
   const {nodeId, writes, backendOf, cleanup, onActed, now} = needs;
   /** Actions that are done but not yet in the database: they must not be done again. */
-  const done = new Map<string, RequestedAction>();
+  const done = new Map<string, DoneAction>();
   const setbacks = createSetbacks({nodeId, writes, now});
 
   /**
    * The final state and its audit entry are one commit. The bytes are freed after it; a crash between the two is cleaned up at
    * start.
    */
-  const end = async (mail: StoredHeldMail, from: 'held' | ClaimedState, {action, actor}: RequestedAction) => {
+  const end = async (mail: StoredHeldMail, from: 'held' | ClaimedState, {action, actor, delivered}: DoneAction) => {
     const state = endState[action];
     if (action !== 'expire') crashPoint(`${action}-row.before`);
-    let endedAt = await writes.end(mail.queue_id, {from, state, actor, action});
+    let endedAt = await writes.end(mail.queue_id, {from, state, actor, action, delivered});
     // The lease of the claim ended during the action: the mail is held again, and must not be delivered again.
-    if (from !== 'held') endedAt ??= await writes.end(mail.queue_id, {from: 'held', state, actor, action});
+    if (from !== 'held') endedAt ??= await writes.end(mail.queue_id, {from: 'held', state, actor, action, delivered});
     if (action !== 'expire') crashPoint(`${action}-row.after`);
     done.delete(mail.queue_id);
     if (endedAt === undefined) return undefined;
@@ -85,14 +90,16 @@ export const createActionRun = (needs: Needs): ActionRun => {
     const state = claimedState(action);
     if (!(await claim(queueId, {state, keyId: actor.keyId}))) return undefined;
     if (!backend.isReadableToTheEnd) await train(needs, mail, action);
+    let delivered: Delivered | undefined;
     try {
-      if (action === 'release') await backend.release(mail, recipients => setbacks.served(queueId, recipients));
+      if (action === 'release') delivered = await backend.release(mail, recipients => setbacks.served(queueId, recipients));
       else await backend.discard?.(mail);
     } catch (error) {
       return setbacks.fail(mail, requested, error);
     }
-    done.set(queueId, requested);
-    return end(mail, state, requested).catch(error => {
+    const ended = {...requested, delivered};
+    done.set(queueId, ended);
+    return end(mail, state, ended).catch(error => {
       throw unrecorded(error);
     });
   };

@@ -8,7 +8,7 @@ import type {Actor} from '../services/actor.ts';
 import {type NewAuditEntry, nodeEntry} from '../services/audit/stored-entry.ts';
 import {createBatch} from '../services/batch.ts';
 import type {HoldStore, Store, StoreTransaction} from '../services/ports.ts';
-import {type Claim, type Ending, type StoredHeldMail, unjudged} from '../services/quarantine/stored-mail.ts';
+import {type Claim, type Delivered, type Ending, type StoredHeldMail, unjudged} from '../services/quarantine/stored-mail.ts';
 
 interface AuditedAct {
   action: string;
@@ -38,6 +38,7 @@ interface End {
   actor: AuditActor;
   /** The name of the action in the audit log. */
   action: string;
+  delivered?: Delivered | undefined;
 }
 
 type PendingWrite =
@@ -85,7 +86,8 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
       const {from, state, actor} = some[0].end;
       const at = new Date(now()).toISOString();
       const ids = some.map(({queueId}) => queueId);
-      const ended = await tx.hold.end(ids, from, {state, at, keyId: actor.keyId});
+      const delivered = new Map(some.flatMap(({queueId, end}) => (end.delivered ? [[queueId, end.delivered]] : [])));
+      const ended = await tx.hold.end(ids, from, {state, at, keyId: actor.keyId, delivered});
       for (const one of some) {
         one.endedAt = ended.delete(one.queueId) ? at : undefined;
         if (one.endedAt !== undefined) recordAudit(one.end.actor, {action: one.end.action, queueId: one.queueId});

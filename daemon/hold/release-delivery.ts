@@ -1,8 +1,8 @@
 // Delivery of released mail whose bytes mfd itself stores, with a limit for all releases of this node together.
 import {Fault} from '../../shared/fault.ts';
 import {crashPoint} from '../services/crash-point.ts';
-import type {Deliver, MailContent, RecipientResult, Route} from '../services/intake/mail.ts';
-import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import {type Deliver, type MailContent, type RecipientResult, type Route, replyText} from '../services/intake/mail.ts';
+import type {Delivered, StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createSemaphore, startTimeLimit} from '../services/semaphore.ts';
 
 export interface ReleaseDeliveryNeeds {
@@ -14,12 +14,12 @@ export interface ReleaseDeliveryNeeds {
   patienceMs?: number;
 }
 
-/** Resolves once every recipient was served. Otherwise rejects, after calling `onServed` with those who were. */
+/** Resolves with the server's answer once every recipient was served. Otherwise rejects, after calling `onServed` with those who were. */
 export type DeliverReleased = (
   mail: StoredHeldMail,
   open: () => Promise<MailContent>,
   onServed: (recipients: string[]) => void,
-) => Promise<void>;
+) => Promise<Delivered>;
 
 /** A bulk release must not take all the connections that a backend allows. */
 const usualMaxDeliveries = 16;
@@ -44,7 +44,9 @@ export const createReleaseDelivery = (needs: ReleaseDeliveryNeeds): DeliverRelea
       crashPoint('delivery.before');
       const results = await deliver.deliver(routeOf(mail), envelope, content);
       crashPoint('delivery.after');
-      if (results.every(({outcome}) => outcome === 'delivered')) return;
+      const [first] = results;
+      if (results.every(({outcome}) => outcome === 'delivered'))
+        return {reply: first ? replyText(first.reply) : null, server: first?.reply.server ?? null};
 
       onServed(results.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient));
       throw deliveryFailed(results);

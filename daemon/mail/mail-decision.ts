@@ -212,6 +212,14 @@ const logDecision = (
 export const verdicts = ['relayed', 'held', 'report', 'rejected', 'refused', 'deferred'] as const;
 export type Verdict = (typeof verdicts)[number];
 
+export interface EnvelopeRefusal {
+  client: NonNullable<NewMailEvent['client']>;
+  sender: string;
+  /** Undefined for mail that was refused at MAIL. */
+  recipient: string | undefined;
+  reply: SmtpReply;
+}
+
 /** What a listener needs: the intake, and what this node does with its mail. All addresses are canonical. */
 export interface IntakePort extends Pick<Intake, 'judge' | 'claim' | 'routing' | 'canTakeMail'> {
   /** Rejects with the error of the disk or the database when it cannot store the mail. */
@@ -235,6 +243,10 @@ export interface IntakePort extends Pick<Intake, 'judge' | 'claim' | 'routing' |
   sign(domain: Domain, content: MailContent): Promise<Buffer>;
   /** Writes an entry of the event log within half a second. */
   recordEvent(event: NewMailEvent): void;
+  /** The same for what was refused before DATA. */
+  recordRefusal(refusal: EnvelopeRefusal): void;
+  /** Counts a refusal that is not in the event log. */
+  leaveOutRefusal(): void;
   /** Called once for every mail that reached DATA, or that came whole to the milter for a domain of ours. */
   recordVerdict(verdict: Verdict): void;
   /** Called with the outcome of every relay. */

@@ -22,6 +22,8 @@ export const withUnfailingObservers = <N extends {log: MailLog; intake: IntakePo
       count: unfailing(received => intake.count(received), failed),
       recordVerdict: unfailing(verdict => intake.recordVerdict(verdict), failed),
       recordEvent: unfailing(event => intake.recordEvent(event), failed),
+      recordRefusal: unfailing(refusal => intake.recordRefusal(refusal), failed),
+      leaveOutRefusal: unfailing(() => intake.leaveOutRefusal(), failed),
       recordRelay: unfailing(outcome => intake.recordRelay(outcome), failed),
     },
   };

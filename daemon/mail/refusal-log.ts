@@ -1,16 +1,7 @@
-// Log lines for what a listener refuses before the content of a mail: at MAIL and at RCPT. A client may cause thousands in a second, so
+// Log lines, and entries of the event log, for what a listener refuses before the content of a mail: at MAIL and at RCPT. A client may cause thousands in a second, so
 // their number is bounded, and a line says how many were left out. A client that floods the log does not hide the others: each of them
 // has a few lines beyond that.
-import type {SmtpReply} from '../services/intake/mail.ts';
-import {loggedText, type MailLog, recipientFacts, verdictOf} from './mail-decision.ts';
-
-export interface EnvelopeRefusal {
-  clientIp: string;
-  sender: string;
-  /** Undefined for mail that was refused at MAIL. */
-  recipient: string | undefined;
-  reply: SmtpReply;
-}
+import {type EnvelopeRefusal, type IntakePort, loggedText, type MailLog, recipientFacts, verdictOf} from './mail-decision.ts';
 
 export interface RefusalLog {
   record(refusal: EnvelopeRefusal): void;
@@ -24,7 +15,12 @@ const maxReservedLines = 50;
 const fewLines = 5;
 const periodMs = 1000;
 
-export const createRefusalLog = (log: Pick<MailLog, 'info' | 'warn'>): RefusalLog => {
+interface Needs {
+  log: Pick<MailLog, 'info' | 'warn'>;
+  intake: Pick<IntakePort, 'recordRefusal' | 'leaveOutRefusal'>;
+}
+
+export const createRefusalLog = ({log, intake}: Needs): RefusalLog => {
   let lines = 0;
   let reservedLines = 0;
   /** Lines of the period by client: no more clients than lines. */
@@ -53,17 +49,20 @@ export const createRefusalLog = (log: Pick<MailLog, 'info' | 'warn'>): RefusalLo
 
   return {
     flush,
-    record({clientIp, sender, recipient, reply}) {
+    record(refusal) {
+      const {client, sender, recipient, reply} = refusal;
       // The timer starts with the first refusal of a period, so that a quiet listener has none.
       timer ??= setTimeout(flush, periodMs).unref();
-      if (!takeLine(clientIp)) {
+      if (!takeLine(client.ip)) {
         leftOut += 1;
+        intake.leaveOutRefusal();
         return;
       }
       const recipients = recipientFacts(recipient === undefined ? [] : [recipient]);
       const outcome = {verdict: verdictOf(reply), reply: `${reply.code} ${loggedText(reply.text)}`};
       const message = recipient === undefined ? 'mail refused at MAIL' : 'recipient refused';
-      log.info({client_ip: clientIp, sender: loggedText(sender), ...recipients, ...outcome}, message);
+      log.info({client_ip: client.ip, sender: loggedText(sender), ...recipients, ...outcome}, message);
+      intake.recordRefusal(refusal);
     },
   };
 };

@@ -1,6 +1,9 @@
 // Listeners for mail of one node, wired to its services: the SMTP gateway, the milter and the routing tables.
+
+import type {Domain} from '../../shared/domain.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
+import {owningDomain, withoutBrackets} from '../../shared/mail-address.ts';
 import {arrivalFields} from '../mail/authentication/arrival-fields.ts';
 import {createClaimCheck, resultsField} from '../mail/authentication/results-field.ts';
 import {createRecipientCheck} from '../mail/backend/recipient-check.ts';
@@ -8,14 +11,16 @@ import {withoutFields} from '../mail/field-removal.ts';
 import {createClientNames} from '../mail/gateway/clients.ts';
 import {startSmtpGateway} from '../mail/gateway/smtp-gateway.ts';
 import {formatLocalAddress, type LocalAddress, type LocalListener, parseLocalAddress} from '../mail/local-listener.ts';
-import type {IntakePort} from '../mail/mail-decision.ts';
+import {type EnvelopeRefusal, type IntakePort, loggedText, verdictOf} from '../mail/mail-decision.ts';
 import {startMilterServer} from '../mail/milter/milter-connection.ts';
 import {reportOriginOf} from '../mail/report/report-origin.ts';
 import {clusterKeyword} from '../mail/smtp-reply.ts';
 import {createRoutingTables} from '../mail/socketmap/routing-tables.ts';
 import {startSocketmapServer} from '../mail/socketmap/socketmap-server.ts';
+import {unknownMail} from '../services/events/held-event.ts';
+import type {NewMailEvent} from '../services/events/mail-event.ts';
 import type {Intake} from '../services/intake/intake.ts';
-import {createQueueIds} from '../services/intake/mail.ts';
+import {createQueueIds, replyText} from '../services/intake/mail.ts';
 import type {Base} from './base.ts';
 import type {Closers} from './closers.ts';
 import {listenOf} from './free-addresses.ts';
@@ -78,7 +83,27 @@ const intakeOf = ({records, fqdn, metrics}: Base, {dmarc, inbox, sign, eventLog}
   sign,
   recordVerdict: metrics.verdict,
   recordEvent: eventLog.record,
+  recordRefusal: refusal => eventLog.record(refusalEvent(refusal, ownerOf(records, refusal))),
+  leaveOutRefusal: () => metrics.eventsLeftOut('refusals'),
   recordRelay: outcome => metrics.delivery('relay', outcome),
+});
+
+/** The domain that a refused mail was for; undefined when it is none of the cluster. */
+const ownerOf = ({domainDirectory}: Base['records'], {recipient}: EnvelopeRefusal): Domain | undefined =>
+  recipient === undefined ? undefined : domainDirectory.findByName(owningDomain(recipient) ?? '');
+
+const refusalEvent = ({client, sender, recipient, reply}: EnvelopeRefusal, domain: Domain | undefined): NewMailEvent => ({
+  ...unknownMail,
+  event: verdictOf(reply) === 'refused' ? 'refused' : 'deferred',
+  at: new Date().toISOString(),
+  direction: domain ? 'inbound' : null,
+  domain: domain?.name ?? null,
+  domain_id: domain?.id ?? null,
+  sender: loggedText(sender),
+  recipients: recipient === undefined ? [] : [loggedText(withoutBrackets(recipient))],
+  client,
+  reply: replyText(reply),
+  server: reply.server ?? null,
 });
 
 /** Whether a name in lower case, with A-labels, is that of a node. */

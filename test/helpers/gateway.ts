@@ -117,6 +117,8 @@ export const createFakeIntake = (
   recordVerdict: verdict => void verdicts.push(verdict),
   recordRelay: () => {},
   recordEvent: () => {},
+  recordRefusal: () => {},
+  leaveOutRefusal: () => {},
 });
 
 export const judgement = (action: Judgement['action']): Judgement => ({

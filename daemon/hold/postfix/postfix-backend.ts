@@ -87,9 +87,11 @@ export const createPostfixBackend = ({programs, isArriving, lifetimeMs, tmpDir, 
 
     async release(mail) {
       // To Postfix a requeued mail is a new one, with its own queue file and id, and is delivered at once.
-      if (await isOld(mail)) return change('requeue', mail.queue_id);
-      await change('release', mail.queue_id);
-      await flushing.run(async () => programs.flush(mail.queue_id)).catch(error => onNotFlushed(mail.queue_id, error));
+      const isRequeued = await isOld(mail);
+      await change(isRequeued ? 'requeue' : 'release', mail.queue_id);
+      if (!isRequeued)
+        await flushing.run(async () => programs.flush(mail.queue_id)).catch(error => onNotFlushed(mail.queue_id, error));
+      return undefined;
     },
 
     discard: async mail => change('discard', mail.queue_id),

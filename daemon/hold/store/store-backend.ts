@@ -45,7 +45,7 @@ export const createStoreBackend = ({store: {bodies, leases}, deliver}: Needs): H
         if (error instanceof Fault && error.code === 'not_found') await mayEnd();
         throw error;
       });
-    await deliver(mail, open, onServed).catch(error => {
+    return await deliver(mail, open, onServed).catch(error => {
       // The reply of the server only says that the connection was lost.
       throw failure ?? error;
     });

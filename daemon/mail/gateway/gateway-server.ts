@@ -7,7 +7,7 @@ import {SMTPServer, type SMTPServerOptions, type SMTPServerSession} from 'smtp-s
 import {SMTPConnection} from 'smtp-server/lib/smtp-connection.js';
 import {plainAddress} from '../../../shared/host-port.ts';
 import type {SmtpReply} from '../../services/intake/mail.ts';
-import type {EnvelopeRefusal} from '../refusal-log.ts';
+import type {EnvelopeRefusal} from '../mail-decision.ts';
 import {hasEnhancedCode, replies} from '../smtp-reply.ts';
 import {parsePathCommand} from './path-command.ts';
 
@@ -95,6 +95,13 @@ type ConnectionOptions = NonNullable<ConstructorParameters<typeof SMTPConnection
 /** Reads the envelope that the command under way would add to; a refusal of it is recorded. Most commands are not refused. */
 type AskedEnvelope = (() => Pick<EnvelopeRefusal, 'sender' | 'recipient'>) | undefined;
 
+const clientOf = ({remoteAddress, clientHostname, hostNameAppearsAs, secure}: SMTPServerSession): EnvelopeRefusal['client'] => ({
+  ip: plainAddress(remoteAddress),
+  name: clientHostname.startsWith('[') ? null : clientHostname,
+  helo: hostNameAppearsAs || '',
+  tls: secure,
+});
+
 class GatewayConnection extends SMTPConnection {
   readonly #server: GatewayServer;
   readonly #options: ConnectionOptions;
@@ -118,7 +125,7 @@ class GatewayConnection extends SMTPConnection {
     super.send(code, text, typeof text === 'string' && hasEnhancedCode(text) ? false : context);
     if (code >= 400 && this.#asked) {
       const reply = {code, text: String(data ?? '')};
-      this.#options.onRefused({clientIp: plainAddress(this.session.remoteAddress), ...this.#asked(), reply});
+      this.#options.onRefused({client: clientOf(this.session), ...this.#asked(), reply});
     }
     if (code < 500) return;
     this.#errors += 1;

@@ -69,7 +69,7 @@ export const startSmtpGateway = async (given: SmtpGatewayNeeds): Promise<SmtpGat
   const {drainMs = 8000, log} = needs;
   const limits = createClientLimits(needs);
   const sessions = createSessions(needs);
-  const refusals = createRefusalLog(log);
+  const refusals = createRefusalLog(needs);
   const server = new GatewayServer(
     {
       ...needs.tls,

@@ -200,7 +200,7 @@ export const startMilterServer = async (given: MilterServerNeeds): Promise<Milte
   const {tmpDir, maxSize, maxConnections, drainMs = 7000, idleMs = idleAfterMs, log} = needs;
   const connections = new Set<MilterConnection>();
   const messages = createMessageIntake({tmpDir, maxSizeBytes: maxSize, isFormChecked: false});
-  const refusals = createRefusalLog(log);
+  const refusals = createRefusalLog(needs);
   let contents = 0;
   const newContentName = () => {
     contents += 1;

@@ -3,6 +3,7 @@
 import {isIP} from 'node:net';
 import {plainAddress} from '../../../shared/host-port.ts';
 import {owningDomain, parseMailAddress, withoutBrackets} from '../../../shared/mail-address.ts';
+import {clientFacts} from '../../services/events/held-event.ts';
 import {isSameOwner} from '../../services/intake/intake.ts';
 import type {Client, Envelope, Ownership, SmtpReply} from '../../services/intake/mail.ts';
 import type {IntakePort} from '../mail-decision.ts';
@@ -101,7 +102,7 @@ export const createMilterEnvelope = (
     if (rcptMacros.get('{rcpt_mailer}') === 'error') return undefined;
     const recipient = recipientOf(rcptMacros.get('{rcpt_addr}'), command.address);
     const reply = judge(recipient);
-    if (reply) refusals.record({clientIp: client.ip, sender: sender ?? withoutBrackets(address), recipient, reply});
+    if (reply) refusals.record({client: clientFacts(client), sender: sender ?? withoutBrackets(address), recipient, reply});
     return reply;
   };
 

@@ -1,4 +1,5 @@
 import test from 'ava';
+import type {EnvelopeRefusal} from '../../../daemon/mail/mail-decision.ts';
 import {createRefusalLog} from '../../../daemon/mail/refusal-log.ts';
 import {useFakeClock} from '../../helpers/fake-clock.ts';
 import {startTestGateway} from '../../helpers/gateway.ts';
@@ -13,12 +14,27 @@ const linesIn = (logged: readonly string[]): Line[] =>
     return {message: text.slice(0, at), ...JSON.parse(text.slice(at + 1))};
   });
 
-const refusal = {clientIp: '192.0.2.1', sender: 'a@strange.test', recipient: 'b@one.test', reply: {code: 550, text: '5.1.1 No'}};
+const clientAt = (ip: string) => ({ip, name: null, helo: 'client.test', tls: null});
+const refusal = {
+  client: clientAt('192.0.2.1'),
+  sender: 'a@strange.test',
+  recipient: 'b@one.test',
+  reply: {code: 550, text: '5.1.1 No'},
+};
 
 const recorder = () => {
   const logged: string[] = [];
   const log = (fields: object, message: string) => void logged.push(`${message} ${JSON.stringify(fields)}`);
-  return {lines: () => linesIn(logged), refusals: createRefusalLog({info: log, warn: log})};
+  const recorded: EnvelopeRefusal[] = [];
+  let leftOut = 0;
+  const intake = {
+    recordRefusal: (one: EnvelopeRefusal) => void recorded.push(one),
+    leaveOutRefusal: () => {
+      leftOut += 1;
+    },
+  };
+  const refusals = createRefusalLog({log: {info: log, warn: log}, intake});
+  return {lines: () => linesIn(logged), refusals, recorded, leftOut: () => leftOut};
 };
 
 test('a refused RCPT has a log line with its recipient, whoever refuses it', async t => {
@@ -102,10 +118,11 @@ test('the line of a mail names its first 20 recipients, each cut to 320 characte
 
 test.serial('a flood of refused recipients makes 50 lines a second, and one that says how many were left out', async t => {
   const clock = useFakeClock(t);
-  const {refusals, lines} = recorder();
+  const {refusals, lines, recorded, leftOut} = recorder();
 
   for (let n = 0; n < 1000; n += 1) refusals.record(refusal);
   t.is(lines().length, 50);
+  t.deepEqual([recorded.length, leftOut()], [50, 950], 'in the event log too');
 
   await clock.advance(1000);
   t.is(lines().length, 51);
@@ -122,8 +139,8 @@ test.serial('one client that floods the log does not hide the others, and all of
   const linesOf = (clientIp: string) => lines().filter(line => line.client_ip === clientIp).length;
 
   for (let n = 0; n < 1000; n += 1) refusals.record(refusal);
-  for (let n = 0; n < 20; n += 1) refusals.record({...refusal, clientIp: '192.0.2.2'});
-  for (let n = 0; n < 1000; n += 1) refusals.record({...refusal, clientIp: `198.51.100.${n}`});
+  for (let n = 0; n < 20; n += 1) refusals.record({...refusal, client: clientAt('192.0.2.2')});
+  for (let n = 0; n < 1000; n += 1) refusals.record({...refusal, client: clientAt(`198.51.100.${n}`)});
 
   t.deepEqual([linesOf('192.0.2.1'), linesOf('192.0.2.2'), lines().length], [50, 5, 100]);
   await clock.advance(1000);

@@ -24,8 +24,11 @@ const event = (seconds: number, fields: Partial<NewMailEvent> = {}): NewMailEven
 
 const append = async (store: Store, ...events: NewMailEvent[]) => store.transaction(async tx => tx.events.append(events));
 
-const found = async (store: Store, filter: TraceFilter, {reach = all, limit = 1000}: {reach?: AccessScope; limit?: number} = {}) =>
-  (await store.events.find(filter, reach, {limit})).map(({queue_id}) => queue_id);
+const found = async (
+  store: Store,
+  filter: TraceFilter,
+  {reach = all, limit = 1000}: {reach?: AccessScope; limit?: number} = {},
+) => (await store.events.find(filter, reach, {limit})).map(({queue_id}) => queue_id);
 
 const kept = (one: StoredMailEvent | undefined) => {
   const {number, logged_by, node_id, ...entry} = one ?? ({} as StoredMailEvent);

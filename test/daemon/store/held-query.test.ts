@@ -314,7 +314,8 @@ testStores('mail that has ended is not counted for its recipient', async (t, {st
   const ending = {state: 'lost', at: odd(0).arrived_at, keyId: null} as const;
   await store.transaction(async tx => tx.hold.end(ids.slice(0, 300), 'held', ending));
   const afterEnd = await totals();
-  for (const ended of await store.hold.findAll(ids.slice(0, 2))) await store.transaction(async tx => tx.hold.reopen(ended, odd(0).arrived_at));
+  for (const ended of await store.hold.findAll(ids.slice(0, 2)))
+    await store.transaction(async tx => tx.hold.reopen(ended, odd(0).arrived_at));
   await store.transaction(async tx => tx.hold.strikeRecipients(ids[500] ?? '', ['b@one.test']));
 
   t.deepEqual(afterEnd, [1700, 1700]);
