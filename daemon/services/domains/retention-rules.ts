@@ -1,6 +1,6 @@
 // Rules for the days that a domain asks for, which its own administrators may set only up to what the operator allows.
 import type {FieldFault} from '../../../shared/fault.ts';
-import {reasons} from '../../../shared/reason.ts';
+import {type Reason, reasons} from '../../../shared/reason.ts';
 import type {DomainRetention} from '../../../shared/retention.ts';
 import type {Actor} from '../actor.ts';
 
@@ -21,18 +21,20 @@ export const createRetentionRules =
     const most = maxDays();
     if (most === undefined || actor.scope !== 'domain-admin' || !isObject(wanted)) return [];
     const {days, by_reason} = wanted;
-    const given: [path: string, value: unknown, stored: number | null | undefined][] = [
-      ['days', days, current?.days],
-      ...reasons.map((reason): (typeof given)[number] => [
-        `by_reason.${reason}`,
-        isObject(by_reason) ? by_reason[reason] : undefined,
-        current?.by_reason[reason],
-      ]),
-    ];
     const detail = `must be at most ${most}: a domain-admin key may set no more than retention.max_days; ask an administrator of the cluster`;
-    return given.flatMap(([path, value, stored]) =>
-      typeof value === 'number' && value > most && value !== stored ? [{path, detail}] : [],
-    );
+    const faultAt = (path: string, value: unknown, stored: number | null | undefined): FieldFault[] =>
+      typeof value === 'number' && value > most && value !== stored ? [{path, detail}] : [];
+    const faults = faultAt('days', days, current?.days);
+    // A reason that loses its own days gets those of the domain.
+    const others = days === undefined ? current?.days : days;
+    const reasonFaults = (reason: Reason): FieldFault[] => {
+      const path = `by_reason.${reason}`;
+      const stored = current?.by_reason[reason];
+      const value = isObject(by_reason) ? by_reason[reason] : by_reason === null ? null : undefined;
+      if (value !== null) return faultAt(path, value, stored);
+      return stored === undefined || faults.length > 0 ? [] : faultAt(path, others, stored);
+    };
+    return [...faults, ...reasons.flatMap(reasonFaults)];
   };
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

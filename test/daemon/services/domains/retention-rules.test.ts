@@ -22,6 +22,17 @@ test('days that an administrator has set stay as they are, and change only to wh
   t.deepEqual(pathsOf({days: null, by_reason: null}, current), []);
 });
 
+test('a reason does not lose days of its own where those of the domain are more than allowed', t => {
+  const current = {days: 365, by_reason: {spam: 7, rbl: 365}};
+
+  t.deepEqual(pathsOf({by_reason: {spam: null, rbl: null}}, current), ['by_reason.spam']);
+  t.deepEqual(pathsOf({by_reason: null}, current), ['by_reason.spam']);
+  t.deepEqual(pathsOf({days: 91, by_reason: null}, current), ['days']);
+  t.deepEqual(pathsOf({days: 90, by_reason: null}, current), []);
+  t.deepEqual(pathsOf({by_reason: {spam: null, phishing: null}}, {days: 90, by_reason: {spam: 7}}), []);
+  t.deepEqual(pathsOf({by_reason: {spam: null}}, {days: null, by_reason: {spam: 7}}), []);
+});
+
 test('without a limit, and for other keys, any days are allowed', t => {
   const check = (scope: 'full-admin' | 'domain-admin', most: number | undefined) =>
     createRetentionRules({maxDays: () => most})({scope}, {days: 36_500}, undefined).length;
