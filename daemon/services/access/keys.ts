@@ -205,14 +205,16 @@ type BoundDomain = Pick<Domain, 'id' | 'name'>;
 const findDomain = (domains: DomainDirectory, name: string): BoundDomain | undefined =>
   domains.findByName(canonicalDomain(name) ?? '');
 
-/** Faults that the schema cannot find. The body is not validated yet. */
+/** Faults that the schema cannot find, one for each name. The body is not validated yet. */
 const unknownDomains = (domains: DomainDirectory, body: unknown): FieldFault[] => {
   const {scope, domain, domains: several} = membersOf(body);
   if (scope !== 'domain-admin') return [];
   const named = [['domain', domain], ...(Array.isArray(several) ? several : []).map((name, at) => [`domains.${at}`, name])];
+  const unknown = new Set<string>();
   return named.slice(0, maxDomains + 1).flatMap(([path, name]) => {
-    const isUnknown = typeof name === 'string' && !findDomain(domains, name);
-    return isUnknown ? [{path, detail: 'is not a domain of this cluster; create the domain first'}] : [];
+    if (typeof name !== 'string' || unknown.has(name) || findDomain(domains, name)) return [];
+    unknown.add(name);
+    return [{path, detail: 'is not a domain of this cluster; create the domain first'}];
   });
 };
 
