@@ -13,7 +13,6 @@ import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {maxBackends} from '../../../shared/field-rules.ts';
 import {canonicalHost, type HostPort, isLoopback, isWildcard, parseHostPort} from '../../../shared/host-port.ts';
 import {type Json, mergePatch} from '../../../shared/merge-patch.ts';
-import {readRetention} from '../../../shared/retention.ts';
 import {retentionText} from '../../../shared/retention-text.ts';
 import {isWithinAccess} from '../../../shared/scopes.ts';
 import type {Actor} from '../actor.ts';
@@ -61,7 +60,7 @@ export const createDomains = ({configuration, directory, backendFaults, retentio
       return configuration.change(async tx => {
         if (directory.findByName(wanted.name)) throw taken(wanted.name);
         const id = await tx.nextId('domain');
-        const created = await tx.create('domain', id, {...wanted, retention: readRetention(wanted.retention), created_at: tx.at});
+        const created = await tx.create('domain', id, {...wanted, retention: wanted.retention ?? undefined, created_at: tx.at});
         await tx.audit(actor, 'domain.create', wanted.name, created?.retention ? retentionChange(created) : undefined);
         // Another domain of this name has been committed and was not in memory yet.
         if (!created) throw taken(wanted.name);
@@ -125,7 +124,7 @@ const updated = (current: Domain, body: unknown, faultsOf: (patch: {[name: strin
     ...moved.map(path => ({path, detail: 'cannot change; leave it out or send the value it has'})),
     ...faultsOf(patch),
   ]);
-  return {...next, retention: readRetention(next.retention) ?? null};
+  return {...next, retention: next.retention ?? null};
 };
 
 /** Whoever asks where mail is gone has to see from the audit log how long it was to be held. */
