@@ -12,13 +12,13 @@ import {generateApiKey, isApiKeyValue, keyPrefixLength} from '../../../shared/ap
 import type {Domain} from '../../../shared/domain.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../../shared/fault.ts';
-import {isObject, moment} from '../../../shared/fields.ts';
+import {moment} from '../../../shared/fields.ts';
 import {type AccessScope, domainNamesOf, permissionsOf} from '../../../shared/scopes.ts';
 import type {Actor} from '../actor.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction, Store} from '../ports.ts';
 import type {StoredApiKey} from '../records.ts';
-import {parseSafely, validate} from '../validate.ts';
+import {membersOf, parseSafely, validate} from '../validate.ts';
 import {hashKey, type KeyDirectory} from './key-directory.ts';
 
 export interface Keys {
@@ -193,8 +193,6 @@ const pastEnd = (body: unknown, path: 'expires_at' | 'at', nowMs: number): Field
   const end = parseSafely(moment, membersOf(body)[path]);
   return end.success && Date.parse(end.data) <= nowMs ? [{path, detail: 'must lie in the future'}] : [];
 };
-
-const membersOf = (body: unknown): Record<string, unknown> => (isObject({value: body}) ? (body as Record<string, unknown>) : {});
 
 /** The domains that a key was made for, deleted ones included. */
 export const boundIds = ({domain_id, domain_ids}: Pick<StoredApiKey, 'domain_id' | 'domain_ids'>): number[] | null =>

@@ -19,7 +19,7 @@ import type {Actor} from '../actor.ts';
 import {namesOf} from '../cluster/certificate-names.ts';
 import type {ConfigStore} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
-import {invalidFields, validate} from '../validate.ts';
+import {invalidFields, membersOf, validate} from '../validate.ts';
 import type {DomainDirectory} from './domain-directory.ts';
 import type {RetentionRules} from './retention-rules.ts';
 
@@ -56,7 +56,7 @@ export const createDomains = ({configuration, directory, backendFaults, retentio
     get,
 
     async create(actor, body) {
-      const wanted = validate(createDomainSchema, body, backendFaults(actor, memberOf(body, 'backend_servers'), []));
+      const wanted = validate(createDomainSchema, body, backendFaults(actor, membersOf(body).backend_servers, []));
       return configuration.change(async tx => {
         if (directory.findByName(wanted.name)) throw taken(wanted.name);
         const id = await tx.nextId('domain');
@@ -104,9 +104,6 @@ export const createDomains = ({configuration, directory, backendFaults, retentio
     },
   };
 };
-
-const memberOf = (body: unknown, name: string): unknown =>
-  typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : undefined;
 
 const updated = (current: Domain, body: unknown, faultsOf: (patch: {[name: string]: Json}) => FieldFault[]): Domain => {
   if (typeof body !== 'object' || body === null || Array.isArray(body))

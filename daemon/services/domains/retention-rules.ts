@@ -3,6 +3,7 @@ import type {FieldFault} from '../../../shared/fault.ts';
 import {reasons} from '../../../shared/reason.ts';
 import type {DomainRetention} from '../../../shared/retention.ts';
 import type {Actor} from '../actor.ts';
+import {membersOf} from '../validate.ts';
 
 /**
  * Faults of `wanted` as a merge patch of a retention, where `current` is the stored one. What is stored already has no faults. Paths
@@ -19,20 +20,15 @@ export const createRetentionRules =
   ({maxDays}: {maxDays(): number | undefined}): RetentionRules =>
   (actor, wanted, current) => {
     const most = maxDays();
-    if (most === undefined || actor.scope !== 'domain-admin' || !isObject(wanted)) return [];
-    const {days, by_reason} = wanted;
+    if (most === undefined || actor.scope !== 'domain-admin') return [];
+    const {days, by_reason} = membersOf(wanted);
+    const byReason = membersOf(by_reason);
     const given: [path: string, value: unknown, stored: number | null | undefined][] = [
       ['days', days, current?.days],
-      ...reasons.map((reason): (typeof given)[number] => [
-        `by_reason.${reason}`,
-        isObject(by_reason) ? by_reason[reason] : undefined,
-        current?.by_reason[reason],
-      ]),
+      ...reasons.map((reason): (typeof given)[number] => [`by_reason.${reason}`, byReason[reason], current?.by_reason[reason]]),
     ];
     const detail = `must be at most ${most}: a domain-admin key may set no more than retention.max_days; ask an administrator of the cluster`;
     return given.flatMap(([path, value, stored]) =>
       typeof value === 'number' && value > most && value !== stored ? [{path, detail}] : [],
     );
   };
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
