@@ -3,6 +3,7 @@ import type {FieldFault} from '../../../shared/fault.ts';
 import {type Reason, reasons} from '../../../shared/reason.ts';
 import type {DomainRetention} from '../../../shared/retention.ts';
 import type {Actor} from '../actor.ts';
+import {membersOf} from '../validate.ts';
 
 /**
  * Faults of `wanted` as a merge patch of a retention, where `current` is the stored one. What is stored already has no faults. Paths
@@ -19,8 +20,9 @@ export const createRetentionRules =
   ({maxDays}: {maxDays(): number | undefined}): RetentionRules =>
   (actor, wanted, current) => {
     const most = maxDays();
-    if (most === undefined || actor.scope !== 'domain-admin' || !isObject(wanted)) return [];
-    const {days, by_reason} = wanted;
+    if (most === undefined || actor.scope !== 'domain-admin') return [];
+    const {days, by_reason} = membersOf(wanted);
+    const byReason = membersOf(by_reason);
     const detail = `must be at most ${most}: a domain-admin key may set no more than retention.max_days; ask an administrator of the cluster`;
     const faultAt = (path: string, value: unknown, stored: number | null | undefined): FieldFault[] =>
       typeof value === 'number' && value > most && value !== stored ? [{path, detail}] : [];
@@ -30,11 +32,9 @@ export const createRetentionRules =
     const reasonFaults = (reason: Reason): FieldFault[] => {
       const path = `by_reason.${reason}`;
       const stored = current?.by_reason[reason];
-      const value = isObject(by_reason) ? by_reason[reason] : by_reason === null ? null : undefined;
+      const value = by_reason === null ? null : byReason[reason];
       if (value !== null) return faultAt(path, value, stored);
       return stored === undefined || faults.length > 0 ? [] : faultAt(path, others, stored);
     };
     return [...faults, ...reasons.flatMap(reasonFaults)];
   };
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
