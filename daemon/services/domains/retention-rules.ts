@@ -1,7 +1,7 @@
 // Rules for the days that a domain asks for, which its own administrators may set only up to what the operator allows.
 import type {FieldFault} from '../../../shared/fault.ts';
 import {type Reason, reasons} from '../../../shared/reason.ts';
-import type {DomainRetention} from '../../../shared/retention.ts';
+import {type DomainRetention, unreadableRetention} from '../../../shared/retention.ts';
 import type {Actor} from '../actor.ts';
 import {membersOf} from '../validate.ts';
 
@@ -26,9 +26,12 @@ export const createRetentionRules =
     const detail = `must be at most ${most}: a domain-admin key may set no more than retention.max_days; ask an administrator of the cluster`;
     const faultAt = (path: string, value: unknown, stored: number | null | undefined): FieldFault[] =>
       typeof value === 'number' && value > most && value !== stored ? [{path, detail}] : [];
-    const faults = faultAt('days', days, current?.days);
-    // A reason that loses its own days gets those of the domain.
+    // Beside days of a reason, or without them, these count for the others.
     const others = days === undefined ? current?.days : days;
+    const setsReason = isObject(by_reason) && reasons.some(reason => typeof by_reason[reason] === 'number');
+    // The days that stand for an unreadable retention were set by nobody, and would be stored with those of a reason.
+    const faults =
+      current === unreadableRetention && setsReason ? faultAt('days', others, undefined) : faultAt('days', days, current?.days);
     const reasonFaults = (reason: Reason): FieldFault[] => {
       const path = `by_reason.${reason}`;
       const stored = current?.by_reason[reason];

@@ -1,5 +1,6 @@
 import test from 'ava';
 import {createRetentionRules} from '../../../../daemon/services/domains/retention-rules.ts';
+import {unreadableRetention} from '../../../../shared/retention.ts';
 
 const domainAdmin = {scope: 'domain-admin'} as const;
 
@@ -31,6 +32,13 @@ test('a reason does not lose days of its own where those of the domain are more 
   t.deepEqual(pathsOf({days: 90, by_reason: null}, current), []);
   t.deepEqual(pathsOf({by_reason: {spam: null, phishing: null}}, {days: 90, by_reason: {spam: 7}}), []);
   t.deepEqual(pathsOf({by_reason: {spam: null}}, {days: null, by_reason: {spam: 7}}), []);
+});
+
+test('the days that stand for a retention that cannot be read do not become days that are set', t => {
+  t.deepEqual(pathsOf({days: 36_500, by_reason: {}}, unreadableRetention), []);
+  t.deepEqual(pathsOf({by_reason: {spam: 3}}, unreadableRetention), ['days']);
+  t.deepEqual(pathsOf({days: 36_500, by_reason: {spam: 3}}, unreadableRetention), ['days']);
+  t.deepEqual(pathsOf({days: 90, by_reason: {spam: 3}}, unreadableRetention), []);
 });
 
 test('without a limit, and for other keys, any days are allowed', t => {
