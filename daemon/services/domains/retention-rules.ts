@@ -28,7 +28,7 @@ export const createRetentionRules =
       typeof value === 'number' && value > most && value !== stored ? [{path, detail}] : [];
     // Beside days of a reason, or without them, these count for the others.
     const others = days === undefined ? current?.days : days;
-    const setsReason = isObject(by_reason) && reasons.some(reason => typeof by_reason[reason] === 'number');
+    const setsReason = reasons.some(reason => typeof byReason[reason] === 'number');
     // The days that stand for an unreadable retention were set by nobody, and would be stored with those of a reason.
     const faults =
       current === unreadableRetention && setsReason ? faultAt('days', others, undefined) : faultAt('days', days, current?.days);
