@@ -29,7 +29,7 @@ export const problemSchema = z
     detail: z
       .string()
       .max(300)
-      .meta({description: 'Why, as the system or the server says it; of the store, `full-admin` keys alone see that'}),
+      .meta({description: 'Why, as the system or the server says it; only `full-admin` keys see that of the store'}),
     refuses_mail: z.boolean().meta({description: 'Whether the node answers all mail with 451 because of it'}),
   })
   .meta({id: 'Problem', description: 'Something that a node depends on and that does not work'});

@@ -11,7 +11,7 @@ import {
 } from './field-rules.ts';
 import {id, isObject, label, type RuleBetween, timestamp} from './fields.ts';
 import {parseHostPort} from './host-port.ts';
-import {readRetention, retentionPatchSchema, retentionSchema} from './retention.ts';
+import {nonEmptyRetention, retentionPatchSchema, retentionSchema} from './retention.ts';
 
 const domainName = z
   .string()
@@ -51,7 +51,9 @@ const settings = {
 const backendsOnce = settings.backend_servers.overwrite(servers => [...new Set(servers)]).meta({description: 'Tried in order'});
 
 /** A retention that says nothing is none: it is stored as such. One that is absent stays absent. */
-const retentionIfAny = settings.retention.overwrite(given => (given === undefined ? undefined : (readRetention(given) ?? null)));
+const retentionIfAny = settings.retention.overwrite(given =>
+  given === undefined ? undefined : (nonEmptyRetention(given) ?? null),
+);
 
 export const domainSettingsSchema = z.object({...settings, backend_servers: backendsOnce, retention: retentionIfAny});
 
@@ -88,12 +90,12 @@ export const createDomainSchema = checkTogether(
     dkim_active: settings.dkim_active.default(domainDefaults.dkim_active),
     dmarc_reporting: settings.dmarc_reporting.default(domainDefaults.dmarc_reporting),
     tenant_id: settings.tenant_id.default(domainDefaults.tenant_id),
-    retention: settings.retention,
+    retention: retentionIfAny,
   }),
 ).meta({id: 'CreateDomain'});
 
 /** The schema of a domain after a merge patch. The service compares the members that never change. */
-export const updatedDomainSchema = checkTogether(domainSchema.extend({backend_servers: backendsOnce}));
+export const updatedDomainSchema = checkTogether(domainSchema.extend({backend_servers: backendsOnce, retention: retentionIfAny}));
 
 /** The body of PUT as documented: a complete object or any part of one. */
 export const domainPatchSchema = domainSchema

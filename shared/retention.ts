@@ -22,14 +22,14 @@ export const retentionSchema = z.strictObject(members).meta({
 });
 export type DomainRetention = z.infer<typeof retentionSchema>;
 
-/** Undefined for what says nothing. */
-export const readRetention = (retention: DomainRetention | null | undefined): DomainRetention | undefined =>
+/** Undefined for one that says nothing. */
+export const nonEmptyRetention = (retention: DomainRetention | null | undefined): DomainRetention | undefined =>
   retention && (retention.days !== null || Object.keys(retention.by_reason).length > 0) ? retention : undefined;
 
 /** A record of a later version may have more members. */
 const storedSchema = z.object({...members, by_reason: z.object(members.by_reason.unwrap().shape).default({})});
 
-/** Stands for what this version cannot read, such as that of a later version: nobody knows for how long its mail is to be held. */
+/** Stands for what this version cannot read, such as that of a later version: how long the mail of its domain is to be held is not known. */
 export const unreadableRetention: DomainRetention = {days: maxDays, by_reason: {}};
 
 /** Undefined for none. */
@@ -38,7 +38,7 @@ export const storedRetention = (value: unknown): DomainRetention | undefined => 
   const {data} = storedSchema.safeParse(value);
   if (!data) return unreadableRetention;
   const saysMore = Object.keys(value).some(name => !Object.hasOwn(members, name));
-  return readRetention(data) ?? (saysMore ? unreadableRetention : undefined);
+  return nonEmptyRetention(data) ?? (saysMore ? unreadableRetention : undefined);
 };
 
 export const retentionPatchSchema = z

@@ -1,4 +1,4 @@
-// What a new retention of a domain deletes, or its deletion: held mail that is older than its new days.
+// Held mail that goes because its domain has fewer days, or is deleted and its days with it: for the questions before.
 import type {Domain} from '../../shared/domain.ts';
 import {type Reason, reasons} from '../../shared/reason.ts';
 import type {AppliedRetention, DomainRetention} from '../../shared/retention.ts';

@@ -49,7 +49,7 @@ const keptKey: Shown<Omit<CreatedApiKey, 'key'> & Replacing> = {
 };
 
 const help = `
-The new key has the name, scope, limit and domain of the old one. It is tested and stored in every context that holds the
+The new key has the name, scope, limit and domains of the old one. It is tested and stored in every context that holds the
 old one before the old one ends. If no context holds it, the new key is shown once.
 
 Examples:

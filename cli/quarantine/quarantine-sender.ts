@@ -6,7 +6,7 @@ import type {Session} from '../session.ts';
 import {askOfMail} from './ended-mail.ts';
 import {parseMailId} from './held-mail-columns.ts';
 import {addSenderFilter, readFilters, requireFilterRight, type SenderAction, senderOutcome, senderRule} from './sender-filter.ts';
-import {requireTrainingRight, sampleClassOf, trainingText, trainScanner} from './training.ts';
+import {requireTrainingRight, sampleClassOf, trainScanner} from './training.ts';
 
 interface Flags {
   allDomains?: boolean;
@@ -66,7 +66,8 @@ const addFilter = async (
   printer.record(filter, isForAll ? globalFilters : mailFilters);
   printer.note(`${presentText(isNew ? undefined : filter)}${text}; this mail stays held`);
   // After the filter: that can be taken back, and repeating the command finds it.
-  if (train) printer.note(trainingText(await trainScanner(client, reference, action)));
+  const added = `filter ${filter.id} was ${isNew ? 'added' : 'there already'}`;
+  if (train) printer.note(await trainScanner(client, reference, {action, added}));
 };
 
 const presentText = (filter: GlobalFilter | undefined): string => (filter ? `filter ${filter.id} was there already: ` : '');

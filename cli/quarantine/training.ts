@@ -20,14 +20,26 @@ export const requireTrainingRight = (me: Me): void => {
   });
 };
 
+interface TrainingWish {
+  action: SenderAction;
+  /** What became of the filter, which a failure says too: the filter is there all the same. */
+  added: string;
+}
+
+/** `the scanner learned this mail as ham` */
 export const trainScanner = async (
   {quarantine}: Pick<Client, 'quarantine'>,
   mail: MailReference,
-  action: SenderAction,
-): Promise<TrainingOutcome> => (await quarantine.train(mail, sampleClassOf[action])).data;
+  {action, added}: TrainingWish,
+): Promise<string> => {
+  try {
+    return outcomeText((await quarantine.train(mail, sampleClassOf[action])).data);
+  } catch (error) {
+    throw error instanceof CliError ? error.with({detail: `${added}; but ${error.detail}`}) : error;
+  }
+};
 
-/** `the scanner learned this mail as ham` */
-export const trainingText = ({as, outcome}: Pick<TrainingOutcome, 'as' | 'outcome'>): string => {
+const outcomeText = ({as, outcome}: Pick<TrainingOutcome, 'as' | 'outcome'>): string => {
   const texts: Record<Training, string> = {
     learned: `the scanner learned this mail as ${as}`,
     learned_before: `the scanner had learned this mail as ${as} before`,

@@ -158,15 +158,23 @@ const requireUninitialised = async (root: string): Promise<boolean> => {
   const isConfigured = entries.includes('mfd.yaml');
   if (isEmptyButForConfig(entries)) return isConfigured;
   if (isConfigured) throw new CommandError(`${root} holds a node already; start it with: mfd start --data ${root}`);
-  const advice = isLeftByInit(entries)
-    ? `, or if an interrupted mfd init left it so, remove the keys that it made: rm -r ${quoted(join(root, 'tls'))}`
-    : '';
+  const made = leftByInit(entries).map(name => quoted(join(root, name)));
+  const advice =
+    made.length > 0 ? `, or if an interrupted mfd init left it so, remove what it made: rm -r ${made.join(' ')}` : '';
   throw new CommandError(`${root} is not empty; choose an empty folder${advice}`);
 };
 
-/** The keys are made first. A folder with a database may hold mail, and nobody is told to remove that. */
-const isLeftByInit = (entries: string[]): boolean =>
-  entries.includes('tls') && isEmptyButForConfig(entries.filter(name => name !== 'tls'));
+/** What `mfd init` makes before mfd.yaml, which it writes last; `tls` comes first. */
+const madeByInit = ['tls', 'mfd.db', 'mfd.db-wal', 'mfd.db-shm', 'node.json', 'mfd.yaml.new'];
+
+/**
+ * The entries of a folder that are all from a `mfd init` that was interrupted; none where anything else is there. A node that has run
+ * has a spool or a lock as well, and nobody is told to remove that.
+ */
+const leftByInit = (entries: string[]): string[] => {
+  const isLeft = entries.includes('tls') && entries.every(name => madeByInit.includes(name) || name === 'lost+found');
+  return isLeft ? madeByInit.filter(name => entries.includes(name)) : [];
+};
 
 const entriesOf = async (root: string): Promise<string[]> =>
   readdir(root).catch((error: NodeJS.ErrnoException): string[] => {
@@ -180,7 +188,7 @@ const isEmptyButForConfig = (entries: string[]): boolean => entries.every(name =
 export const findUninitialised = async (data: string): Promise<{isConfigured: boolean} | undefined> => {
   const entries = await entriesOf(resolve(data));
   const isConfigured = entries.includes('mfd.yaml');
-  const isNode = entries.includes('mfd.db') || entries.includes('node.json');
+  const isNode = (entries.includes('mfd.db') || entries.includes('node.json')) && leftByInit(entries).length === 0;
   return isNode || (isConfigured && !isEmptyButForConfig(entries)) ? undefined : {isConfigured};
 };
 

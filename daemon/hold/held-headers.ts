@@ -9,8 +9,8 @@ import type {HoldBackend} from './hold-backend.ts';
 
 export interface HeldHeaders {
   /**
-   * Reads the headers of all mail of which that is still to be done, of one keeper or of all, always the same. A mail that cannot be read
-   * is tried again later.
+   * Reads the headers of all mail whose headers have not been read, of one keeper or of all. Every call has to name the same keeper, or
+   * none. A mail that cannot be read is tried again later.
    */
   readFrom(keeper?: HoldBackendName): Promise<HeadersRead>;
 }

@@ -1,7 +1,7 @@
 // Checks of request bodies and parameters against their schemas.
 import {z} from 'zod';
 import {Fault, type FaultCode, type FieldFault} from '../../shared/fault.ts';
-import {fieldFaults} from '../../shared/fields.ts';
+import {fieldFaults, isObject} from '../../shared/fields.ts';
 
 /**
  * Parses a request body with `schema`. Throws a Fault `validation_failed` that lists every wrong field; `known` are wrong fields
@@ -23,6 +23,10 @@ export const validateParameters = <S extends z.ZodType>(schema: S, parameters: u
   }));
   throw faultOf('invalid_parameter', fields);
 };
+
+/** The own members of a body that is not validated yet, for rules that a schema cannot express; none where it is no object. */
+export const membersOf = (body: unknown): Record<string, unknown> =>
+  Object.assign(Object.create(null), isObject({value: body}) ? body : {});
 
 /** A Fault for wrong fields found by rules that a schema cannot express. */
 export const invalidFields = (fields: FieldFault[]): Fault => faultOf('validation_failed', fields);

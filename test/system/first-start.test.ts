@@ -1,6 +1,6 @@
 // `mfd start` without a node in its data folder, and with addresses that are in use.
 import {once} from 'node:events';
-import {mkdir, readdir, readFile, writeFile} from 'node:fs/promises';
+import {mkdir, readdir, readFile, rm, writeFile} from 'node:fs/promises';
 import {createServer} from 'node:net';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
@@ -68,21 +68,28 @@ test('--init makes a node in no folder that has anything else', async t => {
   t.deepEqual(await readdir(join(root, 'full')), ['letter']);
 });
 
-test('--init says how to go on in a folder that has nothing but the keys of an interrupted one, and in no other', async t => {
+test('--init says how to go on in a folder that has nothing but what an interrupted one made, and in no other', async t => {
   const {root, start} = await arrange(t);
   const folder = join(root, 'left');
   await mkdir(join(folder, 'tls'), {recursive: true});
   await writeFile(join(folder, 'tls', 'ca.key'), '');
   const said = `mfd: ${folder} is not empty; choose an empty folder`;
+  const advice = (...names: string[]) =>
+    `${said}, or if an interrupted mfd init left it so, remove what it made: rm -r ${names.map(name => join(folder, name)).join(' ')}\n`;
 
-  const interrupted = await start('--init', '--data', folder);
+  const early = await start('--init', '--data', folder);
+  for (const name of ['mfd.db', 'mfd.db-wal']) await writeFile(join(folder, name), '');
+  const late = await start('--init', '--data', folder);
+  const withoutInit = await start('--data', folder);
   await mkdir(join(folder, 'spool'));
+  const ran = await start('--data', folder);
+  await rm(join(folder, 'mfd.db'));
   const other = await start('--init', '--data', folder);
 
-  t.is(
-    interrupted.stderr,
-    `${said}, or if an interrupted mfd init left it so, remove the keys that it made: rm -r ${folder}/tls\n`,
-  );
+  t.is(early.stderr, advice('tls'));
+  t.is(late.stderr, advice('tls', 'mfd.db', 'mfd.db-wal'));
+  t.is(withoutInit.stderr, noNode(folder));
+  t.regex(ran.stderr, /mfd\.yaml does not exist/);
   t.is(other.stderr, `${said}\n`);
   t.deepEqual(await readdir(join(folder, 'tls')), ['ca.key']);
 });

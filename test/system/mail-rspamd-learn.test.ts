@@ -148,7 +148,7 @@ test('with the built-in scanner, or a controller that is away, whoever asks to t
   t.regex(builtin.json.error.detail, /built-in scanner, which learns nothing; it takes scanner\.type: rspamd/);
   t.is(away.status, 503);
   t.is(away.headers['retry-after'], '5');
-  t.regex(away.json.error.detail, /cannot be reached \(ECONNREFUSED\); check scanner\.rspamd_controller_url$/);
+  t.regex(away.json.error.detail, /cannot be reached \(nothing listens there\); check scanner\.rspamd_controller_url$/);
   t.is((await node.held()).length, 1);
 });
 

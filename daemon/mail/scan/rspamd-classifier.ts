@@ -1,5 +1,6 @@
 import {Agent} from 'node:http';
 import {ownValue} from '../../../shared/has-own.ts';
+import {connectionReason} from '../../../shared/system-error.ts';
 import type {Classifier, TrainingResult} from '../../services/intake/mail.ts';
 import {type Answer, commandUrl, envelopeHeaders, isConnectionFailure, passwordHeader, post} from './rspamd-http.ts';
 
@@ -26,8 +27,9 @@ export const createRspamdClassifier = ({url, password, timeoutMs = 5000}: Rspamd
         return resultOf(await post({target: targets[sampleClass], agent, headers, content, signal}));
       } catch (error) {
         if (signal.aborted) return {kind: 'unreachable', detail: `no answer within ${timeoutMs} ms`};
+        if (isConnectionFailure(error)) return {kind: 'unreachable', detail: connectionReason(error)};
         const {code = 'no usable answer'} = error as NodeJS.ErrnoException;
-        return {kind: isConnectionFailure(error) ? 'unreachable' : 'refused', detail: code};
+        return {kind: 'refused', detail: code};
       }
     },
   };

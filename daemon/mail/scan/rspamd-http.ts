@@ -84,7 +84,7 @@ const connectionFailures = new Set([
 ]);
 
 /** For a host with several addresses, Node throws an AggregateError with the code of the first error. */
-export const isConnectionFailure = (error: unknown): boolean =>
+export const isConnectionFailure = (error: unknown): error is Error =>
   error instanceof Error && hasOwn(error, 'code') && connectionFailures.has(String(error.code));
 
 export const envelopeHeaders = (sender: string, recipients: readonly string[], queueId: string): OutgoingHttpHeaders => ({

@@ -12,13 +12,13 @@ import {generateApiKey, isApiKeyValue, keyPrefixLength} from '../../../shared/ap
 import type {Domain} from '../../../shared/domain.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../../shared/fault.ts';
-import {isObject, moment} from '../../../shared/fields.ts';
+import {moment} from '../../../shared/fields.ts';
 import {type AccessScope, domainNamesOf, permissionsOf} from '../../../shared/scopes.ts';
 import type {Actor} from '../actor.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction, Store} from '../ports.ts';
 import type {StoredApiKey} from '../records.ts';
-import {parseSafely, validate} from '../validate.ts';
+import {membersOf, parseSafely, validate} from '../validate.ts';
 import {hashKey, type KeyDirectory} from './key-directory.ts';
 
 export interface Keys {
@@ -194,8 +194,6 @@ const pastEnd = (body: unknown, path: 'expires_at' | 'at', nowMs: number): Field
   return end.success && Date.parse(end.data) <= nowMs ? [{path, detail: 'must lie in the future'}] : [];
 };
 
-const membersOf = (body: unknown): Record<string, unknown> => (isObject({value: body}) ? (body as Record<string, unknown>) : {});
-
 /** The domains that a key was made for, deleted ones included. */
 export const boundIds = ({domain_id, domain_ids}: Pick<StoredApiKey, 'domain_id' | 'domain_ids'>): number[] | null =>
   domain_ids ?? (domain_id === null ? null : [domain_id]);
@@ -205,14 +203,16 @@ type BoundDomain = Pick<Domain, 'id' | 'name'>;
 const findDomain = (domains: DomainDirectory, name: string): BoundDomain | undefined =>
   domains.findByName(canonicalDomain(name) ?? '');
 
-/** Faults that the schema cannot find. The body is not validated yet. */
+/** Faults that the schema cannot find, one for each name. The body is not validated yet. */
 const unknownDomains = (domains: DomainDirectory, body: unknown): FieldFault[] => {
   const {scope, domain, domains: several} = membersOf(body);
   if (scope !== 'domain-admin') return [];
   const named = [['domain', domain], ...(Array.isArray(several) ? several : []).map((name, at) => [`domains.${at}`, name])];
+  const unknown = new Set<string>();
   return named.slice(0, maxDomains + 1).flatMap(([path, name]) => {
-    const isUnknown = typeof name === 'string' && !findDomain(domains, name);
-    return isUnknown ? [{path, detail: 'is not a domain of this cluster; create the domain first'}] : [];
+    if (typeof name !== 'string' || unknown.has(name) || findDomain(domains, name)) return [];
+    unknown.add(name);
+    return [{path, detail: 'is not a domain of this cluster; create the domain first'}];
   });
 };
 

@@ -13,7 +13,7 @@ import type {Refusals} from './refusals.ts';
 
 export interface ClusterView {
   status(): Promise<ClusterStatus>;
-  /** As a caller sees it: where a store is, only those learn who administer the cluster. */
+  /** As a caller sees it: only full-admin keys learn where a store is. */
   statusFor(actor: Pick<Actor, 'scope' | 'reach'>): Promise<ClusterStatus>;
 }
 
@@ -84,13 +84,13 @@ export const createClusterView = (needs: Needs): ClusterView => {
     async statusFor({scope, reach}) {
       const whole = await status();
       if (permissionsOf(scope, reach).includes('cluster:write')) return whole;
-      return {...whole, peers: whole.peers.map(withoutStores)};
+      return {...whole, peers: whole.peers.map(withoutStoreDetails)};
     },
   };
 };
 
-/** Its problems with a store name the address and the database, or a file. */
-const withoutStores = (peer: Peer): Peer => ({
+/** The detail of a problem with a store names its address and database, or a file. */
+const withoutStoreDetails = (peer: Peer): Peer => ({
   ...peer,
   ...(peer.problems && {
     problems: peer.problems.map(problem => (problem.part === 'store' ? {...problem, detail: hiddenDetail} : problem)),

@@ -1,7 +1,7 @@
 // Retention of a domain: how long its mail is held, and the settings of this node where the domain has none.
 import type {Domain} from '../../../shared/domain.ts';
 import {type Reason, reasons} from '../../../shared/reason.ts';
-import {type AppliedRetention, readRetention, retentionPatchSchema} from '../../../shared/retention.ts';
+import {type AppliedRetention, retentionPatchSchema} from '../../../shared/retention.ts';
 import {daysOf} from '../../../shared/retention-text.ts';
 import type {Actor} from '../actor.ts';
 import {validate} from '../validate.ts';
@@ -56,7 +56,7 @@ export const createDomainRetentions = ({domains, nodeId, retentionMs, retentionF
       >;
     return {
       domain: name,
-      ...(readRetention(retention) ?? {days: null, by_reason: {}}),
+      ...(retention ?? {days: null, by_reason: {}}),
       in_effect: daysFor({retention}),
       of_node: daysFor(undefined),
       node_id: nodeId,

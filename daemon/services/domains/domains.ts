@@ -13,14 +13,13 @@ import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {maxBackends} from '../../../shared/field-rules.ts';
 import {canonicalHost, type HostPort, isLoopback, isWildcard, parseHostPort} from '../../../shared/host-port.ts';
 import {type Json, mergePatch} from '../../../shared/merge-patch.ts';
-import {readRetention} from '../../../shared/retention.ts';
 import {retentionText} from '../../../shared/retention-text.ts';
 import {isWithinAccess} from '../../../shared/scopes.ts';
 import type {Actor} from '../actor.ts';
 import {namesOf} from '../cluster/certificate-names.ts';
 import type {ConfigStore} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
-import {invalidFields, validate} from '../validate.ts';
+import {invalidFields, membersOf, validate} from '../validate.ts';
 import type {DomainDirectory} from './domain-directory.ts';
 import type {RetentionRules} from './retention-rules.ts';
 
@@ -57,11 +56,11 @@ export const createDomains = ({configuration, directory, backendFaults, retentio
     get,
 
     async create(actor, body) {
-      const wanted = validate(createDomainSchema, body, backendFaults(actor, memberOf(body, 'backend_servers'), []));
+      const wanted = validate(createDomainSchema, body, backendFaults(actor, membersOf(body).backend_servers, []));
       return configuration.change(async tx => {
         if (directory.findByName(wanted.name)) throw taken(wanted.name);
         const id = await tx.nextId('domain');
-        const created = await tx.create('domain', id, {...wanted, retention: readRetention(wanted.retention), created_at: tx.at});
+        const created = await tx.create('domain', id, {...wanted, retention: wanted.retention ?? undefined, created_at: tx.at});
         await tx.audit(actor, 'domain.create', wanted.name, created?.retention ? retentionChange(created) : undefined);
         // Another domain of this name has been committed and was not in memory yet.
         if (!created) throw taken(wanted.name);
@@ -106,9 +105,6 @@ export const createDomains = ({configuration, directory, backendFaults, retentio
   };
 };
 
-const memberOf = (body: unknown, name: string): unknown =>
-  typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : undefined;
-
 const updated = (current: Domain, body: unknown, faultsOf: (patch: {[name: string]: Json}) => FieldFault[]): Domain => {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw invalidFields([{path: '', detail: 'the body must be a JSON object: a complete domain, or the fields to change'}]);
@@ -125,7 +121,7 @@ const updated = (current: Domain, body: unknown, faultsOf: (patch: {[name: strin
     ...moved.map(path => ({path, detail: 'cannot change; leave it out or send the value it has'})),
     ...faultsOf(patch),
   ]);
-  return {...next, retention: readRetention(next.retention) ?? null};
+  return {...next, retention: next.retention ?? null};
 };
 
 /** Whoever asks where mail is gone has to see from the audit log how long it was to be held. */

@@ -1,8 +1,9 @@
 // Rules for the days that a domain asks for, which its own administrators may set only up to what the operator allows.
 import type {FieldFault} from '../../../shared/fault.ts';
-import {reasons} from '../../../shared/reason.ts';
-import type {DomainRetention} from '../../../shared/retention.ts';
+import {type Reason, reasons} from '../../../shared/reason.ts';
+import {type DomainRetention, unreadableRetention} from '../../../shared/retention.ts';
 import type {Actor} from '../actor.ts';
+import {membersOf} from '../validate.ts';
 
 /**
  * Faults of `wanted` as a merge patch of a retention, where `current` is the stored one. What is stored already has no faults. Paths
@@ -19,20 +20,24 @@ export const createRetentionRules =
   ({maxDays}: {maxDays(): number | undefined}): RetentionRules =>
   (actor, wanted, current) => {
     const most = maxDays();
-    if (most === undefined || actor.scope !== 'domain-admin' || !isObject(wanted)) return [];
-    const {days, by_reason} = wanted;
-    const given: [path: string, value: unknown, stored: number | null | undefined][] = [
-      ['days', days, current?.days],
-      ...reasons.map((reason): (typeof given)[number] => [
-        `by_reason.${reason}`,
-        isObject(by_reason) ? by_reason[reason] : undefined,
-        current?.by_reason[reason],
-      ]),
-    ];
+    if (most === undefined || actor.scope !== 'domain-admin') return [];
+    const {days, by_reason} = membersOf(wanted);
+    const byReason = membersOf(by_reason);
     const detail = `must be at most ${most}: a domain-admin key may set no more than retention.max_days; ask an administrator of the cluster`;
-    return given.flatMap(([path, value, stored]) =>
-      typeof value === 'number' && value > most && value !== stored ? [{path, detail}] : [],
-    );
+    const faultAt = (path: string, value: unknown, stored: number | null | undefined): FieldFault[] =>
+      typeof value === 'number' && value > most && value !== stored ? [{path, detail}] : [];
+    // Beside days of a reason, or without them, these count for the others.
+    const others = days === undefined ? current?.days : days;
+    const setsReason = reasons.some(reason => typeof byReason[reason] === 'number');
+    // The days that stand for an unreadable retention were set by nobody, and would be stored with those of a reason.
+    const faults =
+      current === unreadableRetention && setsReason ? faultAt('days', others, undefined) : faultAt('days', days, current?.days);
+    const reasonFaults = (reason: Reason): FieldFault[] => {
+      const path = `by_reason.${reason}`;
+      const stored = current?.by_reason[reason];
+      const value = by_reason === null ? null : byReason[reason];
+      if (value !== null) return faultAt(path, value, stored);
+      return stored === undefined || faults.length > 0 ? [] : faultAt(path, others, stored);
+    };
+    return [...faults, ...reasons.flatMap(reasonFaults)];
   };
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

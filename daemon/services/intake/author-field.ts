@@ -106,7 +106,9 @@ interface Piece {
   endOfAngle: number;
 }
 
-const split = (text: string): {pieces: Piece[]; comments: string[]; isOpen: boolean} => {
+const split = (field: string): {pieces: Piece[]; comments: string[]; isOpen: boolean} => {
+  // What stands for a quoted string must not come from the sender.
+  const text = field.replaceAll(whole, '\x01');
   const {pieces, add, mark} = createPieces();
   const comments: string[] = [];
   let isOpen = false;
@@ -216,12 +218,12 @@ const addressesOf = (pieces: readonly Piece[]): {addresses: FieldAddress[]; isDa
   const read = texts.flatMap(text => text.split('\n')).map(addressesIn);
   return {
     addresses: read.flatMap(({addresses}) => addresses),
-    isDamaged: texts.some(text => text.includes('=?')) || read.some(({hasTail}) => hasTail) || pieces.some(isTorn),
+    isDamaged: texts.some(text => text.includes('=?')) || read.some(({isTorn}) => isTorn) || pieces.some(isTornPiece),
   };
 };
 
 /** What follows an address and would complete its domain without the brackets: `<a@bank>.test`, `<a@bank<.test>>`, `a@bank<.test>`. */
-const isTorn = ({outside, angles, endOfAngle}: Piece): boolean => {
+const isTornPiece = ({outside, angles, endOfAngle}: Piece): boolean => {
   const filled = angles.filter(text => text.trim() !== '');
   const first = filled.findIndex(text => atSign.test(text));
   if (first < 0) return filled.length > 0 && atSign.test(outside);
@@ -235,15 +237,18 @@ const localUser = ([piece, ...others]: readonly Piece[]): FieldAddress[] => {
   return /^[\w.+-]+$/.test(word) ? [{local: word, domain: undefined}] : [];
 };
 
-/** `hasTail`: words after an address, which some programs join with its domain. */
-const addressesIn = (text: string): {addresses: FieldAddress[]; hasTail: boolean} => {
+/** Stands around the number of a quoted string that is one word. */
+const whole = '\x03';
+
+/** `isTorn`: some programs read other words, such as one that they join with the domain before it. */
+const addressesIn = (field: string): {addresses: FieldAddress[]; isTorn: boolean} => {
   // A quoted string in a local part is one word. Where it has an address among its words, some programs show that one: both count.
   const quoted: string[] = [];
-  const words = text
-    .replace(/\x02([^\x02]*)\x02(\s*[.@\uff20\ufe6b])?/g, (whole, content: string, next?: string) =>
+  const words = field
+    .replace(/\x02([^\x02]*)\x02(\s*[.@\uff20\ufe6b])?/g, (all, content: string, next?: string) =>
       next === undefined || (atSign.test(content) && /\s/.test(content))
-        ? whole
-        : `${quote}${quoted.push(content) - 1}${quote}${next}`,
+        ? all
+        : `${whole}${quoted.push(content) - 1}${whole}${next}`,
     )
     .replace(/[\uff20\ufe6b]/g, '@')
     .replace(/\s+/g, ' ')
@@ -251,15 +256,22 @@ const addressesIn = (text: string): {addresses: FieldAddress[]; hasTail: boolean
     .trim()
     .split(' ');
   const restore = (part: string): string =>
-    part.replace(/\x02(\d+)\x02/g, (_, n: string) => `${quote}${quoted[Number(n)] ?? n}${quote}`);
+    part.replace(/\x03(\d+)\x03/g, (_, n: string) => `${quote}${quoted[Number(n)] ?? ''}${quote}`);
   const addresses: FieldAddress[] = [];
-  let hasTail = false;
-  for (const word of words) {
+  let isTorn = false;
+  for (const marked of words) {
+    const word = marked.includes('@') ? marked : restore(marked);
     const at = word.lastIndexOf('@');
-    if (at >= 0) addresses.push({local: localPart(restore(word.slice(0, at))), domain: restore(word.slice(at + 1))});
-    else hasTail ||= addresses.length > 0;
+    if (at < 0) {
+      isTorn ||= addresses.length > 0;
+      continue;
+    }
+    // Split at the blanks in it, a word may be another address, as `a@b` in `a@"b c"@d.test`, or follow one.
+    const text = restore(word);
+    isTorn ||= /\s/.test(text.slice(addresses.length > 0 ? 0 : text.search(atSign)));
+    addresses.push({local: localPart(restore(word.slice(0, at))), domain: restore(word.slice(at + 1))});
   }
-  return {addresses, hasTail};
+  return {addresses, isTorn};
 };
 
 const localPart = (marked: string): string => {

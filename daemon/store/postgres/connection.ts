@@ -3,6 +3,7 @@
 import pg from 'pg';
 import {Fault} from '../../../shared/fault.ts';
 import {hasOwn} from '../../../shared/has-own.ts';
+import {connectionReason} from '../../../shared/system-error.ts';
 import {databaseAway} from '../../services/common-store.ts';
 
 export interface PostgresSettings {
@@ -110,8 +111,7 @@ export const awayReason = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
   // The words of a Fault are for callers.
   if (error instanceof Fault && error.cause !== undefined) return awayReason(error.cause);
-  // For a host with several addresses, Node's error has no text.
-  return postgresErrorText(error) ?? (error.message || codeOf(error));
+  return postgresErrorText(error) ?? connectionReason(error);
 };
 
 /** Errors of the driver without a code of their own. */

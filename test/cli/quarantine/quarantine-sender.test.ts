@@ -254,7 +254,7 @@ test('--train with a key that may not train adds no filter either', async t => {
   t.deepEqual(posts(), []);
 });
 
-test('a scanner that learns nothing is told of after the filter that was added', async t => {
+test('a training that fails says that the filter was added all the same', async t => {
   const detail = 'node mx1 scores mail with the built-in scanner, which learns nothing';
   const refused = await startScene(t, {training: {status: 409, error: {code: 'conflict', detail}}});
   const missing = {code: 'not_found', detail: 'there is nothing at this path; GET /api/v1/openapi.yaml describes the interface'};
@@ -267,8 +267,8 @@ test('a scanner that learns nothing is told of after the filter that was added',
   t.regex(stdout, /^ID: +7\n/);
   t.regex(
     stderr,
-    /is refused; this mail stays held\nerror: node mx1 scores mail with the built-in scanner, which learns nothing \(conflict, request r-1\)\n$/,
+    /is refused; this mail stays held\nerror: filter 7 was added; but node mx1 scores mail with the built-in scanner, which learns nothing \(conflict, request r-1\)\n$/,
   );
   t.is(beside.code, 5);
-  t.regex(beside.stderr, /error: this node does not know this request; it may run another version/);
+  t.regex(beside.stderr, /error: filter 7 was added; but this node does not know this request; it may run another version/);
 });

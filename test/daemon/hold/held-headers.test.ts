@@ -57,7 +57,7 @@ test('a mail that cannot be read keeps no other from being read, and is tried ag
   t.deepEqual(await idsFrom(test, 'bank.test'), [idOf(1), idOf(2)]);
 });
 
-test('of mail that cannot be read so much is remembered and no more, and nothing of mail that has ended', async t => {
+test('only so many mails that cannot be read are remembered, and none that has ended', async t => {
   const {store, queue, now, ...test} = await testQueue(t, {isDurable: false});
   const tried: string[] = [];
   const backend = {

@@ -87,7 +87,7 @@ export const askToDelete = (needs: DomainServices, id: number): Promise<void> =>
         `Delete ${name}?`,
         `With it go ${filters.data.length === 0 ? 'no mail filters' : plural(filters.data.length, 'mail filter')} and ${keysText(keys.data)}.`,
         ...(domain.direction === 'outbound' ? [] : [`Mail for ${name} is refused from then on.`]),
-        await heldText(needs, domain),
+        await heldAfterDeletion(app.client, domain),
         ...lossText(me, name),
       ],
       yes: `delete ${name}`,
@@ -113,9 +113,6 @@ const keysText = (keys: readonly DkimKey[]): string => {
   if (keys.length === 0) return 'no DKIM keys';
   return `${plural(keys.length, 'DKIM key')} (${keys.map(({selector}) => selector).join(', ')}), which cannot be restored`;
 };
-
-const heldText = async ({app}: DomainServices, domain: Domain): Promise<string> =>
-  app.may('quarantine:read') ? heldAfterDeletion(app.client, domain) : 'Its held mail stays until it expires.';
 
 const remove = async ({app}: DomainServices, {id, name}: Domain, etag: string | undefined): Promise<string> => {
   try {

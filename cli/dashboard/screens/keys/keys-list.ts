@@ -58,7 +58,7 @@ const ordersAt = (nowMs: number): Order<ApiKey>[] => {
     order('state', (a, b) => conditionOf(a, nowMs).rank - conditionOf(b, nowMs).rank),
     order('last use', (a, b) => byTime(b.last_used_at, a.last_used_at, '')),
     order('end', (a, b) => byTime(a.expires_at, b.expires_at, '9')),
-    order('scope', (a, b) => a.scope.localeCompare(b.scope, 'en') || byTime(domainText(a), domainText(b), '')),
+    order('scope', (a, b) => a.scope.localeCompare(b.scope, 'en') || domainText(a).localeCompare(domainText(b), 'en')),
     order('age', (a, b) => byTime(b.created_at, a.created_at, '')),
   ];
 };

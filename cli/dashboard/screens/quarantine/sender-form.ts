@@ -1,6 +1,6 @@
 // Form that allows or blocks the sender of the mail under the cursor.
 import type {MailReference} from '../../../../shared/held-mail.ts';
-import {CliError, onlyCliError} from '../../../errors.ts';
+import {onlyCliError} from '../../../errors.ts';
 import {
   addSenderFilter,
   allDomains,
@@ -11,7 +11,7 @@ import {
   senderOutcome,
   senderRule,
 } from '../../../quarantine/sender-filter.ts';
-import {sampleClassOf, trainingRight, trainingText, trainScanner} from '../../../quarantine/training.ts';
+import {sampleClassOf, trainingRight, trainScanner} from '../../../quarantine/training.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import {type AskingShell, askByForm} from '../../shell/asking.ts';
 import type {FormField, FormValues} from '../../shell/modal.ts';
@@ -51,7 +51,7 @@ export const openSenderForm = (shell: SenderShell, reference: MailReference, act
         const comment = (values.comment ?? '').trim() || null;
         const {filter, isNew} = await addSenderFilter(client, {...rule, comment}, isForAll(values));
         const added = `${isNew ? 'Added' : 'There was already'} filter ${filter.id} for ${rule.sender}: ${action}`;
-        return isForTraining(values) ? `${added}; ${await train(client, reference, {action, added})}` : added;
+        return isForTraining(values) ? `${added}; ${await trainScanner(client, reference, {action, added})}` : added;
       },
       onDone: text => shell.say(text, 'good'),
     });
@@ -65,19 +65,6 @@ const conflictOf = (rule: SenderRule, known: KnownFilters, isForEach: boolean): 
   } catch (error) {
     const {detail, hint} = onlyCliError(error);
     return {for: hint === undefined ? detail : `${detail}: ${hint}`};
-  }
-};
-
-/** A failure says that the filter is there all the same. */
-const train = async (
-  client: SenderShell['app']['client'],
-  mail: MailReference,
-  {action, added}: {action: SenderAction; added: string},
-): Promise<string> => {
-  try {
-    return trainingText(await trainScanner(client, mail, action));
-  } catch (error) {
-    throw error instanceof CliError ? error.with({detail: `${added}; but ${error.detail}`}) : error;
   }
 };
 

@@ -1,5 +1,6 @@
 import test from 'ava';
 import {createRetentionRules} from '../../../../daemon/services/domains/retention-rules.ts';
+import {unreadableRetention} from '../../../../shared/retention.ts';
 
 const domainAdmin = {scope: 'domain-admin'} as const;
 
@@ -20,6 +21,24 @@ test('days that an administrator has set stay as they are, and change only to wh
   t.deepEqual(pathsOf({days: 365, by_reason: {spam: 200}}, current), []);
   t.deepEqual(pathsOf({days: 364, by_reason: {spam: 365}}, current), ['days', 'by_reason.spam']);
   t.deepEqual(pathsOf({days: null, by_reason: null}, current), []);
+});
+
+test('a reason does not lose days of its own where those of the domain are more than allowed', t => {
+  const current = {days: 365, by_reason: {spam: 7, rbl: 365}};
+
+  t.deepEqual(pathsOf({by_reason: {spam: null, rbl: null}}, current), ['by_reason.spam']);
+  t.deepEqual(pathsOf({by_reason: null}, current), ['by_reason.spam']);
+  t.deepEqual(pathsOf({days: 91, by_reason: null}, current), ['days']);
+  t.deepEqual(pathsOf({days: 90, by_reason: null}, current), []);
+  t.deepEqual(pathsOf({by_reason: {spam: null, phishing: null}}, {days: 90, by_reason: {spam: 7}}), []);
+  t.deepEqual(pathsOf({by_reason: {spam: null}}, {days: null, by_reason: {spam: 7}}), []);
+});
+
+test('the days that stand for a retention that cannot be read do not become days that are set', t => {
+  t.deepEqual(pathsOf({days: 36_500, by_reason: {}}, unreadableRetention), []);
+  t.deepEqual(pathsOf({by_reason: {spam: 3}}, unreadableRetention), ['days']);
+  t.deepEqual(pathsOf({days: 36_500, by_reason: {spam: 3}}, unreadableRetention), ['days']);
+  t.deepEqual(pathsOf({days: 90, by_reason: {spam: 3}}, unreadableRetention), []);
 });
 
 test('without a limit, and for other keys, any days are allowed', t => {

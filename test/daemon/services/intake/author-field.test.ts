@@ -38,6 +38,31 @@ test('a quoted local part is the local part, with its quotation marks where it n
   t.deepEqual(authorAddresses([{name: 'From', value: '"A b"@B.test'}]), ['"a b"@b.test']);
 });
 
+test('an address of which a part is in a quoted string is read as it stands, where no address ends behind it', t => {
+  t.deepEqual(addressesIn('"ceo@bank.test".x, a@evil.test'), ['ceo@bank.test\x02.x', 'a@evil.test']);
+  t.deepEqual(addressesIn('"ceo@bank.test".x a@evil.test'), ['ceo@bank.test\x02.x', 'a@evil.test']);
+});
+
+test('a quoted string that hides an address makes the author unclear', t => {
+  for (const field of [
+    'ceo@"bank x"@evil.test',
+    'ceo@bank."test x"@evil.test',
+    '"ceo@bank.test"."x y"@evil.test',
+    'a@evil.test "x y"@evil.test',
+  ])
+    t.true(readAuthorField(field).isUnclear, field);
+  for (const field of ['"ceo@bank.test"@evil.test', '"x y"."z z"@evil.test', '"A b"@evil.test, "C d"@evil.test'])
+    t.false(readAuthorField(field).isUnclear, field);
+});
+
+test('no text in a field stands for a quoted string of it', t => {
+  const long = 'x'.repeat(2900);
+
+  t.deepEqual(addressesIn('"A b".c"0"d@e.test'), ['"A b.c0d"@e.test']);
+  t.deepEqual(addressesIn('"bank.test".a@\x030\x03'), ['bank.test.a@\x010\x01']);
+  t.deepEqual(addressesIn(`"${long}".a${'"0"x'.repeat(1200)}@c.test`), [`${long}.a${'0x'.repeat(1200)}@c.test`]);
+});
+
 test('a field of any size is read up to its bound, however it is made, and is unclear beyond it', t => {
   const units = [
     '=?',
