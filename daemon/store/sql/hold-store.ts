@@ -251,7 +251,7 @@ const columns = [
 ] as const;
 
 /** Adds mails to the queue. A mail that is there already is not changed: its file was indexed before. */
-export const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[], how?: 'moved'): Promise<void> => {
+const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[], how?: 'moved'): Promise<void> => {
   if (mails.length === 0) return;
   const {dialect} = tx;
   const isColumn = dialect.recipients === 'column';

@@ -14,7 +14,7 @@ test('a mail takes over the queue id of one that is gone, and of none that is he
   const keep = createPostfixHolder({nodeId: 'alpha', store: mails.store, onHeld: () => {}, now: () => mails.now});
   for (const id of ['SPOOLED', 'INPOSTFIX', 'GONEONE']) await mails.hold(id);
   await write('held_mail').whereNot({queue_id: 'SPOOLED'}).update({keeper: 'postfix', queued_at: 1});
-  await transaction(async tx => tx.hold.end(['GONEONE'], 'held', {state: 'gone', at: 'now', keyId: null}));
+  await transaction(async tx => tx.hold.end(['GONEONE'], 'held', {state: 'gone', at: '2026-03-02T00:00:00.000Z', keyId: null}));
   const hold = async (queueId: string) => keep.hold({...receivedMail(), queueId}, ownership, judgement);
 
   const results = await Promise.allSettled(['SPOOLED', 'INPOSTFIX', 'GONEONE', 'FRESHONE'].map(hold));

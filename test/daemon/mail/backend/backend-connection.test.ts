@@ -86,7 +86,7 @@ test('a reply of several lines is joined, stripped of repeated status codes and 
 
   const reply = await connection.rcpt('b@two.test');
 
-  t.deepEqual(reply, {code: 550, text: '5.1.1 No such  user here? ever'});
+  t.like(reply, {code: 550, text: '5.1.1 No such  user here? ever'});
 });
 
 test('an address that could end the command never reaches the wire', async t => {
@@ -278,7 +278,7 @@ test('a server that answers within the content gets no commands made of the rest
 
   const answer = await connection.data(() => Readable.from(slow(), {objectMode: false}));
 
-  t.deepEqual(answer, {code: 552, text: '5.3.4 too big'});
+  t.like(answer, {code: 552, text: '5.3.4 too big'});
   t.false(connection.isOpen);
   await pause(100);
   t.is(seen.at(-1), 'first');

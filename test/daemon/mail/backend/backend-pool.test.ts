@@ -106,7 +106,7 @@ test('a server that closes after its greeting counts as down, one that refuses t
 
   const transaction = pool.openTransaction({servers: [closing.server, refusing.server, never.server]}, start);
 
-  t.deepEqual(await transaction.rcpt('b@two.test'), {code: 550, text: '5.1.1 no such user'});
+  t.like(await transaction.rcpt('b@two.test'), {code: 550, text: '5.1.1 no such user'});
   t.is(never.connectionCount(), 0);
 });
 
@@ -271,8 +271,8 @@ test('a sender the backend refuses is refused for every recipient, in its words'
   const sink = await startSmtpSink(t, {senders: {'a@one.test': {code: 553, text: '5.7.1 not from you'}}});
   const transaction = openPool(t).openTransaction({servers: [sink.server]}, start);
 
-  t.deepEqual(await transaction.rcpt('b@two.test'), {code: 553, text: '5.7.1 not from you'});
-  t.deepEqual(await transaction.rcpt('c@two.test'), {code: 553, text: '5.7.1 not from you'});
+  t.like(await transaction.rcpt('b@two.test'), {code: 553, text: '5.7.1 not from you'});
+  t.like(await transaction.rcpt('c@two.test'), {code: 553, text: '5.7.1 not from you'});
   t.deepEqual(sink.steps, ['MAIL a@one.test']);
 });
 
@@ -338,7 +338,7 @@ test('what the backend says after the final dot is the reply, and the connection
   const transaction = pool.openTransaction({servers: [sink.server]}, start);
   await transaction.rcpt('b@two.test');
 
-  t.deepEqual(await transaction.data(content, prefix), {code: 552, text: '5.2.2 mailbox full'});
+  t.like(await transaction.data(content, prefix), {code: 552, text: '5.2.2 mailbox full'});
   sink.behave({});
   await untilIdle();
   const next = pool.openTransaction({servers: [sink.server]}, start);
@@ -431,8 +431,8 @@ test('of commands in one piece each has its own reply: a refused sender, a refus
   const sender = await pool.openTransaction({servers: [one.server]}, start).rcpt('b@two.test');
   const recipient = await pool.openTransaction({servers: [other.server]}, start).rcpt('b@two.test');
 
-  t.deepEqual(sender, {code: 550, text: '5.7.1 not you'});
-  t.deepEqual(recipient, {code: 550, text: '5.1.1 who'});
+  t.like(sender, {code: 550, text: '5.7.1 not you'});
+  t.like(recipient, {code: 550, text: '5.1.1 who'});
 });
 
 test('a server that does not take the reset gets the mail on another connection', async t => {

@@ -2,7 +2,7 @@ import {join} from 'node:path';
 import test from 'ava';
 import knex from 'knex';
 import type {NewHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
-import {holdStore, insertHeldMails} from '../../../../daemon/store/sql/hold-store.ts';
+import {holdStore} from '../../../../daemon/store/sql/hold-store.ts';
 import {type Database, openDatabase} from '../../../../daemon/store/sqlite/database.ts';
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import {migrations} from '../../../../daemon/store/sqlite/migrations.ts';
@@ -48,11 +48,11 @@ const earlierDatabase = async (t: Teardown, before: string, fill: (db: SqliteDb)
 
 test('mail that was held before lists had tables of their own is found, counted and let go like any other', async t => {
   const filename = await earlierDatabase(t, '0004', async db => {
-    await insertHeldMails(
-      db,
+    await holdStore(db).insert(
       Array.from({length: 20}, (_, n) => mail(n)),
+      'moved',
     );
-    await holdStore(db).end([mail(3).queue_id], 'held', discarded);
+    await holdStore(db).end([mail(3).queue_id], 'held', discarded, 'moved');
   });
   const database = await openDatabase(filename);
   t.teardown(database.close);
@@ -69,7 +69,7 @@ test('mail that was held before lists had tables of their own is found, counted 
   const ofOne = await found({sender: 'sender1@from.test'});
   await database.transaction(async tx => {
     await holdStore(tx).end([mail(5).queue_id], 'held', discarded);
-    await insertHeldMails(tx, [mail(21)]);
+    await holdStore(tx).insert([mail(21)]);
   });
 
   t.deepEqual(invoices, [9, 19, 17, 15, 13, 11, 9, 7, 5, 1]);
@@ -107,7 +107,7 @@ const madeBy05 = [
 ];
 
 test('mail that was held before headers were read is found by its sender at once, and by its author once the header is read', async t => {
-  const filename = await earlierDatabase(t, '0015', async db => insertHeldMails(db, [mail(1), mail(2)]));
+  const filename = await earlierDatabase(t, '0015', async db => holdStore(db).insert([mail(1), mail(2)], 'moved'));
   const database = await openDatabase(filename);
   t.teardown(database.close);
   const query = createHeldQuery(database.read, 'alpha');
@@ -123,7 +123,7 @@ test('mail that was held before headers were read is found by its sender at once
 });
 
 test('the repair of a database of an earlier version keeps its held mail', async t => {
-  const filename = await earlierDatabase(t, '0009', async db => insertHeldMails(db, [mail(1), mail(2)]));
+  const filename = await earlierDatabase(t, '0009', async db => holdStore(db).insert([mail(1), mail(2)], 'moved'));
 
   const {rows, incomplete} = await copyReadableRows(filename, `${filename}.repaired`);
 
@@ -134,9 +134,9 @@ test('the repair of a database of an earlier version keeps its held mail', async
 test('a database of 0.5 has its subjects in the new index, and what counts were moved by is gone', async t => {
   const filename = await earlierDatabase(t, '0008', async db => {
     for (const sql of madeBy05) await db.raw(sql);
-    await insertHeldMails(
-      db,
+    await holdStore(db).insert(
       Array.from({length: 300}, (_, n) => mail(n)),
+      'moved',
     );
   });
   const database = await openDatabase(filename);
@@ -147,7 +147,7 @@ test('a database of 0.5 has its subjects in the new index, and what counts were 
   const before = [await totalOf('invoice'), await totalOf('überweisung 298')];
   await database.transaction(async tx => {
     await holdStore(tx).end([mail(1).queue_id], 'held', discarded);
-    await insertHeldMails(tx, [mail(300)]);
+    await holdStore(tx).insert([mail(300)]);
   });
 
   t.deepEqual(before, [150, 1]);
