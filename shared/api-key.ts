@@ -1,6 +1,6 @@
 import {z} from 'zod';
 import {id, isObject, label, moment, nodeId, timestamp} from './fields.ts';
-import {permissions, scopes} from './scopes.ts';
+import {scopes} from './scopes.ts';
 
 const rateLimit = z.int().min(1, 'must be at least 1').max(1_000_000, 'must be at most 1000000');
 
@@ -43,7 +43,12 @@ export const createdApiKeySchema = apiKeySchema
 export type CreatedApiKey = z.infer<typeof createdApiKeySchema>;
 
 export const meSchema = apiKeySchema
-  .extend({permissions: z.array(z.enum(permissions)), node_id: nodeId})
+  .extend({
+    permissions: z
+      .array(z.string())
+      .meta({description: 'What the key may do; later versions have more of them', example: ['quarantine:read', 'trace:read']}),
+    node_id: nodeId,
+  })
   .meta({id: 'Me', description: 'The key a request was made with, what it may do, and the node that answered'});
 export type Me = z.infer<typeof meSchema>;
 

@@ -119,6 +119,8 @@ export const rules: Record<string, Rule> = {
     permitted: admins,
     answers: {own: '409 conflict', other: '409 conflict', deleted: '409 conflict', unknown: gone},
   },
+  'GET /mail/trace': {permitted: domainReaders, answers: ofLists, beyondReach: '200 none'},
+  'GET /mail/trace/:node_id/:queue_id': {permitted: domainReaders, answers: ofMail, beyondReach: gone},
   'GET /cluster/status': {permitted: readers, answers: ofNothing},
   'GET /cluster/drift': {permitted: readers, answers: ofNothing},
   'POST /cluster/tokens': {permitted: admins, answers: {own: '201'}},

@@ -176,13 +176,13 @@ const outcomeOf = async (node: MailNode, world: World, {route, rule, caller, tar
 };
 
 const isBulk = (route: string) => /^POST \/mail\/quarantine\/(release|discard)$/.test(route);
-const isList = (route: string) => /^GET \/mail\/quarantine(\/summary)?$/.test(route);
+const isList = (route: string) => /^GET \/mail\/(trace|quarantine(\/summary)?)$/.test(route);
 
 const textOf = ({status, headers, json}: ApiAnswer, route: string): string => {
   if (status >= 400) return `${status} ${json.error.code}`;
   if (isBulk(route)) return `${status} ${json.data[0].error?.code ?? json.data[0].state}`;
   if (!isList(route)) return String(status);
-  return `${status} ${Number(headers['x-total-count'] ?? json.data.count) > 0 ? 'some' : 'none'}`;
+  return `${status} ${Number(headers['x-total-count'] ?? json.data.count ?? json.data.length) > 0 ? 'some' : 'none'}`;
 };
 
 const pathOf = ({path}: ApiRoute, node: MailNode, things: DomainThings): string => {

@@ -11,7 +11,7 @@ import {endpoints} from './endpoints.ts';
 export type Description = ReturnType<OpenApiGeneratorV31['generateDocument']>;
 
 /** Version of each description: major for breaking changes, minor for additions, patch for wording. */
-const versions = {curated: '1.5.0', admin: '1.4.0'};
+const versions = {curated: '2.0.0', admin: '2.0.0'};
 
 const promise =
   'Any node answers for the whole cluster. Breaking changes come only with a new major version; what is to be removed is marked deprecated at least 6 months before.';

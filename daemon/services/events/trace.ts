@@ -66,7 +66,7 @@ export const createCommonTrace = (log: TraceLog): Trace => ({
 const storyOf = async (log: TraceLog, actor: Actor, {node_id, queue_id}: MailReference): Promise<MailEvent[]> => {
   const entries = await log.find({node: node_id, queue_id}, {limit: maxOfMail}, actor);
   if (entries.length > 0) return entries.toReversed();
-  throw new Fault('not_found', `nothing is known of a mail ${node_id}/${queue_id}; GET /mail/trace finds mail by its addresses`);
+  throw new Fault('not_found', `nothing is known of a mail ${node_id}/${queue_id}`);
 };
 
 interface LogNeeds {

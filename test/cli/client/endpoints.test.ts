@@ -39,6 +39,8 @@ const askAll = async ({keys, domains, quarantine, cluster, ...client}: Client): 
   await quarantine.get(mail);
   await quarantine.body(mail);
   await quarantine.train(mail, 'ham');
+  await client.trace.find({});
+  await client.trace.show(mail);
   for (const action of ['release', 'discard'] as const) {
     await quarantine.act(action, mail);
     await quarantine.actOnMany(action, [mail]);
