@@ -4,6 +4,7 @@ import type {NewMailEvent, StoredMailEvent} from '../../../daemon/services/event
 import type {Store} from '../../../daemon/services/ports.ts';
 import type {StoredHeldMail} from '../../../daemon/services/quarantine/stored-mail.ts';
 import type {TraceFilter} from '../../../shared/hold-filter.ts';
+import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
 import {testStores} from '../../helpers/store-makes.ts';
 import {oddSubjects, storedMail} from '../../helpers/stored-mail.ts';
@@ -52,6 +53,41 @@ testStores('an entry is read as it was written, whatever its text, newest first'
 
   t.is(newest?.queue_id, 'Mail1002');
   t.deepEqual(kept(oldest), {...odd, symbols: ['A', 'B', 'C', 'D', 'E'], recipient_count: 2});
+});
+
+const results = (domain: string): MailAuthentication => ({
+  spf: {result: 'pass', domain},
+  dkim: [{result: 'pass', domain, selector: 's'}],
+  dmarc: {result: 'pass', policy: 'none', domain},
+  arc: {result: 'none'},
+});
+
+testStores('what a mail says twice is read back as it was: author, name of the client, domains', async (t, {store}) => {
+  const client = {ip: '192.0.2.1', tls: false};
+  const events = [
+    event(1, {
+      sender: 'a@One.test',
+      from: ['a@One.test'],
+      client: {...client, name: 'mx', helo: 'mx'},
+      authentication: results('One.test'),
+    }),
+    event(2, {
+      sender: 'a@one.test',
+      from: ['b@one.test'],
+      client: {...client, name: null, helo: ''},
+      authentication: results('two.test'),
+    }),
+    event(3, {sender: '', from: [''], client: {...client, name: 'mx', helo: 'MX'}, authentication: results('')}),
+    event(4, {sender: 'local', from: [], client: {...client, name: '', helo: ''}, authentication: results('one.test')}),
+  ];
+  await append(store, ...events);
+
+  const stored = await store.events.find({}, all, {limit: 10});
+
+  t.deepEqual(
+    stored.toReversed().map(kept),
+    events.map(one => ({...one, recipient_count: 0})),
+  );
 });
 
 testStores('of a thousand recipients a hundred are shown, and all are found', async (t, {store}) => {
