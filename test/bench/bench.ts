@@ -12,7 +12,7 @@ export interface Row {
   /** Undefined for a figure that is printed as it is. */
   wanted?: Bound;
   /** `×` for a ratio to the anchor. */
-  unit: '×' | 'ms' | '%' | 'MiB';
+  unit: '×' | 'ms' | '%' | 'MiB' | 'B';
 }
 
 export type Measured =
@@ -37,6 +37,8 @@ export interface BenchContext {
 export interface Bench {
   name: string;
   rows: readonly Row[];
+  /** Measured only when it is named. */
+  isLong?: true;
   /** Approximate duration of a whole run in seconds. */
   seconds: number;
   /** The reason why none of its rows can be measured here; undefined when they can. */

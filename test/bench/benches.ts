@@ -3,6 +3,7 @@ import {authentication} from './authentication.ts';
 import type {Bench} from './bench.ts';
 import {changes} from './changes.ts';
 import {coldBench} from './cold.ts';
+import {eventLog, postgresEventLog} from './event-log.ts';
 import {lists} from './lists.ts';
 import {memoryBench} from './memory.ts';
 import {postgresHold} from './postgres-hold.ts';
@@ -23,4 +24,6 @@ export const benches: readonly Bench[] = [
   quiet,
   postgresLists,
   postgresHold,
+  eventLog,
+  postgresEventLog,
 ];

@@ -1,4 +1,4 @@
-// npm run bench: all figures, or those named, against their anchors in the same run.
+// npm run bench: all figures but those that take long, or those named, against their anchors in the same run.
 //   npm run bench -- [--quick] [--json FILE] [NAME …]      NAME is a bench or one of its rows
 import {mkdir, writeFile} from 'node:fs/promises';
 import {dirname} from 'node:path';
@@ -27,7 +27,9 @@ if (unknown.length > 0) {
 delete process.env.NODE_EXTRA_CA_CERTS;
 const results: Result[] = [];
 for (const bench of benches) {
-  const rows = bench.rows.filter(row => names.length === 0 || names.includes(bench.name) || names.includes(row.name));
+  const rows = bench.rows.filter(
+    row => (names.length === 0 && !bench.isLong) || names.includes(bench.name) || names.includes(row.name),
+  );
   if (rows.length === 0) continue;
   const missing = bench.missing?.();
   if (missing !== undefined) {
