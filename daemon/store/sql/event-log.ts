@@ -5,7 +5,7 @@ import type {TraceFilter} from '../../../shared/hold-filter.ts';
 import {comparableAddress, domainOf} from '../../../shared/mail-address.ts';
 import {type AccessScope, domainIdsIn} from '../../../shared/scopes.ts';
 import type {EventLog, NewMailEvent, StoredMailEvent, TracePage} from '../../services/events/mail-event.ts';
-import {type Db, type Dialect, insertOwn, query} from './db.ts';
+import {type ChangeEntries, type Db, type Dialect, insertOwn, query} from './db.ts';
 import {readEntry, writeEntry} from './event-entry.ts';
 import {foldRecipients, foldSubject} from './held-mail.ts';
 
@@ -39,6 +39,37 @@ export const eventLog = (db: Db): EventLog => {
       return rows.indexOf(last) + 1;
     },
   };
+};
+
+/** Writes entries about held mail in the transaction that changes it; see `mailFirst`. */
+export const appendToChange = async (tx: Db, events: readonly NewMailEvent[]): Promise<void> => {
+  const {ofChanges} = tx.dialect.logger;
+  ofChanges.count += events.length;
+  if (!ofChanges.areLeftOut) await append(tx, events);
+};
+
+interface MailFirst {
+  /** Whether the change may succeed without its entries: the disk is full, or the log is damaged. */
+  mayBeOfLog(error: unknown): boolean;
+  /** Called with the number of entries that a change was made without, and why. */
+  onLeftOut(count: number, error: unknown): void;
+}
+
+/** Runs a transaction, and again without its entries about held mail where they may be what failed: mail comes first. */
+export const mailFirst = async <T>(
+  transaction: (entries: ChangeEntries) => Promise<T>,
+  {mayBeOfLog, onLeftOut}: MailFirst,
+): Promise<T> => {
+  const written: ChangeEntries = {areLeftOut: false, count: 0};
+  try {
+    return await transaction(written);
+  } catch (error) {
+    if (written.count === 0 || !mayBeOfLog(error)) throw error;
+    const leftOut: ChangeEntries = {areLeftOut: true, count: 0};
+    const result = await transaction(leftOut);
+    onLeftOut(leftOut.count, error);
+    return result;
+  }
 };
 
 interface EventRow {
