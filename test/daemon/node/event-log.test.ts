@@ -2,7 +2,7 @@ import test, {type ExecutionContext} from 'ava';
 import type {Base} from '../../../daemon/node/base.ts';
 import {openEventLog} from '../../../daemon/node/event-log.ts';
 import {unknownMail} from '../../../daemon/services/events/held-event.ts';
-import {damageLog} from '../../helpers/damaged-log.ts';
+import {damageTable} from '../../helpers/damaged-table.ts';
 import {openTestStore, type TestStore, testStore} from '../../helpers/store.ts';
 import {storedMail} from '../../helpers/stored-mail.ts';
 
@@ -41,7 +41,7 @@ const damagedLog = async (t: ExecutionContext): Promise<TestStore> => {
   const {store: before, filename} = await testStore(t);
   await hold(before, 'Mail000000');
   await before.close();
-  await damageLog(filename, 'mail_event');
+  await damageTable(filename, 'mail_event');
   const store = await openTestStore(filename);
   t.teardown(store.close);
   return store;

@@ -1,7 +1,7 @@
 import {join} from 'node:path';
 import test from 'ava';
 import {unknownMail} from '../../../../daemon/services/events/held-event.ts';
-import {damageLog} from '../../../helpers/damaged-log.ts';
+import {damageTable} from '../../../helpers/damaged-table.ts';
 import {mayMount, smallDisk} from '../../../helpers/small-disk.ts';
 import {openTestStore, type TestStore, testStore} from '../../../helpers/store.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
@@ -89,7 +89,7 @@ for (const table of ['mail_event', 'mail_event_word_data'] as const)
     const {store: before, filename} = await testStore(t);
     await hold(before, 'Mail000001');
     await before.close();
-    await damageLog(filename, table);
+    await damageTable(filename, table);
     const store = await openTestStore(filename);
     t.teardown(store.close);
     const leftOut = follow(store);
