@@ -27,6 +27,7 @@ export const eventLog = (db: Db): EventLog => {
       return row?.count ?? 0;
     },
     append: async events => append(db, events),
+    move: async events => insert(db, events),
     async forget({before, surplus, limit}) {
       const oldest = `SELECT number, at FROM mail_event WHERE ${logger.condition}true ORDER BY number LIMIT ?`;
       const rows = await query<Pick<EventRow, 'number' | 'at'>>(db, oldest, [limit]);
@@ -72,7 +73,7 @@ export const mailFirst = async <T>(
   }
 };
 
-interface EventRow {
+export interface EventRow {
   number: number;
   at: number;
   entry: string;
@@ -80,7 +81,7 @@ interface EventRow {
   logged_by?: string;
 }
 
-const toEvent = ({at, entry, ...row}: EventRow): StoredMailEvent => ({
+export const toEvent = ({at, entry, ...row}: EventRow): StoredMailEvent => ({
   ...readEntry(entry),
   ...row,
   at: new Date(at / 1000).toISOString(),
@@ -90,22 +91,32 @@ const microsecondsOf = (time: string): number => Date.parse(time) * 1000;
 
 const append = async (tx: Db, events: readonly NewMailEvent[]): Promise<void> => {
   if (events.length === 0) return;
-  const {dialect} = tx;
-  const {logger, words, json} = dialect;
+  const {logger} = tx.dialect;
   if (logger.numbers.last === 0) {
     const newest = `SELECT number FROM mail_event WHERE ${logger.condition}true ORDER BY number DESC LIMIT 1`;
     const [row] = await query<{number: number}>(tx, newest);
     logger.numbers.last = Math.max(logger.numbers.last, row?.number ?? 0);
   }
-  const rows = events.map(given => {
-    const event = logger.keepsSubjects() ? given : {...given, subject: null};
-    const at = microsecondsOf(event.at);
-    logger.numbers.last = Math.max(logger.numbers.last + 1, at);
+  await insert(
+    tx,
+    events.map(given => {
+      const event = logger.keepsSubjects() ? given : {...given, subject: null};
+      logger.numbers.last = Math.max(logger.numbers.last + 1, microsecondsOf(event.at));
+      return {...event, number: logger.numbers.last};
+    }),
+  );
+};
+
+const insert = async (tx: Db, events: readonly (NewMailEvent & {number: number})[]): Promise<void> => {
+  if (events.length === 0) return;
+  const {dialect} = tx;
+  const {logger, words, json} = dialect;
+  const rows = events.map(event => {
     const folded_subject = foldSubject(event.subject ?? '');
     const found = [...new Set([...wordsOf(event), ...(words === 'index' ? trigramsOf(folded_subject) : [])])];
     const columns = {
-      number: logger.numbers.last,
-      at,
+      number: event.number,
+      at: microsecondsOf(event.at),
       folded_subject,
       entry: writeEntry(event),
       logged_by: logger.name,
