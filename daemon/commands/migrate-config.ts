@@ -1,4 +1,4 @@
-// Configuration, audit log and received reports of a node, moved into the store that all nodes share.
+// Configuration, logs and received reports of a node, moved into the store that all nodes share.
 import {CommandError} from '../node/command-error.ts';
 import {apply} from '../replication/apply.ts';
 import {observe, stampsOf} from '../replication/clock.ts';
@@ -70,6 +70,23 @@ export const moveAudit = async (from: StoredRows, to: CommonStore): Promise<numb
     });
     after = last;
     moved += page.length;
+  }
+};
+
+const eventMark = 'migrated_events';
+
+/** Moves the event log in the same way. The entries keep their numbers. */
+export const moveEvents = async (from: StoredRows, to: CommonStore): Promise<void> => {
+  let after = Number((await to.state.read(eventMark)) ?? 0);
+  for (;;) {
+    const page = await from.events(after, pageSize);
+    const last = page.at(-1)?.number;
+    if (last === undefined) return;
+    await to.transaction(async tx => {
+      await tx.events.move(page);
+      await tx.state.write(eventMark, String(last));
+    });
+    after = last;
   }
 };
 

@@ -20,7 +20,7 @@ import {openSqliteStore} from '../store/sqlite/store.ts';
 import {openStoredRows} from '../store/sqlite/stored-rows.ts';
 import {findLostCommits} from '../store/sqlite/wal-file.ts';
 import {asOwnerOf} from './as-owner.ts';
-import {allRecords, moveAudit, moveConfig, moveReceived, requireSameConfig} from './migrate-config.ts';
+import {allRecords, moveAudit, moveConfig, moveEvents, moveReceived, requireSameConfig} from './migrate-config.ts';
 import {type MailCounts, moveMail} from './migrate-mail.ts';
 import {writeConfig} from './new-folder.ts';
 import {type StoreOptions, storeKeys} from './store-options.ts';
@@ -39,6 +39,7 @@ interface MigrateReport {
   is_first: boolean;
   records: number;
   audit: number;
+  events: number;
   mails: MailCounts;
   /** The former files, which can be deleted. */
   kept: string[];
@@ -117,7 +118,7 @@ const moveAll = async (folder: DataFolder, target: Target): Promise<MigrateRepor
   let report: MigrateReport;
   let identity: NodeIdentity;
   try {
-    const damage = await store.findDamage();
+    const damage = (await store.findDamage()) ?? (await store.findLogDamage());
     if (damage !== undefined) throw new CommandError(`${folder.database} is damaged (${damage}); run mfd repair first`);
     identity = await readIdentity(store, folder.database);
     const source = {store, rows, spool: await createSpool(folder.spool)};
@@ -126,12 +127,14 @@ const moveAll = async (folder: DataFolder, target: Target): Promise<MigrateRepor
     try {
       const is_first = to === undefined || (await requireSameConfig(store, to));
       const records = (await allRecords(store.records)).length;
-      const planned = {node_id: identity.nodeId, dry_run: true, is_first, records, audit: await rows.countAudit(), kept: []};
+      const logs = {audit: await rows.countAudit(), events: await rows.countEvents()};
+      const planned = {node_id: identity.nodeId, dry_run: true, is_first, records, ...logs, kept: []};
       if (target.isDry || !to) return {...planned, mails: counted};
       await moveConfig(store, to, is_first);
       await moveAudit(rows, to);
       await moveReceived(rows, to);
       report = {...planned, dry_run: false, mails: await moveMail(source, to), kept: keptFiles(folder)};
+      await moveEvents(rows, to);
       await noteMigration(to, report);
     } finally {
       await to?.close();
@@ -187,13 +190,15 @@ const completeMove = async (folder: DataFolder, isDry: boolean): Promise<Migrate
   const identity = await readIdentityFile(folder.identity);
   if (!isDry) await setAside(folder, identity);
   const mails = {held: 0, bytes: 0, postfix: 0, ended: 0};
-  return {node_id: identity.nodeId, dry_run: isDry, is_first: false, records: 0, audit: 0, mails, kept: keptFiles(folder)};
+  const logs = {audit: 0, events: 0};
+  return {node_id: identity.nodeId, dry_run: isDry, is_first: false, records: 0, ...logs, mails, kept: keptFiles(folder)};
 };
 
-const reportText = ({node_id, dry_run, is_first, records, audit, mails, kept}: MigrateReport): string => `\
+const reportText = ({node_id, dry_run, is_first, records, audit, events, mails, kept}: MigrateReport): string => `\
 Node ${node_id} ${dry_run ? 'can be moved to PostgreSQL; nothing was written' : 'has its data in PostgreSQL now'}
   configuration  ${records} records${is_first ? ', the first of the cluster' : ', the same as in PostgreSQL'}
   audit log      ${audit} entries
+  event log      ${events} entries
   held mail      ${mails.held} with ${mails.bytes} bytes, ${mails.postfix} in Postfix; ended: ${mails.ended}${
     dry_run ? '' : `\nThe former files are not used any more: ${kept.join(', ')}`
   }`;

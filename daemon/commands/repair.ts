@@ -79,20 +79,27 @@ const cutLog = async ({database}: DataFolder, {atByte, isCopied}: LostCommits, n
 const openOrRebuild = async (folder: DataFolder, note: (line: string) => void): Promise<NodeStore> => {
   const before = await openSqliteStore(folder.database).catch(() => undefined);
   const problem = before ? await before.findDamage().catch(String) : 'it cannot be opened';
-  if (before && problem === undefined) return before;
+  const logProblem = problem === undefined ? await before?.findLogDamage().catch(String) : undefined;
+  if (before && problem === undefined && logProblem === undefined) return before;
   await before?.close();
 
   const fresh = `${folder.database}.new`;
   for (const end of ends) await rm(`${fresh}${end}`, {force: true});
-  const {rows, incomplete} = await copyReadableRows(folder.database, fresh);
+  const {rows, incomplete, log} = await copyReadableRows(folder.database, fresh);
   // A database of no node must not replace the damaged one.
   const copy = await openSqliteStore(fresh);
   await requireIdentity(folder, copy).finally(copy.close);
   note(
-    `the database was damaged (${problem}); read: ${Object.entries(rows)
+    `the ${problem === undefined ? 'event log' : 'database'} was damaged (${problem ?? logProblem}); read: ${Object.entries(rows)
       .map(([table, count]) => `${table} ${count}`)
       .join(', ')}${incomplete.length > 0 ? `; rows are lost of: ${incomplete.join(', ')}` : ''}`,
   );
+  if (!log.isWhole)
+    note(
+      log.copied === 0
+        ? 'the event log is lost: no entry of it can be read'
+        : `entries of the event log are lost; read: ${log.copied}, from ${log.oldest} to ${log.newest}`,
+    );
   for (const end of ends.slice(1)) await rm(`${folder.database}${end}`, {force: true});
   await rename(fresh, folder.database);
   return openSqliteStore(folder.database);

@@ -14,7 +14,7 @@ export interface MailMetrics {
   dnsMute(isMute: boolean): void;
   expired(count: number): void;
   /** Counts entries that are not in the event log. */
-  eventsLeftOut(why: 'refusals' | 'store'): void;
+  eventsLeftOut(why: 'refusals' | 'store', count?: number): void;
   /** Counts entries that were removed because there were too many. */
   eventsSurplus(count: number): void;
   /** Records a successful poll of Postfix's hold queue, at this time in milliseconds. */
@@ -44,7 +44,7 @@ const createEventMetrics = (registers: Registry[]): Pick<MailMetrics, 'eventsLef
     help: 'Entries that were removed from the event log before their time, because of events.max_rows',
     registers,
   });
-  return {eventsLeftOut: why => leftOut.inc({why}), eventsSurplus: count => surplus.inc(count)};
+  return {eventsLeftOut: (why, count = 1) => leftOut.inc({why}, count), eventsSurplus: count => surplus.inc(count)};
 };
 
 const createIntakeMetrics = (

@@ -1,4 +1,5 @@
 // Event log of this node: what it writes, how much of it stays, and who reads it.
+import {Fault} from '../../shared/fault.ts';
 import {createEventRecorder} from '../services/events/event-recorder.ts';
 import {createCommonTrace, createTrace, createTraceLog} from '../services/events/trace.ts';
 import {remoteTraceLog} from '../services/events/trace-questions.ts';
@@ -14,10 +15,26 @@ export const openEventLog = ({
   storage: {store},
   settings,
   metrics,
+  log,
   now,
-}: Pick<Base, 'storage' | 'settings' | 'metrics' | 'now'>) => {
-  store.configureEvents(() => settings().events.subjects === 'keep');
-  const recorder = createEventRecorder({store, onLeftOut: () => metrics.eventsLeftOut('store')});
+}: Pick<Base, 'storage' | 'settings' | 'metrics' | 'log' | 'now'>) => {
+  const note = createFailureNote(log, now);
+  const onLeftOut = (count: number): void => metrics.eventsLeftOut('store', count);
+  store.configureEvents({
+    keepsSubjects: () => settings().events.subjects === 'keep',
+    onLeftOut(count, error) {
+      onLeftOut(count);
+      note(error);
+    },
+  });
+  const recorder = createEventRecorder({store, onLeftOut});
+
+  const flush = async (): Promise<void> =>
+    recorder.flush().catch(error => {
+      // That the store is away is logged elsewhere.
+      if (error instanceof Fault) throw error;
+      note(error);
+    });
 
   const sweep = async (): Promise<void> => {
     const {keep_days, max_rows} = settings().events;
@@ -31,10 +48,22 @@ export const openEventLog = ({
   };
 
   const jobs: Job[] = [
-    {everyMs: 400, what: 'writing the event log', run: recorder.flush},
+    {everyMs: 400, what: 'writing the event log', run: flush},
     {everyMs: 600_000, what: 'removing old entries of the event log', run: sweep, mayBeCutOff: true},
   ];
-  return {record: recorder.record, jobs, close: recorder.flush};
+  return {record: recorder.record, jobs, close: flush};
+};
+
+const noteEveryMs = 3_600_000;
+
+/** One line an hour: each change of held mail may meet the same full disk. */
+const createFailureNote = (log: Base['log'], now: () => number) => {
+  let notedAt = Number.NEGATIVE_INFINITY;
+  return (error: unknown): void => {
+    if (now() - notedAt < noteEveryMs) return;
+    notedAt = now();
+    log.error({err: error}, 'entries of the event log could not be written; mail goes on without them');
+  };
 };
 
 export const openTrace = (

@@ -135,7 +135,9 @@ export interface NodeStore extends Store, NodeReads {
   heldQuery(nodeId: string): SampledHeldQuery;
   /** The error that a read or write met on damaged data; undefined if there was none. */
   damage(): string | undefined;
-  /** Looks for damage in all data, which takes a while; the first error, undefined if there is none. */
+  /** Looks for damage in all data but the event log, which takes a while; the first error, undefined if there is none. */
   findDamage(): Promise<string | undefined>;
+  /** The same for the event log. */
+  findLogDamage(): Promise<string | undefined>;
   close(): Promise<void>;
 }

@@ -256,10 +256,19 @@ export interface StoreTransaction extends Omit<StoreReads, 'audit'> {
   received: ReceivedStore;
 }
 
+export interface EventSettings {
+  /** Asked for each entry of the event log; without it subjects are kept. */
+  keepsSubjects(): boolean;
+  /** Called after held mail was changed without this number of entries, because of `error`: the disk is full, or the log is damaged. */
+  onLeftOut(count: number, error: unknown): void;
+}
+
 /** Committed data, and transactions to change it. A transaction commits as a whole and is on stable storage when it resolves. */
 export interface Store extends StoreReads {
-  /** Asks `keepsSubjects` for each entry of the event log; without this call subjects are kept. */
-  configureEvents(keepsSubjects: () => boolean): void;
-  /** Rejects with a Fault `unavailable` if the transaction cannot start within 30 s. */
+  configureEvents(settings: EventSettings): void;
+  /**
+   * Rejects with a Fault `unavailable` if the transaction cannot start within 30 s. `work` runs again, without the entries about held
+   * mail, if these cannot be written.
+   */
   transaction<T>(work: (tx: StoreTransaction) => Promise<T>): Promise<T>;
 }

@@ -12,9 +12,13 @@ import {readClusterFingerprint, readIdentityFile} from '../../daemon/node/identi
 import {createConfiguration} from '../../daemon/replication/configuration.ts';
 import {insertKey} from '../../daemon/services/access/keys.ts';
 import type {CommonStore} from '../../daemon/services/common-store.ts';
+import {unknownMail} from '../../daemon/services/events/held-event.ts';
+import type {NewMailEvent} from '../../daemon/services/events/mail-event.ts';
+import type {Store} from '../../daemon/services/ports.ts';
 import {openPostgresStore} from '../../daemon/store/postgres/store.ts';
 import {acquireLock} from '../../daemon/store/sqlite/database.ts';
 import {openSqliteStore} from '../../daemon/store/sqlite/store.ts';
+import type {TraceFilter} from '../../shared/hold-filter.ts';
 import {makeNode, mfdFile, nodeFolder, run} from '../helpers/node.ts';
 import {contentOf} from '../helpers/received-mail.ts';
 import {storedMail} from '../helpers/stored-mail.ts';
@@ -43,6 +47,51 @@ const received = {
   received_at: arrived_at,
 };
 const receivedChoice = {domain: 'example.com', since: '2026-01-01', isVerified: true, without: []};
+
+/** More than are moved at once, of which one has more recipients than are shown. */
+const events: NewMailEvent[] = Array.from({length: 1100}, (_, n) => ({
+  ...unknownMail,
+  event: n % 2 === 0 ? 'relayed' : 'refused',
+  at: new Date(Date.parse(arrived_at) + n * 1000).toISOString(),
+  queue_id: `Event${n}`,
+  domain: `d${n % 5}.test`,
+  domain_id: n % 5,
+  sender: `sender${n % 7}@from${n % 3}.test`,
+  recipients: n === 0 ? Array.from({length: 150}, (_one, m) => `u${m}@d0.test`) : [`user${n % 11}@d${n % 5}.test`],
+  from: [`author${n % 13}@author${n % 3}.test`],
+  subject: `Überweisung ${n} 100%`,
+  message_id: `${n}@from.test`,
+  client: {ip: `192.0.2.${n % 17}`, name: null, helo: 'x', tls: true},
+  reply: '250 Ok',
+}));
+
+const filters: TraceFilter[] = [
+  {},
+  {queue_id: 'Event77'},
+  {message_id: '78@from.test'},
+  {recipient: 'u99@d0.test'},
+  {recipient: 'user3@d2.test'},
+  {sender: 'sender5@from2.test'},
+  {sender: 'from2.test'},
+  {from: 'author12@author1.test'},
+  {from: 'author1.test'},
+  {address: 'user3@d2.test'},
+  {subject: 'überweisung 109'},
+  {client: '192.0.2.16'},
+  {domain: 'd4.test', event: ['refused']},
+  {event: ['held', 'released']},
+  {since: '2026-01-02T03:05:00.000Z', until: '2026-01-02T03:06:00.000Z'},
+];
+
+/** What each filter finds, without what only a common store knows. */
+const eventsIn = async ({events: log}: Pick<Store, 'events'>) => {
+  const found = [];
+  for (const filter of filters) {
+    const entries = await log.find(filter, {kind: 'all'}, {limit: 2000});
+    found.push(entries.map(({node_id: _node, logged_by: _by, ...entry}) => entry));
+  }
+  return found;
+};
 
 /** A stopped node with a key, an audit log, mail in the spool and in Postfix, and mail that was released. */
 const stoppedNode = async (t: ExecutionContext) => {
@@ -81,12 +130,14 @@ const stoppedNode = async (t: ExecutionContext) => {
     await tx.postfix.confirm([{queueId: 'queued0', queuedAt: 1_700_000_000, sizeBytes: 77}]);
     await tx.hold.end(['ended00'], 'held', {state: 'released', at: '2026-01-03T00:00:00.000Z', keyId: 1_000_000_001});
     await tx.hold.end(['gone000'], 'held', {state: 'gone', at: '2026-01-03T00:00:00.000Z', keyId: null});
+    await tx.events.append(events);
   });
   const mails = await store.hold.findAll([...Object.keys(bodies), 'queued0', 'ended00', 'gone000']);
   const {entries} = await store.audit.list({}, {limit: 100, offset: 0});
   const before = {
     ...{mails, entries, counts: await store.hold.counts(), hash: (await store.config.configHash()).config_hash},
     reported: await store.received.reported(receivedChoice),
+    events: await eventsIn(store),
   };
   const keySequence = await store.transaction(async tx => tx.sequences.last('api_key'));
   await store.close();
@@ -115,6 +166,15 @@ const bytesOf = async (store: CommonStore, queueId: string): Promise<Buffer> => 
 
 const byId = <T extends {queue_id: string}>(mails: T[]): T[] => mails.toSorted((a, b) => (a.queue_id < b.queue_id ? -1 : 1));
 
+/** What is logged from now on has larger numbers, also while the clock is wrong. */
+const requireLater = async (t: ExecutionContext, store: CommonStore): Promise<void> => {
+  const [newest] = await store.events.find({}, {kind: 'all'}, {limit: 1});
+  await store.transaction(async tx => tx.events.append([{...unknownMail, event: 'relayed', at: '2020-01-01T00:00:00.000Z'}]));
+  const [later] = await store.events.find({}, {kind: 'all'}, {limit: 1});
+  t.is(later?.at, '2020-01-01T00:00:00.000Z');
+  t.true((later?.number ?? 0) > (newest?.number ?? 0));
+};
+
 /** Everything that was in SQLite is in PostgreSQL, once. */
 const requireMoved = async (t: ExecutionContext, node: Awaited<ReturnType<typeof stoppedNode>>): Promise<void> => {
   const {folder, before, keySequence} = node;
@@ -131,6 +191,11 @@ const requireMoved = async (t: ExecutionContext, node: Awaited<ReturnType<typeof
   t.is(before.reported.count, 10);
   t.is((await store.config.configHash()).config_hash, before.hash);
   t.is(await store.transaction(async tx => tx.sequences.last('api_key')), keySequence);
+  const found = await eventsIn(store);
+  for (const [n, filter] of filters.entries()) t.deepEqual(found[n], before.events[n], JSON.stringify(filter));
+  t.true(before.events.every(({length}) => length > 0));
+  t.is((await store.events.find({node: node.node_id}, {kind: 'all'}, {limit: 2000})).length, before.events[0]?.length ?? 0);
+  await requireLater(t, store);
   const {entries} = await store.audit.list({}, {limit: 100, offset: 0});
   t.is(entries[0]?.action, 'node.migrate');
   const shown = (all: typeof entries) => all.map(({at, action, target, hash}) => ({at, action, target, hash}));
@@ -148,7 +213,14 @@ testWithPostgres('a dry run counts and writes nothing; then everything is moved,
   t.is(dry.code, 0, dry.stderr);
   const bytes = Object.values(bodies).reduce((sum, {length}) => sum + length + trace.length, 0);
   const mails = {held: 3, bytes, postfix: 1, ended: 2};
-  const counted = {node_id: node.node_id, is_first: true, records: 4, audit: node.before.entries.length, mails};
+  const counted = {
+    node_id: node.node_id,
+    is_first: true,
+    records: 4,
+    audit: node.before.entries.length,
+    mails,
+    events: node.before.events[0]?.length,
+  };
   t.deepEqual(JSON.parse(dry.stdout), {...counted, dry_run: true, kept: []});
   t.is(await readFile(node.folder.config, 'utf8'), config);
   t.deepEqual(

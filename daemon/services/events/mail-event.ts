@@ -43,6 +43,8 @@ export interface EventReads {
 
 export interface EventLog extends EventReads {
   append(events: readonly NewMailEvent[]): Promise<void>;
+  /** Adds entries from another place, which keep their numbers. Later ones get larger numbers. Of many recipients only those in the entry are found. */
+  move(events: readonly StoredMailEvent[]): Promise<void>;
   /** Deletes the oldest entries of this node: those before `before`, ISO 8601, and `surplus` others; at most `limit`. Returns how many. */
   forget(oldest: {before: string; surplus: number; limit: number}): Promise<number>;
 }

@@ -94,6 +94,10 @@ export const isDeadlock = (error: unknown): boolean => ['40P01', '40001'].includ
 /** Errors of a statement or a row: a fault of this program, whatever state the server is in. */
 const isBug = (error: unknown): boolean => error instanceof pg.DatabaseError && /^(?:2[23]|42)/.test(codeOf(error));
 
+/** Whether a change of held mail may succeed without its entries in the event log: the disk is full, or data is corrupt. */
+export const mayBeOfLog = (error: unknown): boolean =>
+  /^(?:53100|XX00[12])$/.test(codeOf(error instanceof Fault ? error.cause : error));
+
 /** The server does not do its work at present: it is away, full, a standby, or too slow. */
 export const asFault = (error: unknown): unknown => {
   if (error instanceof Fault || isBug(error) || !isOfServer(error)) return error;

@@ -1,5 +1,5 @@
 // PostgreSQL's part of the shared SQL.
-import type {Db, Dialect, Logger} from '../sql/db.ts';
+import type {ChangeEntries, Db, Dialect, Logger} from '../sql/db.ts';
 
 /** Binds bytes as well. */
 export interface PostgresDb extends Db {
@@ -39,12 +39,19 @@ export const dialectOf = ({nodeId, claimant, log = newLogState()}: Scope): Diale
     condition: `logged_by = ${quoted(claimant)} AND `,
     numbers: log.numbers,
     keepsSubjects: () => log.keepsSubjects(),
+    ofChanges: {areLeftOut: false, count: 0},
   },
   lease: {
     taking: `, claimed_by = ${quoted(claimant)}, lease_until = now() + interval '${leaseSeconds} s'`,
     isOwn: ` AND claimed_by = ${quoted(claimant)}`,
     locking: ' FOR UPDATE',
   },
+});
+
+/** For one transaction: several run at the same time. */
+export const withEntries = (dialect: Dialect, ofChanges: ChangeEntries): Dialect => ({
+  ...dialect,
+  logger: {...dialect.logger, ofChanges},
 });
 
 /** A text of SQL. The names of nodes have neither quotes nor backslashes. */

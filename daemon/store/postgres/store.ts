@@ -1,17 +1,17 @@
 // Implementation of the store ports with PostgreSQL: one database for all nodes of a cluster.
-import type pg from 'pg';
 import {type HoldFilter, isSearch} from '../../../shared/hold-filter.ts';
 import type {NodeIdentity} from '../../services/actor.ts';
 import type {CommonHeldQuery, CommonStore, CommonTransaction} from '../../services/common-store.ts';
-import type {StateStore} from '../../services/ports.ts';
+import type {EventSettings, StateStore} from '../../services/ports.ts';
 import {type SearchLimit, usualSearchLimit} from '../../services/search-limits.ts';
 import {auditStore} from '../sql/audit.ts';
+import {mailFirst} from '../sql/event-log.ts';
 import {stateStore, writeState} from '../sql/local-state.ts';
 import {portsOn} from '../sql/ports.ts';
 import {bodyReads, bodyStore, removeBodies} from './bodies.ts';
-import type {PostgresSettings} from './connection.ts';
+import {mayBeOfLog, type PostgresSettings} from './connection.ts';
 import {type Database, openDatabase} from './database.ts';
-import {dbOn, dialectOf, newLogState, type PostgresDb, type Scope} from './dialect.ts';
+import {dbOn, dialectOf, newLogState, type PostgresDb, type Scope, withEntries} from './dialect.ts';
 import {createCommonHeldQuery} from './held-query.ts';
 import {inspectPostgres, StoreRefusal} from './inspect.ts';
 import {leasesOn, presenceOn} from './nodes.ts';
@@ -76,11 +76,21 @@ interface StoreNeeds {
 const createPostgresStore = ({database, searches, settings, identity}: StoreNeeds): CommonStore => {
   const notify = createNotify(database);
   const log = newLogState();
+  let onLeftOut: EventSettings['onLeftOut'] = () => {};
 
   const inScope = (scope: Scope): CommonStore => {
     const dialect = dialectOf(scope);
     const db = dbOn(database, dialect);
-    const begin = (client: pg.PoolClient): CommonTransaction => transactionOn(dbOn(client, dialect), scope);
+    const transaction: CommonStore['transaction'] = async work =>
+      mailFirst(
+        async entries =>
+          database.transaction(async client => {
+            // After a deadlock it is not the first attempt.
+            entries.count = 0;
+            return work(transactionOn(dbOn(client, withEntries(dialect, entries)), scope));
+          }),
+        {mayBeOfLog, onLeftOut: (...leftOut) => onLeftOut(...leftOut)},
+      );
     const onSearch = async <T>(search: (db: PostgresDb) => Promise<T>): Promise<T> =>
       searches.run(async connection => search(dbOn(connection, dialect)));
     const ports = portsOn(db);
@@ -101,14 +111,15 @@ const createPostgresStore = ({database, searches, settings, identity}: StoreNeed
       leases: leasesOn(db),
       heldQuery: heldQueryOn(db, onSearch),
       ...presenceOn(db, identity),
-      transaction: async work => database.transaction(async client => work(begin(client))),
+      transaction,
       changeTransaction: async work =>
         database.transaction(async client => {
           await client.query("SELECT pg_advisory_xact_lock(hashtext('mfd change'))");
-          return work(begin(client));
+          return work(transactionOn(dbOn(client, dialect), scope));
         }),
-      configureEvents(keepsSubjects) {
-        log.keepsSubjects = keepsSubjects;
+      configureEvents(given) {
+        log.keepsSubjects = given.keepsSubjects;
+        ({onLeftOut} = given);
       },
       of: nodeId => inScope({...scope, nodeId}),
       watch: listeners => startWatch(settings, listeners),

@@ -54,6 +54,15 @@ export interface Logger {
   /** The number of its last entry; 0 before the first. Shared by all transactions. */
   numbers: {last: number};
   keepsSubjects(): boolean;
+  /** Of the transaction under way. */
+  ofChanges: ChangeEntries;
+}
+
+/** Entries about held mail, which belong to the change that they tell of. */
+export interface ChangeEntries {
+  /** Whether the change is made without them. */
+  areLeftOut: boolean;
+  count: number;
 }
 
 export const query = async <R>(db: Db, sql: string, values: Values = []): Promise<R[]> => (await db.run(sql, values)) as R[];

@@ -40,8 +40,9 @@ const members = [
   'detail',
 ] as const satisfies readonly (keyof Entry)[];
 
-export const writeEntry = (event: NewMailEvent): string => {
-  const {sender, recipients, from, client, authentication, symbols, detail} = event;
+/** With `recipient_count` the event was stored before, and its recipients may be some of them. */
+export const writeEntry = (event: NewMailEvent & {recipient_count?: number}): string => {
+  const {sender, recipients, recipient_count = recipients.length, from, client, authentication, symbols, detail} = event;
   const values: Record<(typeof members)[number], unknown> = {
     ...event,
     recipients: recipients.slice(0, maxRecipients),
@@ -49,7 +50,7 @@ export const writeEntry = (event: NewMailEvent): string => {
     client: client && [client.ip, client.name, client.helo === client.name ? same : client.helo, client.tls],
     symbols: event.event === 'held' ? symbols : symbols.slice(0, maxSymbols),
     authentication: authentication && writtenResults(authentication, sender),
-    recipient_count: recipients.length > maxRecipients ? recipients.length : null,
+    recipient_count: recipient_count > maxRecipients ? recipient_count : null,
     detail: detail || null,
   };
   const written = members.map(name => values[name]);

@@ -5,7 +5,7 @@ import type {TraceFilter} from '../../../shared/hold-filter.ts';
 import {comparableAddress, domainOf} from '../../../shared/mail-address.ts';
 import {type AccessScope, domainIdsIn} from '../../../shared/scopes.ts';
 import type {EventLog, NewMailEvent, StoredMailEvent, TracePage} from '../../services/events/mail-event.ts';
-import {type Db, type Dialect, insertOwn, query} from './db.ts';
+import {type ChangeEntries, type Db, type Dialect, insertOwn, query} from './db.ts';
 import {readEntry, writeEntry} from './event-entry.ts';
 import {foldRecipients, foldSubject} from './held-mail.ts';
 
@@ -27,6 +27,7 @@ export const eventLog = (db: Db): EventLog => {
       return row?.count ?? 0;
     },
     append: async events => append(db, events),
+    move: async events => insert(db, events),
     async forget({before, surplus, limit}) {
       const oldest = `SELECT number, at FROM mail_event WHERE ${logger.condition}true ORDER BY number LIMIT ?`;
       const rows = await query<Pick<EventRow, 'number' | 'at'>>(db, oldest, [limit]);
@@ -41,7 +42,38 @@ export const eventLog = (db: Db): EventLog => {
   };
 };
 
-interface EventRow {
+/** Writes entries about held mail in the transaction that changes it; see `mailFirst`. */
+export const appendToChange = async (tx: Db, events: readonly NewMailEvent[]): Promise<void> => {
+  const {ofChanges} = tx.dialect.logger;
+  ofChanges.count += events.length;
+  if (!ofChanges.areLeftOut) await append(tx, events);
+};
+
+interface MailFirst {
+  /** Whether the change may succeed without its entries: the disk is full, or the log is damaged. */
+  mayBeOfLog(error: unknown): boolean;
+  /** Called with the number of entries that a change was made without, and why. */
+  onLeftOut(count: number, error: unknown): void;
+}
+
+/** Runs a transaction, and again without its entries about held mail where they may be what failed: mail comes first. */
+export const mailFirst = async <T>(
+  transaction: (entries: ChangeEntries) => Promise<T>,
+  {mayBeOfLog, onLeftOut}: MailFirst,
+): Promise<T> => {
+  const written: ChangeEntries = {areLeftOut: false, count: 0};
+  try {
+    return await transaction(written);
+  } catch (error) {
+    if (written.count === 0 || !mayBeOfLog(error)) throw error;
+    const leftOut: ChangeEntries = {areLeftOut: true, count: 0};
+    const result = await transaction(leftOut);
+    onLeftOut(leftOut.count, error);
+    return result;
+  }
+};
+
+export interface EventRow {
   number: number;
   at: number;
   entry: string;
@@ -49,7 +81,7 @@ interface EventRow {
   logged_by?: string;
 }
 
-const toEvent = ({at, entry, ...row}: EventRow): StoredMailEvent => ({
+export const toEvent = ({at, entry, ...row}: EventRow): StoredMailEvent => ({
   ...readEntry(entry),
   ...row,
   at: new Date(at / 1000).toISOString(),
@@ -59,22 +91,32 @@ const microsecondsOf = (time: string): number => Date.parse(time) * 1000;
 
 const append = async (tx: Db, events: readonly NewMailEvent[]): Promise<void> => {
   if (events.length === 0) return;
-  const {dialect} = tx;
-  const {logger, words, json} = dialect;
+  const {logger} = tx.dialect;
   if (logger.numbers.last === 0) {
     const newest = `SELECT number FROM mail_event WHERE ${logger.condition}true ORDER BY number DESC LIMIT 1`;
     const [row] = await query<{number: number}>(tx, newest);
     logger.numbers.last = Math.max(logger.numbers.last, row?.number ?? 0);
   }
-  const rows = events.map(given => {
-    const event = logger.keepsSubjects() ? given : {...given, subject: null};
-    const at = microsecondsOf(event.at);
-    logger.numbers.last = Math.max(logger.numbers.last + 1, at);
+  await insert(
+    tx,
+    events.map(given => {
+      const event = logger.keepsSubjects() ? given : {...given, subject: null};
+      logger.numbers.last = Math.max(logger.numbers.last + 1, microsecondsOf(event.at));
+      return {...event, number: logger.numbers.last};
+    }),
+  );
+};
+
+const insert = async (tx: Db, events: readonly (NewMailEvent & {number: number})[]): Promise<void> => {
+  if (events.length === 0) return;
+  const {dialect} = tx;
+  const {logger, words, json} = dialect;
+  const rows = events.map(event => {
     const folded_subject = foldSubject(event.subject ?? '');
     const found = [...new Set([...wordsOf(event), ...(words === 'index' ? trigramsOf(folded_subject) : [])])];
     const columns = {
-      number: logger.numbers.last,
-      at,
+      number: event.number,
+      at: microsecondsOf(event.at),
       folded_subject,
       entry: writeEntry(event),
       logged_by: logger.name,

@@ -5,7 +5,7 @@ import type {HoldStore} from '../../services/ports.ts';
 import type {PostfixRows} from '../../services/quarantine/postfix-rows.ts';
 import {type ArrivalLimit, claimedStates, type NewHeldMail, unjudgedSymbols} from '../../services/quarantine/stored-mail.ts';
 import {type Db, type Dialect, insertOwn, query} from './db.ts';
-import {eventLog} from './event-log.ts';
+import {appendToChange} from './event-log.ts';
 import {
   adjustCounts,
   adjustSums,
@@ -73,11 +73,9 @@ export const holdStore = (db: Db): HoldStore => {
         `UPDATE held_mail SET state = ?, is_held = false, acted_at = ?, acted_by_key_id = ? WHERE ${among} AND state = ?${from === 'held' ? '' : lease.isOwn} RETURNING *`,
         [state, at, keyId, json(queueIds), from],
       );
-      await adjustSums(
-        db,
-        ended.map(mail => ({...mail, count: -1, size_bytes: -mail.size_bytes})),
-      );
-      if (how !== 'moved') await eventLog(db).append(ended.map(row => endedEvent(rowToHeldMail(row), ending)));
+      await adjustSums(db, ended.map(takenAway));
+      const events = ended.map(row => endedEvent(rowToHeldMail(row), ending));
+      if (how !== 'moved') await appendToChange(db, events);
       return new Set(idsIn(ended));
     },
 
@@ -86,7 +84,7 @@ export const holdStore = (db: Db): HoldStore => {
       const changed = await query(db, sql, [mail.queue_id, mail.state]);
       if (changed.length === 1) {
         await adjustCounts(db, mail, 1);
-        await eventLog(db).append([reopenedEvent(mail, at)]);
+        await appendToChange(db, [reopenedEvent(mail, at)]);
       }
       return changed.length === 1;
     },
@@ -112,6 +110,8 @@ export const holdStore = (db: Db): HoldStore => {
     },
   };
 };
+
+const takenAway = (mail: HeldMailRow) => ({...mail, count: -1, size_bytes: -mail.size_bytes});
 
 const endedSql = ({own}: Dialect): string =>
   `SELECT queue_id FROM held_mail WHERE ${own.condition}NOT is_held AND acted_at < ? LIMIT ?`;
@@ -276,5 +276,5 @@ const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[], how?: 'mov
     tx,
     news.map(mail => ({...mail, count: 1})),
   );
-  if (how !== 'moved') await eventLog(tx).append(news.map(heldEvent));
+  if (how !== 'moved') await appendToChange(tx, news.map(heldEvent));
 };

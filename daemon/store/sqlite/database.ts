@@ -159,8 +159,9 @@ export const openDatabase = async (
     await write.destroy();
   };
   let damage: string | undefined;
-  const onError = (error: unknown) => {
-    if (isDamaged(error)) damage ??= databaseErrorText(error);
+  const onError = (error: unknown, {sql}: {sql?: string} = {}) => {
+    // A node whose event log is damaged goes on without it.
+    if (isDamaged(error) && !sql?.includes('mail_event')) damage ??= databaseErrorText(error);
   };
   for (const db of [write, read, searched]) db.on('query-error', onError);
   try {
@@ -203,6 +204,10 @@ export const isDiskFull = (error: unknown): boolean => {
 /** Whether SQLite found the file to be damaged. */
 export const isDamaged = (error: unknown): error is Error =>
   error instanceof Error && hasOwn(error, 'code') && (error.code === 'SQLITE_CORRUPT' || error.code === 'SQLITE_NOTADB');
+
+/** Whether a change of held mail may succeed without its entries in the event log. */
+export const mayBeOfLog = (error: unknown): boolean =>
+  isDiskFull(error) || isDamaged(error) || (error instanceof Error && hasOwn(error, 'code') && error.code === 'SQLITE_IOERR');
 
 /**
  * Whether the tables differ from those that the migrations made, so that a page of a starting node's database must have changed.

@@ -16,7 +16,7 @@ const dialect = (): Dialect => ({
   recipients: 'rows',
   words: 'index',
   containing: {sql: 'instr(folded_subject, ?)', of: text => text},
-  logger: {name: '', condition: '', numbers: {last: 0}, keepsSubjects: () => true},
+  logger: {name: '', condition: '', numbers: {last: 0}, keepsSubjects: () => true, ofChanges: {areLeftOut: false, count: 0}},
   lease: {taking: '', isOwn: '', locking: ''},
 });
 
@@ -56,7 +56,7 @@ const run = async (db: Knex, sql: string, values: Values): Promise<unknown[]> =>
     });
   } catch (error) {
     // knex emits the same event for its own queries.
-    db.emit('query-error', error);
+    db.emit('query-error', error, {sql});
     throw error;
   }
 };

@@ -1,6 +1,9 @@
 // All rows of a database in the order in which they were stored, for a move to another store.
+import type {Knex} from 'knex';
 import type {StoredAuditEntry} from '../../services/audit/stored-entry.ts';
 import type {StoredReceived, StoredSource} from '../../services/dmarc/received-store.ts';
+import type {StoredMailEvent} from '../../services/events/mail-event.ts';
+import {type EventRow, toEvent} from '../sql/event-log.ts';
 import {openForReading} from './database.ts';
 
 export interface StoredRows {
@@ -9,6 +12,9 @@ export interface StoredRows {
   /** Entries of the audit log after the number `after`, oldest first. */
   audit(after: number, limit: number): Promise<Omit<StoredAuditEntry, 'key_name'>[]>;
   countAudit(): Promise<number>;
+  /** Entries of the event log after the number `after`, oldest first. */
+  events(after: number, limit: number): Promise<StoredMailEvent[]>;
+  countEvents(): Promise<number>;
   /** DMARC reports of others with a digest after `after`, ascending. */
   received(after: string, limit: number): Promise<StoredReceived[]>;
   receivedSources(digest: string): Promise<StoredSource[]>;
@@ -22,10 +28,12 @@ export const openStoredRows = (filename: string): StoredRows => {
     queueIds: async (after, limit) =>
       db('held_mail').where('queue_id', '>', after).orderBy('queue_id').limit(limit).pluck('queue_id'),
     audit: async (after, limit) => db('audit').where('seq', '>', after).orderBy('seq').limit(limit),
-    async countAudit() {
-      const [row] = await db('audit').count<{count: number}[]>({count: '*'});
-      return row?.count ?? 0;
+    countAudit: async () => count(db, 'audit'),
+    async events(after, limit) {
+      const rows = await db<EventRow>('mail_event').where('number', '>', after).orderBy('number').limit(limit);
+      return rows.map(({number, at, entry}) => toEvent({number, at, entry}));
     },
+    countEvents: async () => count(db, 'mail_event'),
     async received(after, limit) {
       const rows = await db('dmarc_received').where('digest', '>', after).orderBy('digest').limit(limit);
       return rows.map(row => ({...row, is_verified: Boolean(row.is_verified)}));
@@ -33,4 +41,9 @@ export const openStoredRows = (filename: string): StoredRows => {
     receivedSources: async digest => db('dmarc_received_source').where({digest}),
     close: async () => db.destroy(),
   };
+};
+
+const count = async (db: Knex, table: 'audit' | 'mail_event'): Promise<number> => {
+  const [row] = await db(table).count<{count: number}[]>({count: '*'});
+  return row?.count ?? 0;
 };

@@ -4,8 +4,11 @@ import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {repair} from '../../../daemon/commands/repair.ts';
 import {readIdentity} from '../../../daemon/node/storage.ts';
+import {unknownMail} from '../../../daemon/services/events/held-event.ts';
+import {damageTable, middlePage} from '../../helpers/damaged-table.ts';
 import {makeNode, mfdFile, nodeFolder, run} from '../../helpers/node.ts';
 import {openTestStore, type TestStore} from '../../helpers/store.ts';
+import {storedMail} from '../../helpers/stored-mail.ts';
 
 const stoppedNode = async (t: ExecutionContext) => {
   const {root, xdgConfigHome} = await nodeFolder(t);
@@ -150,3 +153,93 @@ for (const [what, change] of Object.entries(changes))
     t.regex(stderr, /^mfd: the database cannot be used: .*; mfd repair rebuilds it/);
     t.deepEqual(await identityOf(node.store), before);
   });
+
+const all = {kind: 'all'} as const;
+const held = storedMail({
+  queue_id: 'Mail000001',
+  subject: 'held',
+  score: 7,
+  arrived_at: '2026-03-01T00:00:00.000Z',
+  keeper: 'postfix',
+});
+
+/** A node with a held mail, and 1000 other entries in the log, the first of them one of many recipients. */
+const nodeWithLog = async (t: ExecutionContext) => {
+  const node = await stoppedNode(t);
+  const store = await openTestStore(node.store);
+  const recipients = Array.from({length: 300}, (_, n) => `user${n}@one.test`);
+  const events = Array.from({length: 1000}, (_, n) => ({
+    ...unknownMail,
+    event: 'relayed' as const,
+    at: new Date(Date.UTC(2026, 2, 2) + n * 1000).toISOString(),
+    queue_id: `Mail${n + 1000}`,
+    subject: `number ${n}`,
+    ...(n === 0 && {recipients}),
+  }));
+  await store.transaction(async tx => tx.hold.insert([held]));
+  await store.transaction(async tx => tx.events.append(events));
+  const before = await store.events.find({}, all, {limit: 2000});
+  await store.close();
+  return {...node, before};
+};
+
+const logOf = async (filename: string) => {
+  const store = await openTestStore(filename);
+  try {
+    return {
+      log: await store.events.find({}, all, {limit: 2000}),
+      bySubject: await store.events.find({subject: 'number 999', queue_id: 'Mail1999'}, all, {limit: 2}),
+      mail: await store.hold.find(held.queue_id),
+      counts: await store.hold.counts(),
+      logDamage: await store.findLogDamage(),
+    };
+  } finally {
+    await store.close();
+  }
+};
+
+test('the index of the event log is made again from its entries, and nothing is lost', async t => {
+  const node = await nodeWithLog(t);
+  await damageTable(node.store, 'mail_event_word_data');
+
+  await node.repair();
+
+  const {log, bySubject, mail, logDamage} = await logOf(node.store);
+  t.regex(node.said.join('\n'), /^the event log was damaged .*, mail_event 1001$/m);
+  t.notRegex(node.said.join('\n'), /lost/);
+  t.deepEqual(log, node.before);
+  t.is(bySubject.length, 1);
+  t.is(mail?.state, 'held');
+  t.is(logDamage, undefined);
+});
+
+test('of an event log with a page that cannot be read both ends stay, and what is left is named', async t => {
+  const node = await nodeWithLog(t);
+  await damageTable(node.store, 'mail_event', await middlePage(node.store));
+
+  await node.repair();
+
+  const {log, mail, counts} = await logOf(node.store);
+  t.regex(
+    node.said.join('\n'),
+    /^entries of the event log are lost; read: 9\d\d, from 2026-03-01T00:00:00.000Z to 2026-03-02T00:16:39.000Z$/m,
+  );
+  t.deepEqual(log[0], node.before[0]);
+  t.deepEqual(log.at(-1), node.before.at(-1));
+  t.like(mail, {state: 'held', recipients: held.recipients});
+  t.like(counts, [{count: 1}]);
+});
+
+test('an event log that cannot be read at all is lost, and no mail is', async t => {
+  const node = await nodeWithLog(t);
+  await damageTable(node.store, 'mail_event');
+
+  await node.repair();
+  await node.repair();
+
+  const {log, mail} = await logOf(node.store);
+  t.regex(node.said.join('\n'), /^the event log is lost: no entry of it can be read$/m);
+  t.is(node.said.at(-1), 'nothing is damaged');
+  t.deepEqual(log, []);
+  t.is(mail?.state, 'held');
+});

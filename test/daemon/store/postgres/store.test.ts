@@ -2,6 +2,7 @@ import {buffer} from 'node:stream/consumers';
 import {setTimeout as delay} from 'node:timers/promises';
 import {describeError} from '../../../../daemon/node/log.ts';
 import type {CommonStore} from '../../../../daemon/services/common-store.ts';
+import {unknownMail} from '../../../../daemon/services/events/held-event.ts';
 import type {NewHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {dbOn, dialectOf} from '../../../../daemon/store/postgres/dialect.ts';
 import {leasesOn} from '../../../../daemon/store/postgres/nodes.ts';
@@ -307,4 +308,32 @@ testWithPostgres('an error in the log names the table and the column, and no val
   const text = JSON.stringify(describeError(error));
   t.regex(text, /PostgreSQL 23502 in \w+ \(held_mail\.score\)/);
   t.notRegex(text, /private/);
+});
+
+testWithPostgres('with no space on the disk for its entry a mail is held without it, and the entry is counted', async t => {
+  const settings = await newCluster(postgres());
+  const store = await storeOf(t, settings);
+  const leftOut: number[] = [];
+  store.configureEvents({keepsSubjects: () => true, onLeftOut: count => leftOut.push(count)});
+  const refuse = `
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full';
+    END $$;
+    CREATE TRIGGER refuse BEFORE INSERT ON mail_event EXECUTE FUNCTION refuse()`;
+  await postgres().query(refuse, {database: settings.database});
+
+  await hold(store, 'Mail000001');
+  await hold(store.of('beta'), 'Mail000002');
+  const event = {...unknownMail, event: 'relayed', at: ending.at} as const;
+  const withoutMail = await t.throwsAsync(store.transaction(async tx => tx.events.append([event])));
+  await postgres().query('DROP TRIGGER refuse ON mail_event', {database: settings.database});
+  await store.transaction(async tx => tx.hold.end(['Mail000001'], 'held', ending));
+
+  t.deepEqual(leftOut, [1, 1]);
+  t.like(withoutMail, {code: 'unavailable'});
+  t.is((await store.of('beta').hold.find('Mail000002'))?.state, 'held');
+  t.deepEqual(
+    (await store.events.find({}, all, {limit: 10})).map(({event: what}) => what),
+    ['released'],
+  );
 });

@@ -1,0 +1,97 @@
+import test, {type ExecutionContext} from 'ava';
+import type {Base} from '../../../daemon/node/base.ts';
+import {openEventLog} from '../../../daemon/node/event-log.ts';
+import {unknownMail} from '../../../daemon/services/events/held-event.ts';
+import {damageTable} from '../../helpers/damaged-table.ts';
+import {openTestStore, type TestStore, testStore} from '../../helpers/store.ts';
+import {storedMail} from '../../helpers/stored-mail.ts';
+
+const all = {kind: 'all'} as const;
+const dayMs = 86_400_000;
+const start = Date.UTC(2026, 2, 1);
+
+const openLog = (store: TestStore, {keep_days = 30, max_rows = 1_000_000} = {}) => {
+  const test = {now: start, leftOut: 0, surplus: 0, said: [] as string[]};
+  const {jobs, record, close} = openEventLog({
+    storage: {store} as unknown as Base['storage'],
+    settings: () => ({events: {keep_days, max_rows, subjects: 'keep'}}) as ReturnType<Base['settings']>,
+    metrics: {
+      eventsLeftOut: (_why: string, count: number) => {
+        test.leftOut += count;
+      },
+      eventsSurplus: (count: number) => {
+        test.surplus += count;
+      },
+    } as unknown as Base['metrics'],
+    log: {error: (_fields: object, text: string) => void test.said.push(text)} as unknown as Base['log'],
+    now: () => test.now,
+  });
+  const run = async (what: RegExp): Promise<void> => {
+    for (const job of jobs.filter(one => what.test(one.what))) await job.run();
+  };
+  return {test, record, close, write: async () => run(/^writing/), sweep: async () => run(/^removing/)};
+};
+
+const hold = async (store: TestStore, queueId: string) =>
+  store.transaction(async tx =>
+    tx.hold.insert([storedMail({queue_id: queueId, subject: '', score: 7, arrived_at: new Date(start).toISOString()})]),
+  );
+
+const damagedLog = async (t: ExecutionContext): Promise<TestStore> => {
+  const {store: before, filename} = await testStore(t);
+  await hold(before, 'Mail000000');
+  await before.close();
+  await damageTable(filename, 'mail_event');
+  const store = await openTestStore(filename);
+  t.teardown(store.close);
+  return store;
+};
+
+test('where the log is damaged each change without its entry counts, and one line an hour says so', async t => {
+  const store = await damagedLog(t);
+  const log = openLog(store);
+
+  for (const id of ['Mail000001', 'Mail000002']) await hold(store, id);
+  log.record({...unknownMail, event: 'relayed', at: new Date(start).toISOString()});
+  await log.write();
+  log.test.now += 3_600_000;
+  await hold(store, 'Mail000003');
+
+  t.is(log.test.leftOut, 3);
+  t.deepEqual(log.test.said, Array(2).fill('entries of the event log could not be written; mail goes on without them'));
+});
+
+const fill = async (store: TestStore, count: number, daysAgo: (n: number) => number) => {
+  const events = Array.from({length: count}, (_, n) => ({
+    ...unknownMail,
+    event: 'relayed' as const,
+    at: new Date(start - daysAgo(n) * dayMs).toISOString(),
+    queue_id: `Mail${n}`,
+  }));
+  await store.transaction(async tx => tx.events.append(events));
+};
+
+const left = async (store: TestStore) => (await store.events.find({}, all, {limit: 1000})).map(({queue_id}) => queue_id);
+
+test('entries go when they are older than events.keep_days, in as many steps as it takes', async t => {
+  const {store} = await testStore(t, {isDurable: false});
+  await fill(store, 1003, n => (n < 1000 ? 30.01 : 29.99));
+  const log = openLog(store);
+
+  await log.sweep();
+
+  t.deepEqual(await left(store), ['Mail1002', 'Mail1001', 'Mail1000']);
+  t.is(log.test.surplus, 0);
+});
+
+test('the oldest entries go when there are more than events.max_rows, and these are counted', async t => {
+  const {store} = await testStore(t, {isDurable: false});
+  await fill(store, 1003, n => (n < 10 ? 31 : 1));
+  const log = openLog(store, {max_rows: 2});
+
+  await log.sweep();
+  await log.sweep();
+
+  t.deepEqual(await left(store), ['Mail1002', 'Mail1001']);
+  t.is(log.test.surplus, 1001);
+});
