@@ -240,6 +240,8 @@ const listCommand = (path: string): string | undefined => {
   if (path.includes('/domains')) return path.includes('/filters') ? 'mfctl domain filters list DOMAIN' : 'mfctl domain list';
   if (path.includes('/filters')) return 'mfctl filter list';
   if (path.includes('/auth/api-keys')) return 'mfctl key list';
+  if (path.includes('/mail/trace'))
+    return 'mfctl trace find --recipient ADDRESS; entries are kept for events.keep_days of mfd.yaml';
   return path.includes('/mail/quarantine') ? 'mfctl quarantine list' : undefined;
 };
 
@@ -248,6 +250,7 @@ const otherVersion = 'this node does not know this request; it may run another v
 const translations: readonly (readonly [ofApi: RegExp, ofMfctl: string])[] = [
   // The hint of the error names the command.
   [/; GET \/\S+ lists (?:them|the nodes)$/, ''],
+  [/; GET \/mail\/trace finds mail by its addresses$/, ''],
   [/\bGET \/mail\/quarantine shows\b/, 'mfctl quarantine list shows'],
   [/\bchange it with PUT\b/, 'change it with mfctl domain update'],
   [/\?force=true\b/, '--force'],

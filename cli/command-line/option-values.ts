@@ -13,10 +13,11 @@ export const countOfAtLeastOne = (text: string): number => {
 };
 
 /** Of one page of a list. */
-export const pageLimit = (text: string): number => {
+export const pageLimit = (text: string): number => limitOf(text, '--offset has the rest, and --all everything');
+
+const limitOf = (text: string, others: string): number => {
   const limit = /^\d{1,15}$/.test(text) ? Number(text) : 0;
-  if (limit < 1 || limit > 1000)
-    throw new InvalidArgumentError('Must be 1 to 1000; --offset has the rest, and --all everything.');
+  if (limit < 1 || limit > 1000) throw new InvalidArgumentError(`Must be 1 to 1000; ${others}.`);
   return limit;
 };
 
@@ -32,6 +33,14 @@ export const addPageOptions = (command: Command): Command =>
     .option('--limit <number>', 'maximum number of entries, up to 1000 (default: 100)', pageLimit)
     .option('--offset <number>', 'skip this many entries at the beginning', wholeNumber)
     .addOption(new Option('--all', 'print the whole list').conflicts(['limit', 'offset']));
+
+/** For a list whose pages follow a cursor. */
+export const addCursorPageOptions = (command: Command): Command =>
+  command
+    .option('--limit <number>', 'maximum number of entries, up to 1000 (default: 100)', text =>
+      limitOf(text, '--all prints everything'),
+    )
+    .addOption(new Option('--all', 'print the whole list').conflicts('limit'));
 
 /** For lists that the API returns whole: `--all` is accepted on every list, and changes nothing here. */
 export const addWholeOption = (command: Command): Command =>

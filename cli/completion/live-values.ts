@@ -4,6 +4,7 @@ import {stat} from 'node:fs/promises';
 import type {Command} from 'commander';
 import type {ApiKey} from '../../shared/api-key.ts';
 import {eventTypes} from '../../shared/event-type.ts';
+import {mailEvents} from '../../shared/mail-event-name.ts';
 import type {GlobalFilter} from '../../shared/mail-filter.ts';
 import {type Client, createClient} from '../client/client.ts';
 import {type ConnectionFlags, resolveConnection} from '../client/connection.ts';
@@ -13,6 +14,7 @@ import {findDomainId} from '../domain/find-domain.ts';
 import type {ContextStore} from '../files/context-store.ts';
 import {senderText} from '../output/cell-text.ts';
 import {mailId} from '../quarantine/held-mail-columns.ts';
+import {mailOf} from '../trace/event-fields.ts';
 
 export interface Candidate {
   value: string;
@@ -42,6 +44,16 @@ const askers: Record<LiveKind, (question: LiveQuestion) => Promise<Candidate[]>>
     const [node] = prefix.includes('/') ? prefix.split('/') : [];
     const {data} = await client.quarantine.list({limit: maxValues, node});
     return data.map(mail => ({value: mailId(mail), about: `${mail.subject} (${senderText(mail.sender)})`}));
+  },
+  tracedMail: async ({client, prefix}) => {
+    const [node] = prefix.includes('/') ? prefix.split('/') : [];
+    const {data} = await client.trace.find({limit: maxValues, node});
+    const newest = new Map(
+      data.flatMap(event => (event.queue_id === null ? [] : [[mailOf(event) ?? '', event] as const])).toReversed(),
+    );
+    return [...newest]
+      .toReversed()
+      .map(([value, {event, subject, sender}]) => ({value, about: `${event}: ${subject ?? ''} (${senderText(sender)})`}));
   },
   domain: async ({client}) => {
     const {data} = await client.domains.list();
@@ -108,7 +120,7 @@ const regularFile = async (given: string | undefined, env: Terminal['env'], vari
 // others that are missing here.
 
 /** Kinds whose values only a node knows. */
-export type LiveKind = 'node' | 'mail' | 'domain' | 'key' | 'filter' | 'globalFilter' | 'selector' | 'action';
+export type LiveKind = 'node' | 'mail' | 'tracedMail' | 'domain' | 'key' | 'filter' | 'globalFilter' | 'selector' | 'action';
 
 /** A list contains all choices. `@file` is a file after an @. */
 export type ValueKind = LiveKind | 'context' | 'command' | 'field' | 'recordField' | 'file' | '@file' | readonly string[];
@@ -146,6 +158,8 @@ const kinds: Record<string, ValueKind | ValueList> = {
   '<selector>': 'selector',
 
   'quarantine <id>': 'mail',
+  'trace <mail>': 'tracedMail',
+  '--event': {listOf: mailEvents},
   '--output-file': 'file',
 
   '<node>': 'node',

@@ -63,7 +63,7 @@ const unknownCommand = (program: Command, parent: Command, {words, word}: {words
 
 /** Groups of commands in the help of the program; a test finds a command without one. */
 export const commandGroups: Record<string, string[]> = {
-  'Mail:': ['quarantine', 'dmarc'],
+  'Mail:': ['quarantine', 'trace', 'dmarc'],
   'Configuration:': ['domain', 'filter', 'key'],
   'The cluster:': ['cluster', 'dashboard', 'audit', 'events', 'metrics'],
   'The API as it is:': ['api', 'openapi'],

@@ -12,11 +12,16 @@ const shape = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)\/([0-9A-Za-z]{
 
 export const mailId = ({node_id, queue_id}: MailReference): string => `${node_id}/${queue_id}`;
 
-export const parseMailId = (text: string): MailReference => {
+/** Undefined for another text. */
+export const mailReferenceIn = (text: string): MailReference | undefined => {
   const [, node_id, queue_id] = shape.exec(text) ?? [];
-  if (node_id === undefined || queue_id === undefined)
-    throw usageError(`${JSON.stringify(text)} is not a mail id: it must be NODE/QUEUE`, 'mfctl quarantine list shows ids');
-  return {node_id, queue_id};
+  return node_id === undefined || queue_id === undefined ? undefined : {node_id, queue_id};
+};
+
+export const parseMailId = (text: string): MailReference => {
+  const mail = mailReferenceIn(text);
+  if (mail !== undefined) return mail;
+  throw usageError(`${JSON.stringify(text)} is not a mail id: it must be NODE/QUEUE`, 'mfctl quarantine list shows ids');
 };
 
 /** One id per line. Text after it is ignored, so that lines of `quarantine list` work too. */

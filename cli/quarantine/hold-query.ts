@@ -93,6 +93,14 @@ export interface QueryFlags extends Omit<HoldQuery, 'least' | 'most'> {
 }
 
 export const addQueryOptions = (command: Command): Command =>
+  addMailOptions(command)
+    .option('--min-score <score>', 'with at least this score', decimal)
+    .option('--max-score <score>', 'with at most this score', decimal)
+    .addOption(new Option('--reason <reason>', 'held for this reason').choices(reasons))
+    .option('--node <node>', 'held by this node');
+
+/** What any mail is found by, held or not. */
+export const addMailOptions = (command: Command): Command =>
   command
     .option('--domain <domain>', 'of this domain', plainAddress)
     .option('--from <author>', 'with this address or domain in the header From', plainAddress)
@@ -101,23 +109,23 @@ export const addQueryOptions = (command: Command): Command =>
     .option('--address <address>', 'with this address as sender, in the header From, or as recipient', addressValue)
     .option('--subject <text>', 'with this text in the subject')
     .option('--since <time>', "at or after this time: 12:30, yesterday, '2026-03-01 12:30', or 2h and 3d before now", pastMoment)
-    .option('--until <time>', 'before this time, in the same forms', endMoment)
-    .option('--min-score <score>', 'with at least this score', decimal)
-    .option('--max-score <score>', 'with at most this score', decimal)
-    .addOption(new Option('--reason <reason>', 'held for this reason').choices(reasons))
-    .option('--node <node>', 'held by this node');
+    .option('--until <time>', 'before this time, in the same forms', endMoment);
 
 export const queryOf = ({minScore, maxScore, ...query}: QueryFlags): HoldQuery => {
   if (minScore !== undefined && maxScore !== undefined && minScore > maxScore)
     throw usageError(`--min-score ${minScore} is above --max-score ${maxScore}: no mail has such a score`);
-  const {since, until} = query;
-  if (since !== undefined && until !== undefined && since >= until)
-    throw usageError(`--since ${since} is not before --until ${until}: no mail arrived then`);
+  checkTimes(query, 'no mail arrived then');
   return {
     ...query,
     ...(minScore !== undefined && {least: {score: minScore, isIncluded: true}}),
     ...(maxScore !== undefined && {most: {score: maxScore, isIncluded: true}}),
   };
+};
+
+/** Throws where the end is not after the beginning. */
+export const checkTimes = ({since, until}: Pick<QueryFlags, 'since' | 'until'>, consequence: string): void => {
+  if (since !== undefined && until !== undefined && since >= until)
+    throw usageError(`--since ${since} is not before --until ${until}: ${consequence}`);
 };
 
 /**

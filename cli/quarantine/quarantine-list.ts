@@ -131,7 +131,11 @@ export const askStrictly = async <T>(asking: Promise<T>, {strict}: StrictFlag): 
   }
 };
 
-const reportPartial = (session: Session, answer: Pick<Answer<unknown>, 'unreachableNodes'>, {strict}: StrictFlag): void => {
+export const reportPartial = (
+  session: Session,
+  answer: Pick<Answer<unknown>, 'unreachableNodes'>,
+  {strict}: StrictFlag,
+): void => {
   if (strict && answer.unreachableNodes.length > 0) throw partialList(answer.unreachableNodes);
   warnOfPartialList(session, answer);
 };

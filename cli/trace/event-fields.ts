@@ -38,7 +38,7 @@ export const mailEventNames = [
 
 export const mailEvents: Listed<MailEvent> = {
   fields: mailEventNames,
-  nameOf: ({id}) => id,
+  nameOf: event => mailOf(event) ?? event.id,
   columns: columnsOf(eventFields),
   none: 'nothing found',
 };

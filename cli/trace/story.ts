@@ -1,81 +1,128 @@
-// What happened to a mail, in sentences that can be read to a caller.
+// What happened to one mail, in sentences that can be read to a caller.
 import type {MailEvent} from '../../shared/mail-event.ts';
 import type {MailEventName} from '../../shared/mail-event-name.ts';
 import {safeLine} from '../../shared/safe-text.ts';
-import {plural, senderText, sizeText, timeText} from '../output/cell-text.ts';
+import {authenticationMeaning, authenticationText, notVerified} from '../output/authentication-text.ts';
+import {durationWords, plural, senderText, sizeText, timeText} from '../output/cell-text.ts';
+import {type Detail, renderDetails} from '../output/table.ts';
+import {mailOf} from './event-fields.ts';
 
-/** The lines of one mail, oldest first: whom it is from and to, then what happened. */
-export const storyOf = (events: readonly MailEvent[]): string[] => {
-  const [first] = events;
-  if (!first) return [];
-  return [...introduction(first), '', ...events.flatMap(lines)];
+/** Of the entries of one mail, oldest first. What mail and servers say is indented: no line of it looks like one of mfctl. */
+export const storyOf = (events: readonly MailEvent[]): string =>
+  `${renderDetails(mailDetails(events))}\nWhat happened:\n${happened(events)
+    .map(({text, isFirst, at}) => `  ${isFirst ? timeText(at) : ' '.repeat(20)}  ${text}\n`)
+    .join('')}`;
+
+interface HappenedLine {
+  /** Safe. */
+  text: string;
+  at: string;
+  /** Of its entry. */
+  isFirst: boolean;
+}
+
+/** What is known of the mail. Entries about its end do not have everything that the first one has. */
+const mailDetails = (events: readonly MailEvent[]): Detail[] => {
+  const first = <V>(read: (event: MailEvent) => V | null): V | null => events.map(read).find(value => value !== null) ?? null;
+  const [event] = events;
+  if (!event) return [];
+  const details: (readonly [label: string, value: Detail[1] | undefined])[] = [
+    ['ID', mailOf(event) ?? `none: node ${event.node_id} refused it before its content`],
+    ['Domain', event.domain && `${event.domain}${event.direction === null ? '' : ` (${event.direction})`}`],
+    ['Sender', senderText(event.sender)],
+    ['From', first(({from}) => from) ?? undefined],
+    ['Recipients', recipientTexts(event)],
+    ['Subject', first(({subject}) => subject)],
+    ['Message-ID', first(({message_id}) => message_id)],
+    ['Client', first(({client}) => client && clientText(client))],
+    ['Verified', verifiedTexts(event)],
+    ['Size', first(({size_bytes}) => size_bytes && sizeText(size_bytes))],
+  ];
+  return details.flatMap(([label, value]) => (value === undefined || value === null ? [] : [[label, value] as const]));
 };
 
-const introduction = (event: MailEvent): string[] => [
-  `From     ${senderText(safeLine(event.sender))}${authorText(event)}`,
-  `To       ${event.recipients.map(safeLine).join(', ')}${moreText(event)}`,
-  ...(event.subject === null ? [] : [`Subject  ${safeLine(event.subject)}`]),
-  ...(event.client === null ? [] : [`Client   ${clientText(event.client)}`]),
-  ...(event.message_id === null ? [] : [`Message-ID  ${safeLine(event.message_id)}`]),
+const recipientTexts = ({recipients, recipient_count: count}: MailEvent): string[] => [
+  ...recipients,
+  ...(count > recipients.length ? [`and ${plural(count - recipients.length, 'other')}`] : []),
 ];
 
-const authorText = ({from, sender}: MailEvent): string => {
-  const others = (from ?? []).filter(address => address !== sender.toLowerCase());
-  return others.length === 0 ? '' : ` (in the header: ${others.map(safeLine).join(', ')})`;
-};
-
-const moreText = ({recipients, recipient_count: count}: MailEvent): string =>
-  count > recipients.length ? ` and ${count - recipients.length} more` : '';
-
+/** Without `tls` the entry is from the row of a held mail, which has no name of the client. */
 const clientText = ({ip, name, helo, tls}: NonNullable<MailEvent['client']>): string =>
   [
-    `${ip}${name === null ? '' : ` (${safeLine(name)})`}`,
-    `said it is ${safeLine(helo)}`,
+    name === null ? ip : `${ip}, ${name}, which DNS confirms`,
+    ...(name === null && tls !== null ? ['no name that DNS confirms'] : []),
+    ...(helo === '' ? [] : [`called itself ${helo}`]),
     ...(tls === null ? [] : [tls ? 'encrypted' : 'not encrypted']),
-  ].join(', ');
+  ].join('; ');
 
-const what: Record<MailEventName, string> = {
-  relayed: 'delivered to the server',
-  held: 'held',
-  rejected: 'rejected: nobody got it, and the sender was told',
-  refused: 'refused: nobody got it, and the sender was told',
-  deferred: 'not taken now: the sender has to try again',
-  report: 'read as a DMARC report',
-  released: 'released',
-  discarded: 'discarded: nobody got it',
-  expired: 'deleted, as it was held for too long',
-  lost: 'gone from where it was held',
-  sent: 'delivered by Postfix',
-  bounced: 'returned to the sender by Postfix',
-  postponed: 'not delivered yet: Postfix tries again',
+const verifiedTexts = ({authentication, score}: MailEvent): readonly string[] | string | undefined => {
+  if (authentication !== null) return [authenticationText(authentication), authenticationMeaning(authentication)];
+  return score === null ? undefined : notVerified;
 };
 
-const lines = (event: MailEvent): string[] => [
-  `${timeText(event.at)}  ${what[event.event]}${reasonText(event)}${byText(event)}`,
-  ...[judgementText(event), authenticationText(event), answerText(event), safeLine(event.detail)]
-    .filter(text => text !== '')
-    .map(text => `                      ${text}`),
-];
+const happened = (events: readonly MailEvent[]): HappenedLine[] =>
+  events.flatMap(event =>
+    [whatText(event) + recipientsText(event, events), scoreText(event), answerText(event), event.detail]
+      .filter(text => text !== '')
+      .map((text, at) => ({text: safeLine(text), at: event.at, isFirst: at === 0})),
+  );
 
-const reasonText = ({event, reason, size_bytes}: MailEvent): string =>
-  event === 'held' && reason !== null ? ` for ${reason}${size_bytes === null ? '' : ` (${sizeText(size_bytes)})`}` : '';
-
-const byText = ({key_id, key_name}: MailEvent): string =>
-  key_id === null ? '' : ` with the key ${key_name === null ? `${key_id}, deleted` : safeLine(key_name)}`;
-
-const judgementText = ({event, score, symbols}: MailEvent): string =>
-  score === null || event === 'released' || event === 'discarded'
-    ? ''
-    : `score ${score}${symbols.length === 0 ? '' : `: ${symbols.slice(0, 5).map(safeLine).join(', ')}${symbols.length > 5 ? ` and ${plural(symbols.length - 5, 'other symbol')}` : ''}`}`;
-
-const authenticationText = ({event, authentication}: MailEvent): string => {
-  if (authentication === null || event === 'released' || event === 'discarded') return '';
-  const {spf, dkim, dmarc} = authentication;
-  const signatures = dkim.length === 0 ? 'none' : dkim.map(({result, domain}) => `${result} (${safeLine(domain)})`).join(', ');
-  return `SPF ${spf.result} (${safeLine(spf.domain)}), DKIM ${signatures}, DMARC ${dmarc.result}`;
+const whatText = (event: MailEvent): string => {
+  const {server, reason, node_id} = event;
+  switch (event.event) {
+    case 'relayed':
+      return `${node_id} passed it on to ${server ?? 'Postfix, which delivers it'}`;
+    case 'held':
+      return `${node_id} held it${reason === null ? '' : ` for ${reason}`}`;
+    case 'rejected':
+      return `${node_id} rejected it: nobody got it, and its sender was told`;
+    case 'refused':
+      return `${server ?? node_id} refused it: nobody got it, and its sender was told`;
+    case 'deferred':
+      return `${server ?? node_id} did not take it now: the server of its sender has to try again`;
+    case 'report':
+      return `${node_id} read it as a DMARC report`;
+    case 'released':
+      return `released${keyText(event)}${server === null ? '' : `, and passed on to ${server}`}`;
+    case 'discarded':
+      return `discarded${keyText(event)}: nobody got it`;
+    case 'expired':
+      return 'deleted, as nobody released it within the days that mail is held: nobody got it';
+    case 'lost':
+      return `not held by ${node_id} any more, without an action of mfd`;
+    case 'sent':
+      return `Postfix passed it on${server === null ? '' : ` to ${server}`}`;
+    case 'bounced':
+      return 'Postfix gave up, and returned it to its sender';
+    case 'postponed':
+      return 'Postfix could not pass it on yet, and tries again';
+    default:
+      return event.event satisfies never;
+  }
 };
 
-const answerText = ({reply, server}: MailEvent): string => {
+const keyText = ({key_id, key_name}: MailEvent): string =>
+  key_id === null ? '' : ` with ${key_name === null ? `key ${key_id}, deleted since` : `the key ${key_name}`}`;
+
+/** Where an entry is about some of the recipients only. */
+const recipientsText = ({recipients}: MailEvent, [first]: readonly MailEvent[]): string =>
+  recipients.length === 0 || recipients.join() === first?.recipients.join() ? '' : ` (for ${recipients.join(', ')})`;
+
+const judged: ReadonlySet<MailEventName> = new Set(['relayed', 'held', 'rejected', 'deferred', 'report']);
+const mostSymbols = 5;
+
+const scoreText = ({event, score, symbols}: MailEvent): string => {
+  if (score === null || !judged.has(event)) return '';
+  const others = symbols.length - mostSymbols;
+  const names = [...symbols.slice(0, mostSymbols), ...(others > 0 ? [plural(others, 'other symbol')] : [])];
+  return `scanner: score ${score}${names.length === 0 ? '' : ` (${names.join(', ')})`}`;
+};
+
+const slowMs = 2000;
+
+/** Word for word. */
+const answerText = ({reply, server, took_ms}: MailEvent): string => {
   if (reply === null) return '';
-  return server === null ? `the client was told: ${safeLine(reply)}` : `${server} said: ${safeLine(reply)}`;
+  const time = took_ms !== null && took_ms >= slowMs ? ` after ${durationWords(Math.round(took_ms / 1000))}` : '';
+  return server === null ? `the sending server was told${time}: ${reply}` : `${server} answered${time}: ${reply}`;
 };

@@ -21,7 +21,7 @@ import {
   summary,
   token,
 } from '../helpers/cli/sample-answers.ts';
-import {detail, domain, key, mail, outcome} from '../helpers/cli/sample-records.ts';
+import {detail, domain, key, mail, mailEvent, outcome} from '../helpers/cli/sample-records.ts';
 import {type Reply, startApi} from '../helpers/cli/scripted-api.ts';
 import {asSession, matchSnapshot, snapshotFolder} from '../helpers/cli/snapshot.ts';
 
@@ -186,6 +186,27 @@ const nouns = {
         data: [
           {...outcome('aaaaaa'), state: 'discarded', already: true},
           {node_id: 'mx1', queue_id: 'bbbbbb', error: {code: 'not_found', detail: 'no such mail'}},
+        ],
+      },
+    },
+  },
+  trace: {
+    commands: [
+      ['trace', 'find'],
+      ['trace', 'show', 'mx1/aaaaaa'],
+    ],
+    answers: {
+      'GET /mail/trace': {
+        data: [
+          {...mailEvent, event: 'released', message_id: null, key_id: 7, key_name: 'helpdesk'},
+          {...mailEvent, event: 'refused', queue_id: null, subject: null, message_id: null, reply: '550 5.1.1 No such user'},
+        ],
+        headers: {'x-unreachable-nodes': 'mx3'},
+      },
+      'GET /mail/trace/mx1/aaaaaa': {
+        data: [
+          {...mailEvent, event: 'held', reason: 'phishing', server: null, reply: '250 2.0.0 Ok: queued as aaaaaa'},
+          {...mailEvent, at: '2026-03-01T10:00:00.000Z', event: 'released', key_id: 7, key_name: 'helpdesk', took_ms: null},
         ],
       },
     },

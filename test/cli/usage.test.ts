@@ -35,7 +35,7 @@ test('wrong usage exits 2 and says what to type', async t => {
     [['quarantin'], /hint: did you mean quarantine\? See mfctl --help/],
     [['list'], /hint: did you mean quarantine list, domain list, filter list, key list or context list\? See mfctl --help/],
     [['-c', 'list', 'release', 'mx1/aaaaaa', '--yes'], /hint: did you mean quarantine release\?/],
-    [['show'], /hint: did you mean quarantine show, domain show, .* or cluster show\?/],
+    [['show'], /hint: did you mean quarantine show, trace show, domain show, .* or cluster show\?/],
     [['add'], /hint: did you mean filter add or context add\?/],
     [['quarantine', 'list', '--rason', 'spam'], /hint: did you mean --reason\? See mfctl quarantine list --help/],
     [['quarantine', 'list', '--reason', 'dull'], /Allowed choices are spam, phishing/],

@@ -5,6 +5,7 @@ import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {forFile} from '../helpers/for-file.ts';
 import {relayAll} from '../helpers/mail-node.ts';
+import {testOwnStore} from '../helpers/test-own-store.ts';
 
 const cluster = forFile(async owner => startCluster(owner, {isProxied: false}));
 
@@ -100,4 +101,42 @@ test('pages over all nodes follow each other without gaps and without repetition
       .toSorted()
       .toReversed(),
   );
+});
+
+testOwnStore.serial('mfctl tells the story of every copy of a mail, and names the node that is down', async t => {
+  const {alpha, beta, gamma} = cluster().nodes;
+  const relayed = await alpha.createDomain(relayAll);
+  const other = await alpha.createDomain();
+  await cluster().converged();
+  const id = `copies@${relayed.name}`;
+  const headers = `Message-ID: <${id}>\r\n`;
+  await alpha.send(`Subject: relayed\r\n${headers}\r\nx\r\n`, {to: `a@${relayed.name}`});
+  const held = await beta.hold({to: `b@${other.name}`, headers});
+  const lost = await gamma.hold({to: `c@${other.name}`, headers});
+  await alpha.api('POST', `mail/quarantine/${held.node_id}/${held.queue_id}/release`);
+  await told(alpha, `message_id=${id}`, 3);
+  const {key} = await alpha.createKey('domain-admin', {domain: relayed.name});
+
+  const all = await alpha.mfctl(['trace', 'show', `<${id}>`]);
+  const own = await alpha.mfctl(['trace', 'show', id], {env: {MFCTL_API_KEY: key}});
+  const found = await alpha.mfctl(['trace', 'find', '--message-id', id, '-o', 'name']);
+  await gamma.stop();
+  const without = await alpha.mfctl(['trace', 'show', id]);
+  const silent = await alpha.mfctl(['trace', 'show', `gamma/${lost.queue_id}`, '--retry-for', '0s']);
+  await gamma.start();
+
+  t.is(all.code, 0, all.stderr);
+  t.deepEqual(
+    all.stdout.match(/^ID: .*/gm)?.map(line => line.replace(/^ID: +(\w+)\/.*/, '$1')),
+    ['alpha', 'beta', 'gamma'],
+  );
+  t.regex(all.stdout, new RegExp(`alpha passed it on to ${alpha.backend}\n`));
+  t.regex(all.stdout, new RegExp(`released with the key .*, and passed on to ${alpha.backend}\n.*answered: 250 `));
+  t.regex(own.stdout, /^ID: +alpha\//);
+  t.false(own.stdout.includes(other.name));
+  t.is(found.stdout.trim().split('\n').length, 3);
+  t.deepEqual(without.stdout.match(/^ID: +\w+/gm)?.length, 2);
+  t.regex(without.stderr, /the list is incomplete: gamma did not answer/);
+  t.is(silent.code, 7);
+  t.regex(silent.stderr, /node gamma cannot be reached/);
 });

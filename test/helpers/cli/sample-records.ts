@@ -5,6 +5,7 @@ import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
 import type {Domain} from '../../../shared/domain.ts';
 import {domainDefaults} from '../../../shared/field-rules.ts';
 import type {ActionOutcome, HeldMail, HeldMailDetail} from '../../../shared/held-mail.ts';
+import type {MailEvent} from '../../../shared/mail-event.ts';
 
 export const domain: Domain = {
   id: 1_000_000_001,
@@ -63,6 +64,40 @@ export const detail: HeldMailDetail = {
     dmarc: {result: 'fail', policy: 'quarantine', domain: 'example.net'},
     arc: {result: 'none'},
   },
+};
+
+/** An entry of the event log, about a mail that was passed on. */
+export const mailEvent: MailEvent = {
+  id: 'hojyjfafw0-mx1',
+  at: '2026-03-01T09:30:00.123Z',
+  node_id: 'mx1',
+  queue_id: 'aaaaaa',
+  event: 'relayed',
+  direction: 'inbound',
+  domain: 'example.com',
+  sender: 'news@example.net',
+  recipients: ['a@example.com', 'b@example.com'],
+  recipient_count: 2,
+  from: ['ceo@bank.example'],
+  subject: hostile,
+  message_id: '4711@news.example',
+  client: {ip: '192.0.2.1', name: 'out.example.net', helo: hostile, tls: true},
+  size_bytes: 2048,
+  score: 1.5,
+  reason: null,
+  symbols: ['LOW'],
+  authentication: {
+    spf: {result: 'pass', domain: 'example.net'},
+    dkim: [],
+    dmarc: {result: 'none', policy: null, domain: 'bank.example'},
+    arc: {result: 'none'},
+  },
+  reply: `250 2.0.0 Ok ${hostile}`,
+  server: 'mail.example.com:25',
+  took_ms: 120,
+  key_id: null,
+  key_name: null,
+  detail: '',
 };
 
 export const outcome = (queue_id: string): ActionOutcome => ({

@@ -1,0 +1,39 @@
+// Query for entries of the event log, from flags or from the line of the dashboard, as parameters of the API.
+import {type Command, InvalidArgumentError} from 'commander';
+import {mailEvents} from '../../shared/mail-event-name.ts';
+import type {Query} from '../client/client.ts';
+import {addMailOptions, type HoldQuery, parametersOf} from '../quarantine/hold-query.ts';
+
+/** As typed. */
+export interface TraceQuery extends Omit<HoldQuery, 'least' | 'most' | 'reason'> {
+  messageId?: string;
+  client?: string;
+  /** With commas between them. */
+  event?: string;
+}
+
+/** Durations count back from `nowMs`. */
+export const traceParameters = ({messageId, client, event, ...query}: TraceQuery, nowMs: number): Query => ({
+  ...parametersOf(query, nowMs),
+  message_id: messageId,
+  client,
+  event,
+});
+
+export const addTraceOptions = (command: Command): Command =>
+  addMailOptions(command)
+    .option('--message-id <id>', 'with this Message-ID, with or without its brackets')
+    .option('--client <ip>', 'that came from this IP address')
+    .option('--node <node>', 'that came to this node')
+    .option('--event <events>', `what happened, with commas between: ${mailEvents.join(', ')}`, eventNames);
+
+const eventNames = (text: string): string => {
+  const fault = eventsFault(text);
+  if (fault === undefined) return text;
+  throw new InvalidArgumentError(`M${fault.slice(1)}.`);
+};
+
+const eventsFault = (text: string): string | undefined =>
+  text.split(',').every(name => (mailEvents as readonly string[]).includes(name))
+    ? undefined
+    : `must be some of ${mailEvents.join(', ')}, with commas between them`;
