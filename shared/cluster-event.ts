@@ -1,10 +1,11 @@
 // Events of GET /events, one JSON object each, and its query parameters.
 import {z} from 'zod';
-import {type EventType, eventTypes} from './event-type.ts';
+import {loggedTypes, type StreamType, streamTypes} from './event-type.ts';
 import {id, nodeId, timestamp} from './fields.ts';
 import {healthStates} from './health.ts';
 import {actionOutcomeSchema, heldMailSchema} from './held-mail.ts';
 import {listOf} from './hold-filter.ts';
+import {mailEventSchema} from './mail-event.ts';
 
 const base = {at: timestamp, node_id: nodeId};
 
@@ -44,25 +45,45 @@ const healthEventSchema = z
   })
   .meta({id: 'HealthEvent'});
 
-export const clusterEventSchema = z
-  .discriminatedUnion('type', [
-    heldEventSchema,
-    releasedEventSchema,
-    discardedEventSchema,
-    domainEventSchema,
-    keyEventSchema,
-    healthEventSchema,
-  ])
-  .meta({id: 'ClusterEvent', description: 'One event, as the `data` of a server-sent event'});
+const clusterEventSchema = z.discriminatedUnion('type', [
+  heldEventSchema,
+  releasedEventSchema,
+  discardedEventSchema,
+  domainEventSchema,
+  keyEventSchema,
+  healthEventSchema,
+]);
+/** One that comes without being asked for by name. */
 export type ClusterEvent = z.infer<typeof clusterEventSchema>;
 
+/** As in the trace. */
+export const loggedEventSchema = mailEventSchema.extend({type: z.enum(loggedTypes)}).meta({id: 'LoggedEvent'});
+
+const gapEventSchema = z.strictObject({...base, type: z.literal('gap')}).meta({
+  id: 'GapEvent',
+  description: 'Events of mail of this node may be missing before this: the id to go on from is none of its log, or is too old',
+});
+
+/** What a stream may have. */
+export const streamEventSchema = z
+  .discriminatedUnion('type', [...clusterEventSchema.options, loggedEventSchema, gapEventSchema])
+  .meta({
+    id: 'ClusterEvent',
+    description: 'One event, as the `data` of a server-sent event',
+  });
+export type StreamEvent = z.infer<typeof streamEventSchema>;
+
 export const eventsQuerySchema = z.strictObject({
-  type: listOf<EventType>(eventTypes)
+  type: listOf<StreamType>(streamTypes)
     .optional()
     .meta({
       type: 'array',
-      items: {type: 'string', enum: [...eventTypes]},
-      description: 'Only these types; without it, all that the key may see',
+      items: {type: 'string', enum: [...streamTypes]},
+      description: 'Only these types; without it, all of the first six that the key may see',
       param: {style: 'form', explode: false},
     }),
+  after: z.string().optional().meta({
+    description:
+      'The id of an event, or a time (ISO 8601): first sends the events of mail after it that the log still has. The header Last-Event-ID counts before it',
+  }),
 });

@@ -110,10 +110,10 @@ const subscribe = ({client, sharesMail, onEvent, onFailure}: SubscriptionNeeds):
 
 /** Accepts only events about mail of the node that sent them, and about what it did with the mail of others where all share it. */
 const eventIn = (line: string, nodeId: string, sharesMail: boolean): BusEvent => {
-  const {id, domain_id, event} = holdEventSchema.parse(JSON.parse(line));
+  const {id, domain_id, is_logged, event} = holdEventSchema.parse(JSON.parse(line));
   const isOwn = event.node_id === nodeId || (sharesMail && event.type !== 'held');
   if (!isOwn || !id.startsWith(`${nodeId}-`)) throw new Error(`${nodeId} speaks for another node`);
-  return {id, domainId: domain_id, event};
+  return {id, from: nodeId, isLogged: is_logged, domainId: domain_id, event};
 };
 
 /** Non-empty lines. Throws when nothing, not even a ping, arrives for too long. */

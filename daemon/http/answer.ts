@@ -57,12 +57,27 @@ const headersOf = ({code, details}: Fault): Record<string, string> => ({
 export type TextStream = ReturnType<typeof createTextStream>;
 
 const maxWaitingBytes = 1024 * 1024;
+/** What the reader has not taken yet, before `ready` waits. */
+const enoughBytes = 64 * 1024;
+/** A reader that takes nothing for so long has gone without a word, or is stopped. */
+const stalledMs = 60_000;
 
 export const createTextStream = () => {
-  const body = new Readable({read() {}});
+  let taken = (): void => {};
+  const body = new Readable({read: () => taken(), highWaterMark: enoughBytes});
   let isEnded = false;
+  let waiting: Promise<void> | undefined;
+  const wait = async (): Promise<void> => {
+    const stalled = setTimeout(() => body.destroy(new Error('the reader does not read')), stalledMs).unref();
+    await new Promise<void>(resolve => {
+      taken = resolve;
+    });
+    clearTimeout(stalled);
+    waiting = undefined;
+  };
   // Koa logs errors of the answer.
   body.on('error', () => {});
+  body.once('close', () => taken());
 
   return {
     body,
@@ -74,6 +89,13 @@ export const createTextStream = () => {
     end(): void {
       if (!isEnded && !body.destroyed) body.push(null);
       isEnded = true;
+    },
+    /** Resolves when the reader can take more, at once mostly, or is gone. */
+    async ready(): Promise<void> {
+      while (!body.destroyed && body.readableLength >= enoughBytes) {
+        waiting ??= wait();
+        await waiting;
+      }
     },
     /** Calls the listener once, when the reader is gone or the stream has ended. */
     onClose: (listener: () => void) => void body.once('close', listener),

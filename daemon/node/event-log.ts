@@ -1,8 +1,12 @@
 // Event log of this node: what it writes, how much of it stays, and who reads it.
 import {Fault} from '../../shared/fault.ts';
+import {toListEntry} from '../hold/held-facts.ts';
 import {createEventRecorder} from '../services/events/event-recorder.ts';
+import {createMailSource, type MailSource} from '../services/events/mail-source.ts';
+import {remoteMailSource} from '../services/events/mail-source-questions.ts';
 import {createCommonTrace, createTrace, createTraceLog} from '../services/events/trace.ts';
 import {remoteTraceLog} from '../services/events/trace-questions.ts';
+import type {AskedNode} from '../services/peers/question.ts';
 import type {Base} from './base.ts';
 import type {Job} from './jobs.ts';
 import type {followPeers} from './peer-clients.ts';
@@ -64,6 +68,29 @@ const createFailureNote = (log: Base['log'], now: () => number) => {
     notedAt = now();
     log.error({err: error}, 'entries of the event log could not be written; mail goes on without them');
   };
+};
+
+/** The logs that streams of events read: on one store for all nodes it is one. */
+export const openMailSources = (
+  {storage: {store, nodeId, engine}}: Pick<Base, 'storage'>,
+  {nodes, isAway}: Pick<ReturnType<typeof followPeers>, 'nodes' | 'isAway'>,
+) => {
+  const holdOf = (owner: string) => (engine.kind === 'own' ? store.hold : engine.store.of(owner).hold);
+  const source = createMailSource({
+    ...{store, nodeId, name: engine.kind === 'own' ? nodeId : ''},
+    findHeld: async (owner, queueIds) => (await holdOf(owner).findAll(queueIds)).map(row => toListEntry(owner, row)),
+  });
+  const remote = (node: AskedNode): MailSource => {
+    const {name, after} = remoteMailSource(node);
+    return {
+      name,
+      async after(...asked) {
+        if (isAway(name)) throw new Fault('node_unreachable', `node ${name} is away`);
+        return after(...asked);
+      },
+    };
+  };
+  return {source, sources: () => (engine.kind === 'own' ? [source, ...nodes().map(remote)] : [source])};
 };
 
 export const openTrace = (

@@ -5,6 +5,7 @@ import {askedNode, createPeerHoldQueue} from '../cluster/peer-queries.ts';
 import type {Peers} from '../cluster/peers.ts';
 import {createEventBus, publishConfigEvents} from '../services/events/event-bus.ts';
 import {createEvents} from '../services/events/events.ts';
+import type {MailSource} from '../services/events/mail-source.ts';
 import {createAskAll} from '../services/peers/gather.ts';
 import type {AskedNode} from '../services/peers/question.ts';
 import type {ListedQueue} from '../services/quarantine/stored-mail.ts';
@@ -46,6 +47,7 @@ export const followPeers = ({records: {nodeDirectory, peerStates}, log}: Pick<Ba
 export const openEvents = (
   {storage: {nodeId, engine}, records, metrics, log, now}: Pick<Base, 'storage' | 'records' | 'metrics' | 'log' | 'now'>,
   peers: Peers,
+  sources: () => MailSource[],
 ) => {
   const {configuration, keyDirectory: keys, domainDirectory: domains, peerStates, requireFresh} = records;
   const bus = createEventBus({nodeId, now, onFailure: error => log.error({err: error}, 'publishing an event failed')});
@@ -54,7 +56,16 @@ export const openEvents = (
     sharesMail: engine.kind === 'common',
     onFailure: (node, error) => log.debug({node, err: error}, 'receiving events from a node failed'),
   });
-  const events = createEvents({keys, domains, configuration, subscribeToPeers: elsewhere.listen, requireFresh, now});
+  const events = createEvents({
+    nodeId,
+    sources,
+    keys,
+    domains,
+    configuration,
+    subscribeToPeers: elsewhere.listen,
+    requireFresh,
+    now,
+  });
 
   bus.subscribe(events.receive);
   publishConfigEvents({configuration, domains, keys, bus});

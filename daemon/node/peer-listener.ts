@@ -9,6 +9,7 @@ import type {NodeIdentity} from '../services/actor.ts';
 import {auditQuestions} from '../services/audit/audit-questions.ts';
 import {validityOf} from '../services/cluster/certificate-names.ts';
 import {dmarcQuestions, reportedQuestion} from '../services/dmarc/dmarc-questions.ts';
+import {mailSourceQuestions} from '../services/events/mail-source-questions.ts';
 import {traceQuestions} from '../services/events/trace-questions.ts';
 import {holdListQuestions, holdQuestions} from '../services/quarantine/hold-questions.ts';
 import type {Base} from './base.ts';
@@ -116,12 +117,13 @@ export const openMetricsListener = async (
 };
 
 /** What other nodes may ask of this one for their callers. */
-const questionRoutes = ({queue, listed, dmarc, forPeers: {auditLog, traceLog, actors}}: Services) => [
+const questionRoutes = ({queue, listed, dmarc, forPeers: {auditLog, traceLog, source, actors}}: Services) => [
   ...(listed ? [routeQuestions(actors, listed, holdListQuestions)] : []),
   routeQuestions(actors, queue, holdQuestions),
   routeMailBodies(actors, queue),
   routeQuestions(actors, auditLog, auditQuestions),
   routeQuestions(actors, traceLog, traceQuestions),
+  routeQuestions(actors, source, mailSourceQuestions),
   routeQuestions(actors, dmarc.own, dmarcQuestions),
   routeQuestions(actors, dmarc.own, {reportedQuestion}),
   routeGivenCounts(dmarc),

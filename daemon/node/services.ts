@@ -36,7 +36,7 @@ import type {Cluster} from './cluster.ts';
 import {scannerFault} from './dependencies.ts';
 import {openDmarc} from './dmarc.ts';
 import {createDmarcState} from './dmarc-state.ts';
-import {openEventLog, openTrace} from './event-log.ts';
+import {openEventLog, openMailSources, openTrace} from './event-log.ts';
 import {apiUrl, listenOf} from './free-addresses.ts';
 import {openHold} from './hold.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
@@ -61,7 +61,8 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   const owned = openDomains(base);
   const {actors, ...access} = createAccess(base, cluster);
   const others = followPeers(base, peers);
-  const {bus, events} = openEvents(base, peers);
+  const {source, sources} = openMailSources(base, others);
+  const {bus, events} = openEvents(base, peers, sources);
   membership.onRemoved(events.close);
   const auditLog = createAuditLog({store, nodeId});
   const eventLog = openEventLog(base);
@@ -98,7 +99,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     audit: openAudit(base, others, auditLog),
     trace,
     events,
-    forPeers: {auditLog, traceLog, actors, bus},
+    forPeers: {auditLog, traceLog, source, actors, bus},
     ...mail,
     dmarc,
     inbox,

@@ -2,7 +2,7 @@
 import {readFile} from 'node:fs/promises';
 import type {IncomingHttpHeaders, IncomingMessage} from 'node:http';
 import {request} from 'node:https';
-import {type ClusterEvent, clusterEventSchema} from '../../shared/cluster-event.ts';
+import {type StreamEvent, streamEventSchema} from '../../shared/cluster-event.ts';
 import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
 import type {TestNode} from './node.ts';
@@ -11,7 +11,7 @@ interface TestEvent {
   id: string;
   /** The name on the `event:` line. */
   name: string;
-  data: ClusterEvent;
+  data: StreamEvent;
 }
 
 export interface TestEventStream {
@@ -19,10 +19,12 @@ export interface TestEventStream {
   events: TestEvent[];
   /** Everything received so far. */
   text(): string;
+  /** The id to go on with. */
+  lastId(): string;
   /** Resolves with the node's message that it is subscribed to the other nodes. */
   listening(): Promise<string>;
   /** Resolves with the first event for which `isWanted` is true. */
-  next(isWanted: (event: ClusterEvent) => boolean): Promise<TestEvent>;
+  next(isWanted: (event: StreamEvent) => boolean): Promise<TestEvent>;
   isEnded(): boolean;
   /** Stops reading, so that events queue up in the node. */
   pause(): void;
@@ -32,11 +34,11 @@ export interface TestEventStream {
 export const watchEvents = async (
   t: Owner,
   node: TestNode,
-  {key = node.api_key, query = ''}: {key?: string; query?: string} = {},
+  {key = node.api_key, query = '', lastId}: {key?: string; query?: string; lastId?: string | undefined} = {},
 ): Promise<TestEventStream> => {
   const ca = await readFile(node.ca_file, 'utf8');
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const headers = {'X-API-Key': key};
+    const headers = {'X-API-Key': key, ...(lastId !== undefined && {'Last-Event-ID': lastId})};
     const sent = request(`${node.api_url}/api/v1/events${query}`, {ca, agent: false, headers}, resolve);
     sent.on('error', reject);
     t.teardown(async () => void sent.destroy());
@@ -63,6 +65,7 @@ export const watchEvents = async (
     headers: response.headers,
     events,
     text: () => text,
+    lastId: () => [...text.matchAll(/^id: (.+)$/gm)].at(-1)?.[1] ?? '',
     listening: async () => eventually(() => /^: listening.*/m.exec(text)?.[0]),
     next: async isWanted => eventually(() => events.find(({data}) => isWanted(data))),
     isEnded: () => isEnded,
@@ -76,5 +79,5 @@ const eventIn = (block: string): TestEvent[] => {
   const data = lineOf('data');
   return data === undefined
     ? []
-    : [{id: lineOf('id') ?? '', name: lineOf('event') ?? '', data: clusterEventSchema.parse(JSON.parse(data))}];
+    : [{id: lineOf('id') ?? '', name: lineOf('event') ?? '', data: streamEventSchema.parse(JSON.parse(data))}];
 };

@@ -1,9 +1,10 @@
 // Endpoints of the audit log and of server-sent events (WHATWG HTML, section 9.2).
+
+import {z} from 'zod';
 import {auditEntrySchema} from '../../../shared/audit-entry.ts';
-import {eventsQuerySchema} from '../../../shared/cluster-event.ts';
+import {eventsQuerySchema, type StreamEvent} from '../../../shared/cluster-event.ts';
 import {permissionFor} from '../../../shared/event-type.ts';
 import {auditQuerySchema} from '../../../shared/hold-filter.ts';
-import type {BusEvent} from '../../services/events/event-bus.ts';
 import {pingSeconds} from '../../services/events/events.ts';
 import {createTextStream} from '../answer.ts';
 import {endpoint, gatheredPage, header} from './endpoint.ts';
@@ -34,10 +35,13 @@ export const eventEndpoints = [
   endpoint({
     method: 'get',
     path: '/events',
-    permission: Object.values(permissionFor),
+    permission: [...new Set(Object.values(permissionFor))],
     operationId: 'watchEvents',
     tag: 'Events',
-    summary: 'Server-sent events, from now on; nothing is replayed',
+    summary: 'Server-sent events, from now on, or of mail after an earlier one',
+    headers: () => ({
+      'Last-Event-ID': z.string().optional().meta({description: 'As `after`; browsers send it when they reconnect'}),
+    }),
     query: eventsQuerySchema,
     answer: () => ({
       status: 200,
@@ -49,25 +53,34 @@ export const eventEndpoints = [
         ),
       },
     }),
-    async run(ctx, {events}, {type}) {
+    async run(ctx, {events}, {type, after}) {
       const stream = createTextStream();
-      if (ctx.method !== 'HEAD') {
-        const watch = events.watch(ctx.state.actor, type, {
-          event: event => stream.send(framed(event)),
-          ping: () => stream.send(': ping\n\n'),
-          end: stream.end,
-        });
-        stream.onClose(watch.close);
-        stream.send(`retry: ${retryMs}\n: from now on; missed events are not repeated, whatever Last-Event-ID says\n\n`);
-        void watch.silent.then(silent => stream.send(listening(silent)));
-      }
+      const wish = {types: type, after: ctx.get('Last-Event-ID') || after || undefined};
+      const watch =
+        ctx.method === 'HEAD'
+          ? undefined
+          : events.watch(ctx.state.actor, wish, {
+              event: (event, id) => stream.send(framed(event, id)),
+              position: id => stream.send(`id: ${id}\n\n`),
+              ready: stream.ready,
+              ping: () => stream.send(': ping\n\n'),
+              end: stream.end,
+            });
       ctx.status = 200;
       ctx.set({
         'Content-Type': 'text/event-stream; charset=utf-8',
         'X-Accel-Buffering': 'no',
         'X-Ping-Interval': String(pingSeconds),
       });
+      // Before anything is awaited: it is closed when the client goes.
       ctx.body = stream.body;
+      if (!watch) return;
+      stream.onClose(watch.close);
+      stream.send(
+        `retry: ${retryMs}\n: events of mail have an id; with it as Last-Event-ID the next stream begins after them\n\n`,
+      );
+      await watch.begun;
+      void watch.silent.then(silent => stream.send(listening(silent)));
     },
   }),
 ];
@@ -75,7 +88,8 @@ export const eventEndpoints = [
 /** How long a client should wait before it reconnects. */
 const retryMs = 2000;
 
-const framed = ({id, event}: BusEvent): string => `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+const framed = (event: StreamEvent, id: string | undefined): string =>
+  `${id === undefined ? '' : `id: ${id}\n`}event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 
 const listening = (silent: string[]): string =>
   silent.length === 0 ? ': listening to all nodes\n\n' : `: listening, but ${silent.join(', ')} cannot be heard at present\n\n`;

@@ -2,7 +2,7 @@
 // every operation. The build runs it; a node has the results as text.
 import {OpenAPIRegistry, OpenApiGeneratorV31, type ResponseConfig, type RouteConfig} from '@asteasolutions/zod-to-openapi';
 import {z} from 'zod';
-import {clusterEventSchema} from '../../../shared/cluster-event.ts';
+import {streamEventSchema} from '../../../shared/cluster-event.ts';
 import {errorSchema} from '../../../shared/envelope.ts';
 import {scopesWith} from '../../../shared/scopes.ts';
 import {type Answer, type Endpoint, type FailureStatus, type Headers, header, json} from './endpoint.ts';
@@ -200,7 +200,7 @@ const anyPayloadTooLarge = 'The body is larger than 64 KiB, or than 256 KiB in a
 
 /** Describes each failure once, as a component. */
 const byReference: Answers = {
-  schemas: [errorSchema, clusterEventSchema],
+  schemas: [errorSchema, streamEventSchema],
   register(registry) {
     for (const [status, {name, description}] of Object.entries(failures))
       registry.registerComponent('responses', name, {

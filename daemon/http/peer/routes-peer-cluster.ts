@@ -169,8 +169,8 @@ export const routePeerEvents =
   };
 
 /** Only hold events: every node publishes events of domains, keys and health itself. */
-const toLine = ({id, domainId, event}: BusEvent): z.input<typeof holdEventSchema> | undefined => {
+const toLine = ({id, isLogged, domainId, event}: BusEvent): z.input<typeof holdEventSchema> | undefined => {
   if (domainId === undefined) return undefined;
   if (event.type !== 'held' && event.type !== 'released' && event.type !== 'discarded') return undefined;
-  return {id, domain_id: domainId, event};
+  return {id, domain_id: domainId, is_logged: isLogged, event};
 };

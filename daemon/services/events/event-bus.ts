@@ -1,8 +1,9 @@
-// Event bus of this node: passes events to the current subscribers. It stores nothing; history is in the list, the audit log and the
-// records.
+// Event bus of this node: passes events to the current subscribers. It stores nothing: events of mail are read from the event log, and
+// the rest of history is in the audit log and the records.
 
 import {createHash} from 'node:crypto';
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
+import {isMailType} from '../../../shared/event-type.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import {etagOf} from '../domains/domains.ts';
@@ -13,6 +14,10 @@ import {unfailing} from '../unfailing.ts';
 export interface BusEvent {
   /** Unique over all nodes and all their restarts. */
   id: string;
+  /** The node that sent it. */
+  from: string;
+  /** Whether it is in a log that can be read: then it is only a signal. What is not about mail is in none, nor what a node of 0.8 sends. */
+  isLogged: boolean;
   /** The domain, or the owner of the mail, that the event is about; undefined for events that belong to no domain. */
   domainId: number | undefined;
   event: ClusterEvent;
@@ -48,9 +53,10 @@ export const createEventBus = ({nodeId, now, onFailure}: Needs): EventBus => {
     publish(newEvent, domainId) {
       count += 1;
       const event = {...newEvent, at: new Date(now()).toISOString()} as ClusterEvent;
+      const isLogged = isMailType(event.type);
       for (const listener of listeners.keys())
         try {
-          listener({id: `${nodeId}-${start}-${count}`, domainId, event});
+          listener({id: `${nodeId}-${start}-${count}`, from: nodeId, isLogged, domainId, event});
         } catch (error) {
           // A failing listener must not fail the action: a mail that is already held must not be answered with 451.
           report(error);

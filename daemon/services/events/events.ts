@@ -1,6 +1,7 @@
 // Event watches of API clients: each gets the events of all nodes that its key may see.
 
-import {type EventType, eventTypes, permissionFor} from '../../../shared/event-type.ts';
+import type {StreamEvent} from '../../../shared/cluster-event.ts';
+import {eventTypes, isMailType, permissionFor, type StreamType, streamTypes} from '../../../shared/event-type.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {type AccessScope, isWithinAccess, permissionsOf, type Scope, scopesWith} from '../../../shared/scopes.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
@@ -9,10 +10,17 @@ import type {Actor} from '../actor.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {ConfigStore} from '../ports.ts';
 import type {BusEvent} from './event-bus.ts';
+import {type MailFollower, startMailFollower} from './mail-follower.ts';
+import type {MailSource} from './mail-source.ts';
 
 /** Receiver of events. None of its methods may throw. */
 interface Watcher {
-  event(event: BusEvent): void;
+  /** `id`: where to go on after it; undefined for what is live only. */
+  event(event: StreamEvent, id: string | undefined): void;
+  /** All before this id has been sent. */
+  position(id: string): void;
+  /** Resolves when the client can take more. */
+  ready(): Promise<void>;
   /** Called regularly, so that the client notices a broken connection. */
   ping(): void;
   /** The watch has ended; no more events follow. */
@@ -22,15 +30,24 @@ interface Watcher {
 interface Watch {
   /** Resolves when all nodes have been tried: the ids of those whose events do not arrive yet. */
   silent: Promise<string[]>;
+  /** Resolves when everything that happens on this node from now on comes. */
+  begun: Promise<unknown>;
   close(): void;
+}
+
+interface WatchWish {
+  /** Undefined: those of `eventTypes` that the key may see. */
+  types?: readonly StreamType[] | undefined;
+  /** The id of an event, or a time: the events of mail after it come first. */
+  after?: string | undefined;
 }
 
 export interface Events {
   /**
-   * Sends `watcher` all events that its key may see, for as long as the key is active. Undefined `types` mean all permitted types.
-   * Throws a Fault `insufficient_scope` for types that the key never may see, `rate_limited` or `unavailable` for too many watches.
+   * Sends `watcher` all events that its key may see, for as long as the key is active. Throws a Fault `insufficient_scope` for types that the
+   * key never may see, `rate_limited` or `unavailable` for too many watches.
    */
-  watch(actor: Actor & {keyId: number}, types: readonly EventType[] | undefined, watcher: Watcher): Watch;
+  watch(actor: Actor & {keyId: number}, wish: WatchWish, watcher: Watcher): Watch;
   /** Passes an event of this or another node to the watchers that may see it. */
   receive(event: BusEvent): void;
   /** Ends every watch and refuses new ones. */
@@ -38,6 +55,9 @@ export interface Events {
 }
 
 interface Needs {
+  nodeId: string;
+  /** The event logs of all current nodes, that of this node first. */
+  sources(): readonly MailSource[];
   keys: KeyDirectory;
   domains: DomainDirectory;
   configuration: ConfigStore;
@@ -62,33 +82,25 @@ interface Access {
 
 interface OpenWatch {
   keyId: number;
-  types: readonly EventType[];
+  types: readonly StreamType[];
   watcher: Watcher;
+  follower: MailFollower;
+  /** The last id that the client has. */
+  sentId: string;
 }
 
 export const createEvents = (needs: Needs): Events => {
-  const {keys, configuration, subscribeToPeers, limits = usualLimits} = needs;
-  const {requireActive, accessOf} = createAdmission(needs);
+  const {configuration, subscribeToPeers, limits = usualLimits} = needs;
   const open = new Set<OpenWatch>();
   let peers: ReturnType<typeof subscribeToPeers> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let checks = 0;
   let isClosed = false;
 
-  /** The current access of the key; undefined when it has none. */
-  const currentAccessOf = (keyId: number): Access | undefined => {
-    const key = keys.findById(keyId);
-    if (!key) return undefined;
-    try {
-      requireActive(key);
-    } catch {
-      return undefined;
-    }
-    const reach = accessOf(key);
-    return reach.kind === 'none' ? undefined : {scope: key.scope, reach, boundIds: boundIds(key) ?? []};
-  };
+  const currentAccessOf = createCurrentAccess(needs);
   const forget = (watch: OpenWatch) => {
     open.delete(watch);
+    watch.follower.stop();
     if (open.size > 0) return;
     clearInterval(timer);
     peers?.stop();
@@ -104,26 +116,32 @@ export const createEvents = (needs: Needs): Events => {
   const check = () => {
     checks += 1;
     endWithoutAccess();
-    if (checks % ((pingSeconds * 1000) / checkMs) === 0) for (const {watcher} of open) watcher.ping();
+    for (const {follower} of open) follower.refresh();
+    if (checks % ((pingSeconds * 1000) / checkMs) !== 0) return;
+    for (const watch of open) {
+      sendPosition(watch);
+      watch.watcher.ping();
+    }
   };
   const receive: Events['receive'] = busEvent => {
     for (const watch of [...open]) {
       if (!watch.types.includes(busEvent.event.type)) continue;
+      if (busEvent.isLogged) {
+        watch.follower.wake(busEvent.from);
+        continue;
+      }
       const access = currentAccessOf(watch.keyId);
       if (!access) end(watch);
-      else if (isVisible(access, busEvent)) watch.watcher.event(busEvent);
+      else if (isVisible(access, busEvent)) watch.watcher.event(busEvent.event, undefined);
+      if (isMailType(busEvent.event.type)) watch.follower.passed(busEvent.from);
     }
   };
   configuration.onChange(async () => endWithoutAccess());
 
   return {
-    watch({keyId, scope, reach}, types, watcher) {
-      const permitted = eventTypes.filter(type => permissionsOf(scope, reach).includes(permissionFor[type]));
-      const refused = types?.find(type => !permitted.includes(type));
-      if (refused)
-        throw new Fault('insufficient_scope', `the scope ${scope} does not permit events of type ${refused}; leave it out`, {
-          requiredScopes: scopesWith(permissionFor[refused]),
-        });
+    watch(actor, wish, watcher) {
+      const types = typesFor(actor, wish);
+      const {keyId} = actor;
       if (isClosed) throw busy('the node is stopping');
       if ([...open].filter(watch => watch.keyId === keyId).length >= limits.perKey)
         throw new Fault('rate_limited', `the key watches events ${limits.perKey} times already; end one of these first`, {
@@ -131,11 +149,16 @@ export const createEvents = (needs: Needs): Events => {
         });
       if (open.size >= limits.perNode) throw busy('events are watched too often here');
 
-      const watch = {keyId, types: types ?? permitted, watcher};
+      const watch = openWatch(needs, currentAccessOf, {keyId, types, watcher, after: wish.after});
       if (open.size === 0) timer = setInterval(check, checkMs).unref();
       open.add(watch);
       peers ??= subscribeToPeers(receive);
-      return {silent: peers.silent, close: () => void (open.has(watch) && forget(watch))};
+      const {begun, asked} = watch.follower;
+      const silent = Promise.all([peers.silent, asked]).then(([ids]) => {
+        sendPosition(watch);
+        return ids;
+      });
+      return {silent, begun, close: () => void (open.has(watch) && forget(watch))};
     },
 
     receive,
@@ -144,6 +167,70 @@ export const createEvents = (needs: Needs): Events => {
       for (const watch of [...open]) end(watch);
     },
   };
+};
+
+const typesFor = ({scope, reach}: Actor, {types}: WatchWish): readonly StreamType[] => {
+  const permitted = streamTypes.filter(type => permissionsOf(scope, reach).includes(permissionFor[type]));
+  const refused = types?.find(type => !permitted.includes(type));
+  if (refused)
+    throw new Fault('insufficient_scope', `the scope ${scope} does not permit events of type ${refused}; leave it out`, {
+      requiredScopes: scopesWith(permissionFor[refused]),
+    });
+  return types ?? permitted.filter(type => (eventTypes as readonly StreamType[]).includes(type));
+};
+
+/** The current access of a key; undefined when it has none. */
+type CurrentAccess = (keyId: number) => Access | undefined;
+
+const createCurrentAccess = (needs: Needs): CurrentAccess => {
+  const {requireActive, accessOf} = createAdmission(needs);
+  return keyId => {
+    const key = needs.keys.findById(keyId);
+    if (!key) return undefined;
+    try {
+      requireActive(key);
+    } catch {
+      return undefined;
+    }
+    const reach = accessOf(key);
+    return reach.kind === 'none' ? undefined : {scope: key.scope, reach, boundIds: boundIds(key) ?? []};
+  };
+};
+
+interface WatchedKey extends Pick<OpenWatch, 'keyId' | 'types' | 'watcher'> {
+  after: string | undefined;
+}
+
+const openWatch = (
+  {nodeId, sources, now}: Needs,
+  currentAccessOf: CurrentAccess,
+  {keyId, types, watcher, after}: WatchedKey,
+): OpenWatch => {
+  const send = (event: StreamEvent, id: string): void => {
+    watch.sentId = id;
+    watcher.event(event, id);
+  };
+  const follower = startMailFollower({
+    ...{sources, after, now},
+    types: types.filter(isMailType),
+    actor() {
+      const access = currentAccessOf(keyId);
+      if (!access) throw new Fault('key_invalid', 'the key has no access any more');
+      return {keyId, scope: access.scope, reach: access.reach, remoteAddress: null};
+    },
+    ready: async () => watcher.ready(),
+    onEvent: send,
+    onGap: (name, id) => send({type: 'gap', at: new Date(now()).toISOString(), node_id: name === '' ? nodeId : name}, id),
+  });
+  const watch: OpenWatch = {keyId, types, watcher, follower, sentId: ''};
+  return watch;
+};
+
+/** What the key may not see, or does not want, has been passed over since. */
+const sendPosition = (watch: OpenWatch): void => {
+  const id = watch.follower.position();
+  if (watch.types.some(isMailType) && id !== watch.sentId) watch.watcher.position(id);
+  watch.sentId = id;
 };
 
 const isVisible = ({scope, reach, boundIds}: Access, {event, domainId}: BusEvent): boolean => {

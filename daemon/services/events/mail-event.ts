@@ -2,6 +2,7 @@
 
 import type {TraceFilter} from '../../../shared/hold-filter.ts';
 import type {MailEvent} from '../../../shared/mail-event.ts';
+import type {MailEventName} from '../../../shared/mail-event-name.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
 
 /** An entry before it is stored. `recipients` are all of them. */
@@ -34,7 +35,36 @@ export interface TracePage {
   before?: TracePosition;
 }
 
+/** Which entries of a page are wanted; the others are passed over. */
+export interface EventChoice {
+  events: readonly MailEventName[];
+  reach: AccessScope;
+  /** How many entries are read at most, wanted or not. */
+  limit: number;
+}
+
+/**
+ * A part of the log of this node, or of all nodes that share its store, in the order in which it grows. A place is a text that only the
+ * store reads: the epoch of the log, which is new after it was restored from a backup, and the number of an entry; or a time, see
+ * `placeAt`.
+ */
+export interface EventPage {
+  entries: {place: string; entry: StoredMailEvent}[];
+  /** How far was read. */
+  place: string;
+  /** `after` is not in the log: it was restored, or the next entries are gone. There are no entries then, and `place` is the end. */
+  isGap: boolean;
+  hasMore: boolean;
+  /** There are entries that cannot be read yet, because of a transaction that began before theirs. */
+  isWaiting: boolean;
+}
+
+/** The place in any log after what was logged up to this time. */
+export const placeAt = (timeMs: number): string => `@${Math.max(0, timeMs * 1000).toString(36)}`;
+
 export interface EventReads {
+  /** The entries after a place. Without one there are none, and `place` is the end. */
+  follow(after: string | undefined, choice: EventChoice): Promise<EventPage>;
   /** The matches, newest first. */
   find(filter: TraceFilter, reach: AccessScope, page: TracePage): Promise<StoredMailEvent[]>;
   /** How many entries this node has written that are still there. */

@@ -81,12 +81,20 @@ export const createTraceLog = ({store, nodeId, isOwn}: LogNeeds): TraceLog => ({
   nodeId,
   async find(filter, {limit, after}, {reach}) {
     const before = after && (isOwn ? ownPosition(after, nodeId) : after);
-    const stored = await store.events.find(filter, reach, {limit, ...(before && {before})});
-    const keys = await store.config.listApiKeys([...new Set(stored.flatMap(({key_id}) => key_id ?? []))]);
-    const names = new Map(keys.map(({id, name}) => [id, name]));
-    return stored.map(entry => toEvent(entry, nodeId, names));
+    return shownEvents({store, nodeId}, await store.events.find(filter, reach, {limit, ...(before && {before})}));
   },
 });
+
+/** Entries of this node, or of the nodes that share its store. */
+export const shownEvents = async (
+  {store, nodeId}: {store: Pick<Store, 'config'>; nodeId: string},
+  stored: readonly StoredMailEvent[],
+): Promise<MailEvent[]> => {
+  const keyIds = [...new Set(stored.flatMap(({key_id}) => key_id ?? []))];
+  const keys = keyIds.length === 0 ? [] : await store.config.listApiKeys(keyIds);
+  const names = new Map(keys.map(({id, name}) => [id, name]));
+  return stored.map(entry => toEvent(entry, nodeId, names));
+};
 
 /** The entries of one node after a place in the log of all. */
 const ownPosition = ({number, logged_by}: TracePosition, nodeId: string): TracePosition => ({

@@ -99,6 +99,8 @@ export const holdEventSchema = z.object({
   id: z.string().max(200),
   /** The domain that owns the mail. */
   domain_id: id,
+  /** Nodes of earlier versions have no log. */
+  is_logged: z.boolean().default(false),
   event: z.discriminatedUnion('type', [
     z.object({...heldEventSchema.shape, ...known}),
     z.object(releasedEventSchema.shape),

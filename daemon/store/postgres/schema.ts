@@ -126,12 +126,18 @@ CREATE INDEX held_mail_by_from_domain ON held_mail (from_domain) WHERE is_held;
 CREATE INDEX held_mail_by_from ON held_mail USING gin (folded_from) WHERE is_held;
 CREATE INDEX held_mail_without_from ON held_mail (node_id, queue_id) WHERE is_held AND from_addresses IS NULL;`;
 
-/** `node_id` has or had the mail; `logged_by` wrote the entry, and its numbers only increase. */
+/**
+ * `node_id` has or had the mail; `logged_by` wrote the entry, and its numbers only increase. They are given before the commit, so that one
+ * may appear after a larger one: what follows the log reads it in the order of the transactions, see `../sql/event-stream.ts`.
+ */
 const mailEvents = `
 CREATE TABLE mail_event (
   number bigint NOT NULL, logged_by ${text} NOT NULL, node_id ${text} NOT NULL, at bigint NOT NULL, folded_subject ${text} NOT NULL,
-  entry ${text} NOT NULL, words bigint[] NOT NULL, PRIMARY KEY (number, logged_by)
+  entry ${text} NOT NULL, words bigint[] NOT NULL, xid xid8 NOT NULL DEFAULT pg_current_xact_id(), PRIMARY KEY (number, logged_by)
 );
+CREATE TABLE mail_event_log (name ${text} PRIMARY KEY, value ${text} NOT NULL);
+INSERT INTO mail_event_log VALUES ('epoch', left(md5(gen_random_uuid()::text), 16));
+CREATE INDEX mail_event_in_order ON mail_event (xid, number);
 CREATE INDEX mail_event_by_word ON mail_event USING gin (words);
 CREATE INDEX mail_event_by_subject ON mail_event USING gin (folded_subject gin_trgm_ops);
 CREATE INDEX mail_event_ahead ON mail_event ((number - at)) WHERE number - at > 60000000;`;

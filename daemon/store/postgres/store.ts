@@ -6,6 +6,7 @@ import type {EventSettings, StateStore} from '../../services/ports.ts';
 import {type SearchLimit, usualSearchLimit} from '../../services/search-limits.ts';
 import {auditStore} from '../sql/audit.ts';
 import {mailFirst} from '../sql/event-log.ts';
+import {takeOverRows} from '../sql/event-stream.ts';
 import {stateStore, writeState} from '../sql/local-state.ts';
 import {portsOn} from '../sql/ports.ts';
 import {bodyReads, bodyStore, removeBodies} from './bodies.ts';
@@ -59,6 +60,7 @@ export const openPostgresStore = async ({
   const database = openDatabase(settings);
   await database.transaction(async client => {
     await migrate(client);
+    await takeOverRows(dbOn(client, dialectOf({nodeId: '', claimant: ''})));
     // Of processes that have ended.
     await client.query("DELETE FROM last_commit WHERE at < now() - interval '1 day'");
   });

@@ -4,9 +4,10 @@ import {hash} from 'node:crypto';
 import type {TraceFilter} from '../../../shared/hold-filter.ts';
 import {comparableAddress, domainOf} from '../../../shared/mail-address.ts';
 import {type AccessScope, domainIdsIn} from '../../../shared/scopes.ts';
-import type {EventLog, NewMailEvent, StoredMailEvent, TracePage} from '../../services/events/mail-event.ts';
+import type {EventLog, NewMailEvent, TracePage} from '../../services/events/mail-event.ts';
 import {type ChangeEntries, type Db, type Dialect, insertOwn, query} from './db.ts';
-import {readEntry, writeEntry} from './event-entry.ts';
+import {writeEntry} from './event-entry.ts';
+import {type EventRow, followLog, noteForgotten, orderColumn, toEvent} from './event-stream.ts';
 import {foldRecipients, foldSubject} from './held-mail.ts';
 
 /** How far the number of an entry is ahead of its time, in microseconds, unless the clock was set back: entries wait for others to be written. */
@@ -26,18 +27,21 @@ export const eventLog = (db: Db): EventLog => {
       const [row] = await query<{count: number}>(db, `SELECT count(*) AS count FROM ${counted}`);
       return row?.count ?? 0;
     },
+    follow: async (after, choice) => followLog(db, after, choice),
     append: async events => append(db, events),
     move: async events => insert(db, events),
     async forget({before, surplus, limit}) {
-      const oldest = `SELECT number, at FROM mail_event WHERE ${logger.condition}true ORDER BY number LIMIT ?`;
-      const rows = await query<Pick<EventRow, 'number' | 'at'>>(db, oldest, [limit]);
+      const oldest = `SELECT number, at${orderColumn(db)} FROM mail_event WHERE ${logger.condition}true ORDER BY number LIMIT ?`;
+      const rows = await query<Pick<EventRow, 'number' | 'at' | 'xid'>>(db, oldest, [limit]);
       const due = rows.filter(({at}, place) => place < surplus || at < microsecondsOf(before));
       const last = due.at(-1);
       if (last === undefined) return 0;
       // Of entries that were logged while the clock was wrong, later ones may be due before earlier ones: they go with these.
       await query(db, `DELETE FROM mail_event WHERE ${logger.condition}number <= ?`, [last.number]);
       if (words === 'index') await query(db, 'DELETE FROM mail_event_word WHERE rowid <= ?', [last.number]);
-      return rows.indexOf(last) + 1;
+      const count = rows.indexOf(last) + 1;
+      await noteForgotten(db, rows.slice(0, count));
+      return count;
     },
   };
 };
@@ -72,20 +76,6 @@ export const mailFirst = async <T>(
     return result;
   }
 };
-
-export interface EventRow {
-  number: number;
-  at: number;
-  entry: string;
-  node_id?: string;
-  logged_by?: string;
-}
-
-export const toEvent = ({at, entry, ...row}: EventRow): StoredMailEvent => ({
-  ...readEntry(entry),
-  ...row,
-  at: new Date(at / 1000).toISOString(),
-});
 
 const microsecondsOf = (time: string): number => Date.parse(time) * 1000;
 

@@ -1,6 +1,7 @@
 // Outbox: one row per change for the peers, numbered without gaps after `outbox_floor`.
 import type {AppliedStore, OutboxEntry, OutboxStore} from '../../services/node-store.ts';
 import {type Db, query} from './db.ts';
+import {renewEpoch} from './event-stream.ts';
 import {sequenceStore, stateStore} from './local-state.ts';
 
 interface OutboxRow {
@@ -68,6 +69,8 @@ export const outboxStore = (db: Db): OutboxStore => {
       await query(db, 'UPDATE outbox SET seq = seq + ?', [delta]);
       await sequences.raise(sequence, newest + delta);
       await state.write(floorName, String(newFloor));
+      // The event log is older than what was read of it, too.
+      await renewEpoch(db);
     },
   };
 };

@@ -3,7 +3,8 @@
 import type {Knex} from 'knex';
 import {mailEvents} from '../../../shared/mail-event-name.ts';
 import {heldStates} from '../../services/quarantine/stored-mail.ts';
-import {type EventRow, eventLog, toEvent} from '../sql/event-log.ts';
+import {eventLog} from '../sql/event-log.ts';
+import {type EventRow, toEvent} from '../sql/event-stream.ts';
 import {type HeldMailRow, rowToHeldMail} from '../sql/held-mail.ts';
 import {holdStore} from '../sql/hold-store.ts';
 import {type Database, openDatabase, openForReading} from './database.ts';

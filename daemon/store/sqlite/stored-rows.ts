@@ -3,7 +3,7 @@ import type {Knex} from 'knex';
 import type {StoredAuditEntry} from '../../services/audit/stored-entry.ts';
 import type {StoredReceived, StoredSource} from '../../services/dmarc/received-store.ts';
 import type {StoredMailEvent} from '../../services/events/mail-event.ts';
-import {type EventRow, toEvent} from '../sql/event-log.ts';
+import {type EventRow, toEvent} from '../sql/event-stream.ts';
 import {openForReading} from './database.ts';
 
 export interface StoredRows {

@@ -57,3 +57,38 @@ test('a reader who goes away is noticed', async t => {
 
   t.notThrows(() => stream.send('for nobody'));
 });
+
+test('what is sent when the reader is ready waits for a reader who stops, and goes on with him', async t => {
+  const {stream, response} = await answer(t);
+  response.pause();
+  let sent = 0;
+  const sending = (async () => {
+    for (; sent < 3000; sent += 1) {
+      await Promise.all([stream.ready(), stream.ready()]);
+      stream.send(`${'x'.repeat(10_000)}\n`);
+    }
+    stream.end();
+  })();
+  let before = -1;
+  while (before !== sent) {
+    before = sent;
+    await new Promise(resolve => setTimeout(resolve, 200));
+  }
+
+  t.true(sent < 3000);
+  t.true(stream.body.readableLength < 80_000, `${stream.body.readableLength} bytes`);
+  const received = await text(response);
+  await sending;
+  t.is(received.length, 'first\n'.length + 3000 * 10_001);
+});
+
+test('who waits for a reader who goes away does not wait for ever', async t => {
+  const {stream, response} = await answer(t);
+  response.pause();
+  for (let n = 0; n < 60; n += 1) stream.send('x'.repeat(10_000));
+  const ready = stream.ready();
+
+  response.destroy();
+
+  await t.notThrowsAsync(ready);
+});

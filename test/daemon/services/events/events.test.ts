@@ -17,6 +17,8 @@ const arrange = async (t: ExecutionContext) => {
   const listening = {count: 0, starts: 0};
   const clock = {offsetMs: 0};
   const events = createEvents({
+    nodeId: 'alpha',
+    sources: () => [],
     keys: keyDirectory,
     domains: domainDirectory,
     configuration,
@@ -34,7 +36,8 @@ const arrange = async (t: ExecutionContext) => {
     },
   });
   t.teardown(async () => events.close());
-  bus.subscribe(events.receive);
+  // As from a node of 0.8, which has no log that could be read.
+  bus.subscribe(event => events.receive({...event, isLogged: false}));
   publishConfigEvents({configuration, domains: domainDirectory, keys: keyDirectory, bus});
 
   /** A key that was used once by a request, and the actor that it stands for. */
@@ -46,13 +49,19 @@ const arrange = async (t: ExecutionContext) => {
   const watch = (who: Actor & {keyId: number}, types?: EventType[]) => {
     const told: string[] = [];
     const state = {told, isEnded: false, close: () => {}};
-    const {close} = events.watch(who, types, {
-      event: ({event}) => told.push(`${event.type} ${'change' in event ? `${event.name} ${event.change}` : event.node_id}`),
-      ping: () => told.push('ping'),
-      end() {
-        state.isEnded = true;
+    const {close} = events.watch(
+      who,
+      {types},
+      {
+        position: () => {},
+        ready: async () => {},
+        event: event => told.push(`${event.type} ${'change' in event ? `${event.name} ${event.change}` : event.node_id}`),
+        ping: () => told.push('ping'),
+        end() {
+          state.isEnded = true;
+        },
       },
-    });
+    );
     state.close = close;
     return state;
   };

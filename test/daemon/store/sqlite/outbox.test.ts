@@ -37,3 +37,14 @@ test('an outbox without events goes on after the number it is told', async t => 
   t.is(await store.outbox.floor(), 7);
   t.is(await store.transaction(async tx => tx.outbox.append({})), 8);
 });
+
+test('a database that is found to be older than what others know has an event log of a new epoch', async t => {
+  const {store} = await testStore(t);
+  const choice = {events: [], reach: {kind: 'all'}, limit: 1} as const;
+  const {place} = await store.events.follow(undefined, choice);
+  t.false((await store.events.follow(place, choice)).isGap);
+
+  await store.transaction(async tx => tx.outbox.renumber(500));
+
+  t.true((await store.events.follow(place, choice)).isGap);
+});

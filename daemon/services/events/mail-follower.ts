@@ -1,0 +1,191 @@
+// Follower of the event logs of all nodes, for one watch: it reads each of them from its place, in pages, and goes on as they grow. Signals
+// only wake it, so it does not matter when one is lost, or comes twice.
+import {setTimeout as delay} from 'node:timers/promises';
+import {loggedTypes} from '../../../shared/event-type.ts';
+import {Fault} from '../../../shared/fault.ts';
+import type {MailEventName} from '../../../shared/mail-event-name.ts';
+import type {Actor} from '../actor.ts';
+import {placeAt} from './mail-event.ts';
+import type {MailSource, MailStreamEvent, SourcePage} from './mail-source.ts';
+import {readPosition, writePosition} from './stream-position.ts';
+
+export interface MailFollower {
+  /** Resolves when the place of this node is known, or cannot be read: what happens from now on comes. */
+  begun: Promise<unknown>;
+  /** Resolves when each node was asked once. */
+  asked: Promise<unknown>;
+  /** The log of this node may have grown. */
+  wake(name: string): void;
+  /** An event of a node without a log that can be read has been sent: it is not repeated when the node has one. */
+  passed(name: string): void;
+  /** Follows nodes that have come, and no longer those that have gone. Call it regularly. */
+  refresh(): void;
+  /** The id of all that was sent. */
+  position(): string;
+  stop(): void;
+}
+
+export interface MailFollowerNeeds {
+  /** The logs of all current nodes, that of this node first. */
+  sources(): readonly MailSource[];
+  /** Where to go on: the id of an event, or a time. Undefined: from now on. */
+  after: string | undefined;
+  types: readonly MailEventName[];
+  /** The key as it is now. Rejects without access. */
+  actor(): Actor;
+  /** Resolves when the client can take more. */
+  ready(): Promise<void>;
+  onEvent(event: MailStreamEvent, id: string): void;
+  /** Events of this node may be missing. */
+  onGap(name: string, id: string): void;
+  now: () => number;
+}
+
+const waits = {firstMs: 25, mostMs: 1000};
+const failures = {firstMs: 250, mostMs: 5000, unknownMs: 30_000};
+/** Between two readings without a signal. There are none for what is in the log only. */
+const idleMs = {signalled: 5000, logged: 1000};
+
+export const startMailFollower = (needs: MailFollowerNeeds): MailFollower => {
+  const {sources, types, onGap, now} = needs;
+  const {places, othersAt, isDamaged} = startOf(needs);
+  const read = createReading(needs, places);
+  const loops = new Map<string, Loop>();
+  const pauseMs = types.some(type => (loggedTypes as readonly string[]).includes(type)) ? idleMs.logged : idleMs.signalled;
+  let isStopped = false;
+
+  /** `isFromEnd`: the first reading finds the end of the log, more exactly than the time does. */
+  const follow = (isFromEnd: boolean): void => {
+    const names = types.length === 0 || isStopped ? [] : sources().map(({name}) => name);
+    for (const [name, loop] of loops)
+      if (!names.includes(name)) {
+        loop.end();
+        loops.delete(name);
+        places.delete(name);
+      }
+    for (const name of names) {
+      if (loops.has(name)) continue;
+      if (!places.has(name)) places.set(name, othersAt ?? placeAt(now()));
+      const loop = createLoop();
+      loops.set(name, loop);
+      void run(loop, pauseMs, async isFirst => read(name, loop, isFirst && isFromEnd));
+    }
+  };
+
+  follow(othersAt === undefined);
+  const [own, ...others] = [...loops.values()].map(({firstAnswer}) => firstAnswer);
+  const begun = (own ?? Promise.resolve()).then(() => {
+    if (isDamaged && !isStopped) onGap('', writePosition(places));
+  });
+  return {
+    begun,
+    asked: Promise.all([begun, ...others]),
+    wake: name => (loops.get(name) ?? loops.get(''))?.wake(),
+    passed(name) {
+      if (loops.has(name)) places.set(name, placeAt(now()));
+    },
+    refresh: () => follow(false),
+    position: () => writePosition(places),
+    stop() {
+      isStopped = true;
+      follow(false);
+    },
+  };
+};
+
+/** Reads one page of one log and sends it. */
+const createReading = ({sources, types, actor, ready, onEvent, onGap}: MailFollowerNeeds, places: Map<string, string>) => {
+  const send = async (name: string, page: SourcePage, loop: Loop): Promise<void> => {
+    if (page.is_gap) {
+      places.set(name, page.place);
+      onGap(name, writePosition(places));
+    }
+    for (const {place, event} of page.events) {
+      await ready();
+      if (loop.isEnded()) return;
+      places.set(name, place);
+      onEvent(event, writePosition(places));
+    }
+    places.set(name, page.place);
+  };
+  return async (name: string, loop: Loop, isFromEnd: boolean): Promise<SourcePage> => {
+    const source = sources().find(one => one.name === name);
+    if (!source) throw new Fault('unknown_node', `there is no node ${name}`);
+    const page = await source.after(isFromEnd ? undefined : places.get(name), types, actor());
+    if (!loop.isEnded()) await send(name, page, loop);
+    return page;
+  };
+};
+
+const run = async (loop: Loop, pauseMs: number, read: (isFirst: boolean) => Promise<SourcePage>): Promise<void> => {
+  let failed = 0;
+  let waited = 0;
+  for (let isFirst = true; !loop.isEnded(); isFirst = false) {
+    let waitMs = pauseMs;
+    try {
+      const page = await read(isFirst);
+      failed = 0;
+      waited = page.is_waiting ? waited + 1 : 0;
+      if (waited > 0) waitMs = growing(waits, waited);
+      if (page.has_more) waitMs = 0;
+    } catch (error) {
+      failed += 1;
+      waitMs = error instanceof Fault && error.code === 'not_found' ? failures.unknownMs : growing(failures, failed);
+    }
+    loop.asked();
+    if (waitMs > 0) await loop.pause(waitMs);
+  }
+};
+
+interface Start {
+  places: Map<string, string>;
+  /** The place in a log that is not in `places`. Undefined: its end. */
+  othersAt: string | undefined;
+  isDamaged: boolean;
+}
+
+const startOf = ({after, sources, now}: MailFollowerNeeds): Start => {
+  if (after === undefined) return {places: new Map(), othersAt: undefined, isDamaged: false};
+  const time = timeIn(after);
+  if (time !== undefined) return {places: new Map(), othersAt: placeAt(Math.min(time, now())), isDamaged: false};
+  const known = new Set(sources().map(({name}) => name));
+  const places = new Map([...(readPosition(after) ?? [])].filter(([name]) => known.has(name)));
+  // All that a node has logged that came later.
+  return places.size === 0 ? {places, othersAt: undefined, isDamaged: true} : {places, othersAt: placeAt(0), isDamaged: false};
+};
+
+/** Ids begin otherwise: they are base64url of a list. */
+const timeIn = (after: string): number | undefined => {
+  const time = /^\d{4}-\d\d-\d\dT/.test(after) ? Date.parse(after) : Number.NaN;
+  return Number.isNaN(time) ? undefined : time;
+};
+
+const growing = ({firstMs, mostMs}: {firstMs: number; mostMs: number}, count: number): number =>
+  Math.min(mostMs, firstMs * 2 ** (count - 1));
+
+type Loop = ReturnType<typeof createLoop>;
+
+const createLoop = () => {
+  const ended = new AbortController();
+  let called = new AbortController();
+  let asked = (): void => {};
+  const firstAnswer = new Promise<void>(resolve => {
+    asked = resolve;
+  });
+  return {
+    firstAnswer,
+    asked: () => asked(),
+    isEnded: () => ended.signal.aborted,
+    wake: () => called.abort(),
+    end() {
+      ended.abort();
+      called.abort();
+      asked();
+    },
+    /** Resolves after `ms`, or when woken, also since the last pause. */
+    async pause(ms: number): Promise<void> {
+      await delay(ms, undefined, {signal: called.signal, ref: false}).catch(() => {});
+      if (!ended.signal.aborted) called = new AbortController();
+    },
+  };
+};

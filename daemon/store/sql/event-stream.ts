@@ -1,0 +1,189 @@
+// Event log in the order in which it grows, for readers that follow it. On SQLite that is the order of the numbers: they are given by the
+// only writer. On PostgreSQL several transactions are under way at once, and one with smaller numbers may commit after another one. There
+// the order is that of the transactions, and a reader stops before the oldest one that is under way: all before it are over.
+import {randomBytes} from 'node:crypto';
+import {domainIdsIn} from '../../../shared/scopes.ts';
+import type {EventChoice, EventPage, StoredMailEvent} from '../../services/events/mail-event.ts';
+import {type Db, type Dialect, query} from './db.ts';
+import {readEntry} from './event-entry.ts';
+
+export interface EventRow {
+  number: number;
+  /** The transaction, in a store that all nodes share. */
+  xid?: string;
+  at: number;
+  entry: string;
+  node_id?: string;
+  logged_by?: string;
+}
+
+export const toEvent = ({at, entry, xid: _, ...row}: EventRow): StoredMailEvent => ({
+  ...readEntry(entry),
+  ...row,
+  at: new Date(at / 1000).toISOString(),
+});
+
+/** `xid` is 0 where the numbers alone give the order. */
+interface Position {
+  xid: bigint;
+  number: number;
+}
+
+type OrderedRow = Omit<EventRow, 'entry'> & {
+  /** Null when it is not wanted. */
+  entry: string | null;
+};
+
+const start: Position = {xid: 0n, number: 0};
+
+const isCommon = ({words}: Dialect): boolean => words === 'column';
+
+/** A column for `noteForgotten`, after others. */
+export const orderColumn = ({dialect}: Db): string => (isCommon(dialect) ? ', xid::text AS xid' : '');
+
+const underWay = 'pg_snapshot_xmin(pg_current_snapshot())';
+const over = `xid < ${underWay}`;
+
+export const followLog = async (db: Db, after: string | undefined, choice: EventChoice): Promise<EventPage> => {
+  if (after === undefined) return atEnd(db, false);
+  const from = await positionOf(db, after);
+  if (from === undefined) return atEnd(db, true);
+  // First, as what is under way now may be over when it is read.
+  const isAhead = await isWaiting(db);
+  const rows = await rowsAfter(db, from.position, choice);
+  // Last, as entries may have gone before they were read.
+  const {epoch, floor} = await readLog(db);
+  if (from.epoch !== undefined && !(from.epoch === epoch && (await isThere(db, from.position, floor)))) return atEnd(db, true);
+  const last = rows.at(-1);
+  const placeOf = (row: Pick<EventRow, 'xid' | 'number'>) => written(epoch, asPosition(row));
+  return {
+    entries: rows.flatMap(({entry, ...row}) => (entry === null ? [] : [{place: placeOf(row), entry: toEvent({...row, entry})}])),
+    place: last ? placeOf(last) : after,
+    isGap: false,
+    hasMore: rows.length === choice.limit,
+    isWaiting: isAhead,
+  };
+};
+
+const atEnd = async (db: Db, isGap: boolean): Promise<EventPage> => {
+  const [where, order] = isCommon(db.dialect) ? [`WHERE ${over}`, 'xid DESC, number DESC'] : ['', 'number DESC'];
+  const isAhead = await isWaiting(db);
+  const sql = `SELECT number${orderColumn(db)} FROM mail_event ${where} ORDER BY ${order} LIMIT 1`;
+  const [newest] = await query<Pick<EventRow, 'xid' | 'number'>>(db, sql);
+  const {epoch, floor} = await readLog(db);
+  const place = written(epoch, newest ? later(asPosition(newest), floor) : floor);
+  return {entries: [], place, isGap, hasMore: false, isWaiting: isAhead};
+};
+
+const isWaiting = async (db: Db): Promise<boolean> => isCommon(db.dialect) && exists(db, `xid >= ${underWay}`, []);
+
+const rowsAfter = async (db: Db, {xid, number}: Position, {events, reach, limit}: EventChoice): Promise<OrderedRow[]> => {
+  const {dialect} = db;
+  const {json, values} = dialect;
+  const ids = domainIdsIn(reach);
+  const member = (at: number) => (isCommon(dialect) ? `entry::json->>${at}` : `entry->>'$[${at}]'`);
+  const isWanted = [`${member(0)} IN (${values('text')})`];
+  if (ids !== undefined) isWanted.push(`${isCommon(dialect) ? `(${member(4)})::bigint` : member(4)} IN (${values('bigint')})`);
+  const wanted = [json([...events]), ...(ids === undefined ? [] : [json([...ids])])];
+  const entry = `CASE WHEN ${isWanted.join(' AND ')} THEN entry END AS entry`;
+  if (!isCommon(dialect)) {
+    const sql = `SELECT number, at, ${entry} FROM mail_event WHERE number > ? ORDER BY number LIMIT ?`;
+    return query(db, sql, [...wanted, number, limit]);
+  }
+  const sql = `SELECT number, at, node_id, logged_by, xid::text AS xid, ${entry} FROM mail_event
+WHERE (xid, number) > (?::xid8, ?::bigint) AND ${over} ORDER BY mail_event.xid, number LIMIT ?`;
+  return query(db, sql, [...wanted, String(xid), number, limit]);
+};
+
+/** What was read up to a place is what the log has up to it. */
+const isThere = async (db: Db, position: Position, floor: Position): Promise<boolean> => {
+  if (inOrder(position, floor) <= 0) return inOrder(position, floor) === 0;
+  return isCommon(db.dialect)
+    ? exists(db, 'xid = ?::xid8 AND number = ?', [String(position.xid), position.number])
+    : exists(db, 'number = ?', [position.number]);
+};
+
+const exists = async (db: Db, condition: string, bindings: (string | number)[]): Promise<boolean> =>
+  (await query(db, `SELECT 1 AS one FROM mail_event WHERE ${condition} LIMIT 1`, bindings)).length > 0;
+
+/** `epoch` is undefined for a time, and the position for what is no place. */
+const positionOf = async (db: Db, place: string): Promise<{epoch: string | undefined; position: Position} | undefined> => {
+  if (place.startsWith('@')) {
+    const time = Number.parseInt(place.slice(1), 36);
+    return Number.isSafeInteger(time) ? {epoch: undefined, position: await positionAt(db, time)} : undefined;
+  }
+  const [, epoch, xid, digits] = /^([0-9a-f]{16})\.([0-9]{1,20})\.([0-9]{1,16})$/.exec(place) ?? [];
+  const [number, transaction] = [Number(digits), BigInt(xid ?? 0)];
+  const isPosition = epoch !== undefined && Number.isSafeInteger(number) && transaction <= maxXid;
+  return isPosition ? {epoch, position: {xid: transaction, number}} : undefined;
+};
+
+const maxXid = 2n ** 64n - 1n;
+
+/** Numbers are times. On PostgreSQL, before the first transaction with a later one: what was under way then comes once too often. */
+const positionAt = async (db: Db, number: number): Promise<Position> => {
+  if (!isCommon(db.dialect)) return {xid: 0n, number};
+  const next = 'SELECT xid FROM mail_event WHERE number > ? ORDER BY number LIMIT 1000';
+  const [first] = await query<{xid: string}>(db, `SELECT xid::text AS xid FROM (${next}) AS later ORDER BY later.xid LIMIT 1`, [
+    number,
+  ]);
+  if (!first) return (await readEnd(db)) ?? start;
+  const xid = BigInt(first.xid);
+  return xid === 0n ? {xid, number} : {xid: xid - 1n, number: Number.MAX_SAFE_INTEGER};
+};
+
+/** The end of what can be read now; what is under way is later than any time that has passed. */
+const readEnd = async (db: Db): Promise<Position | undefined> => {
+  const sql = `SELECT number${orderColumn(db)} FROM mail_event WHERE ${over} ORDER BY mail_event.xid DESC, number DESC LIMIT 1`;
+  const [newest] = await query<Pick<EventRow, 'xid' | 'number'>>(db, sql);
+  return newest && asPosition(newest);
+};
+
+const asPosition = ({xid = '0', number}: Pick<EventRow, 'xid' | 'number'>): Position => ({xid: BigInt(xid), number});
+
+const written = (epoch: string, {xid, number}: Position): string => `${epoch}.${xid}.${number}`;
+
+const inOrder = (one: Position, other: Position): number =>
+  one.xid === other.xid ? one.number - other.number : one.xid < other.xid ? -1 : 1;
+
+const later = (one: Position, other: Position): Position => (inOrder(one, other) >= 0 ? one : other);
+
+/** `floor`: the last entry that is gone. */
+const readLog = async (db: Db): Promise<{epoch: string; floor: Position}> => {
+  const rows = await query<{name: string; value: string}>(db, 'SELECT name, value FROM mail_event_log');
+  const floors = rows.filter(({name}) => name.startsWith(floorName)).map(({value}) => floorIn(value));
+  return {epoch: rows.find(({name}) => name === 'epoch')?.value ?? '', floor: floors.reduce(later, start)};
+};
+
+/** Followed by the name of the node: two that write one row would wait for each other. */
+const floorName = 'floor:';
+
+const floorIn = (value: string): Position => {
+  const [xid = '0', number = '0'] = value.split('.');
+  return {xid: BigInt(xid), number: Number(number)};
+};
+
+const writing = 'INSERT INTO mail_event_log (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value';
+
+/** In the transaction that removes these entries. */
+export const noteForgotten = async (tx: Db, gone: readonly Pick<EventRow, 'xid' | 'number'>[]): Promise<void> => {
+  const name = `${floorName}${tx.dialect.logger.name}`;
+  const [row] = await query<{value: string}>(tx, 'SELECT value FROM mail_event_log WHERE name = ?', [name]);
+  const {xid, number} = gone.map(asPosition).reduce(later, row ? floorIn(row.value) : start);
+  await query(tx, writing, [name, `${xid}.${number}`]);
+};
+
+/** For a log that was restored from a backup: places in it that were given since are not in it. */
+export const renewEpoch = async (tx: Db): Promise<void> =>
+  void (await query(tx, writing, ['epoch', randomBytes(8).toString('hex')]));
+
+/**
+ * The rows of a server whose transactions had larger numbers were moved here, by a dump or a replication of rows: they come before all of
+ * this one.
+ */
+export const takeOverRows = async (tx: Db): Promise<void> => {
+  const sql = "UPDATE mail_event SET xid = '0' WHERE xid >= pg_snapshot_xmax(pg_current_snapshot()) RETURNING 1 AS one";
+  if ((await query(tx, sql)).length === 0) return;
+  await query(tx, `DELETE FROM mail_event_log WHERE name LIKE '${floorName}%'`);
+  await renewEpoch(tx);
+};

@@ -1,0 +1,138 @@
+import type {ExecutionContext} from 'ava';
+import {unknownMail} from '../../../daemon/services/events/held-event.ts';
+import {type EventChoice, type EventPage, type NewMailEvent, placeAt} from '../../../daemon/services/events/mail-event.ts';
+import type {Store} from '../../../daemon/services/ports.ts';
+import {mailEvents} from '../../../shared/mail-event-name.ts';
+import {eventually} from '../../helpers/eventually.ts';
+import {testStores} from '../../helpers/store-makes.ts';
+
+const start = Date.UTC(2026, 2, 1);
+const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
+
+const event = (seconds: number, fields: Partial<NewMailEvent> = {}): NewMailEvent => ({
+  ...unknownMail,
+  event: 'relayed',
+  at: at(seconds),
+  queue_id: `Mail${1000 + seconds}`,
+  domain: 'one.test',
+  domain_id: 1,
+  ...fields,
+});
+
+const append = async (store: Store, ...events: NewMailEvent[]) => store.transaction(async tx => tx.events.append(events));
+const forget = async (store: Store, before: number) =>
+  store.transaction(async tx => tx.events.forget({before: at(before), surplus: 0, limit: 1000}));
+
+/** Other tests have transactions on a PostgreSQL, too: the log ends before the oldest of them. */
+const follow = async (store: Store, after: string | undefined, choice: Partial<EventChoice> = {}): Promise<EventPage> =>
+  eventually(async () => {
+    const page = await store.events.follow(after, {events: mailEvents, reach: {kind: 'all'}, limit: 100, ...choice});
+    return page.isWaiting ? undefined : page;
+  });
+
+const ids = ({entries}: EventPage) => entries.map(({entry}) => entry.queue_id);
+
+const assertGap = (t: ExecutionContext, page: EventPage, end: string) =>
+  t.deepEqual(page, {entries: [], place: end, isGap: true, hasMore: false, isWaiting: false});
+
+testStores('what was logged after a place comes once, in the order of the log, in pages', async (t, {store}) => {
+  await append(store, event(1));
+  const {place: end} = await follow(store, undefined);
+  // The clock is set back.
+  for (const seconds of [9, 3, 5, 4, 12]) await append(store, event(seconds));
+
+  const seen: (string | null)[] = [];
+  for (let place = end; ; ) {
+    const page = await follow(store, place, {limit: 2});
+    seen.push(...ids(page));
+    place = page.place;
+    if (!page.hasMore) break;
+  }
+
+  t.deepEqual(seen, ['Mail1009', 'Mail1003', 'Mail1005', 'Mail1004', 'Mail1012']);
+});
+
+testStores('each entry has the place after it', async (t, {store}) => {
+  const {place: end} = await follow(store, undefined);
+  await append(store, event(1), event(2), event(3));
+
+  const {entries, place} = await follow(store, end);
+
+  t.deepEqual(ids(await follow(store, entries[0]?.place)), ['Mail1002', 'Mail1003']);
+  t.deepEqual(ids(await follow(store, entries[1]?.place)), ['Mail1003']);
+  t.is(entries[2]?.place, place);
+  t.deepEqual(await follow(store, place), {entries: [], place, isGap: false, hasMore: false, isWaiting: false});
+});
+
+testStores('only what is asked for comes, of the domains of the key, and the place goes on over the rest', async (t, {store}) => {
+  const {place: end} = await follow(store, undefined);
+  await append(
+    store,
+    event(1, {event: 'held'}),
+    event(2, {event: 'held', domain_id: 2}),
+    event(3, {domain_id: 2}),
+    event(4, {event: 'held', domain_id: null}),
+    event(5),
+  );
+  const last = (await follow(store, end)).place;
+
+  const cases: [Partial<EventChoice>, string[]][] = [
+    [{events: ['held']}, ['Mail1001', 'Mail1002', 'Mail1004']],
+    [{reach: {kind: 'domain', domainId: 2}}, ['Mail1002', 'Mail1003']],
+    [{reach: {kind: 'domains', domainIds: [1, 2]}, events: ['held']}, ['Mail1001', 'Mail1002']],
+    [{reach: {kind: 'none'}}, []],
+    [{events: []}, []],
+  ];
+  for (const [choice, wanted] of cases) {
+    const page = await follow(store, end, choice);
+    t.deepEqual(ids(page), wanted, JSON.stringify(choice));
+    t.is(page.place, last);
+  }
+});
+
+testStores('a place after which entries are gone is a gap, and one after which all are there is not', async (t, {store}) => {
+  await append(store, ...Array.from({length: 6}, (_, n) => event(n)));
+  const {entries, place: end} = await follow(store, placeAt(0));
+
+  await forget(store, 3);
+
+  assertGap(t, await follow(store, entries[1]?.place), end);
+  t.deepEqual(ids(await follow(store, entries[2]?.place)), ['Mail1003', 'Mail1004', 'Mail1005']);
+  t.deepEqual(ids(await follow(store, entries[3]?.place)), ['Mail1004', 'Mail1005']);
+
+  await forget(store, 100);
+  t.deepEqual(await follow(store, end), {entries: [], place: end, isGap: false, hasMore: false, isWaiting: false});
+  t.is((await follow(store, undefined)).place, end);
+});
+
+testStores('a place of another log, of a later one, or a damaged one is a gap', async (t, {store, reopen}) => {
+  await append(store, event(1), event(2));
+  const {place: end} = await follow(store, undefined);
+  const [epoch = '', xid, number] = end.split('.');
+
+  const strange = [
+    `${'0'.repeat(16)}.${xid}.${number}`,
+    `${epoch}.${xid}.${Number(number) + 1}`,
+    `${epoch}.${xid}.${Number(number) - 1}`,
+    `${epoch}.99999999999999999999.1`,
+    `${epoch}.-1.1`,
+    epoch,
+    '',
+    '@',
+    '@zzzzzzzzzzzzzzzzz',
+    "' OR 1 --",
+  ];
+  for (const place of strange) assertGap(t, await follow(store, place), end);
+  const {store: later} = await reopen();
+  t.false((await follow(later, end)).isGap);
+});
+
+testStores('a time is a place: what was logged later comes, also when the oldest of it is gone', async (t, {store}) => {
+  t.is((await follow(store, placeAt(start))).entries.length, 0);
+  for (const seconds of [1, 2, 3]) await append(store, event(seconds));
+
+  t.deepEqual(ids(await follow(store, placeAt(start + 1000))), ['Mail1002', 'Mail1003']);
+  t.deepEqual(ids(await follow(store, placeAt(start + 5000))), []);
+  await forget(store, 3);
+  t.deepEqual(ids(await follow(store, placeAt(0))), ['Mail1003']);
+});
