@@ -58,7 +58,7 @@ export const headerFacts = (headers: readonly HeaderField[]): Pick<NewMailEvent,
 const maxMessageId = 998;
 
 /** The content of the brackets of the first such field (RFC 5322 section 3.6.4); null without one. */
-export const messageIdOf = (headers: readonly HeaderField[]): string | null => {
+const messageIdOf = (headers: readonly HeaderField[]): string | null => {
   const field = headers.find(({name}) => name.toLowerCase() === 'message-id');
   const text = field?.value.replace(/\r?\n/g, '').trim() ?? '';
   const id = /^<([^<>]*)>/.exec(text)?.[1] ?? text;

@@ -24,7 +24,7 @@ export interface TraceLog {
   find(filter: TraceFilter, page: TraceLogPage, actor: Actor): Promise<MailEvent[]>;
 }
 
-export interface TraceLogPage {
+interface TraceLogPage {
   limit: number;
   after?: TracePosition | undefined;
 }
