@@ -14,9 +14,11 @@ import type {followPeers} from './peer-clients.ts';
 const dayMs = 86_400_000;
 /** Entries that one transaction removes: other writers wait for it. */
 const atOnce = 200;
+/** Parts of the index that are merged for each such step: where much of it is of entries that are gone, a part takes longer. */
+const partsAStep = 4;
 
 export const openEventLog = ({
-  storage: {store},
+  storage: {store, engine},
   settings,
   metrics,
   log,
@@ -33,12 +35,16 @@ export const openEventLog = ({
   });
   const recorder = createEventRecorder({store, onLeftOut});
 
-  const flush = async (): Promise<void> =>
-    recorder.flush().catch(error => {
-      // That the store is away is logged elsewhere.
-      if (error instanceof Fault) throw error;
-      note(error);
-    });
+  const noteFailure = (error: unknown): void => {
+    // That the store is away is logged elsewhere.
+    if (error instanceof Fault) throw error;
+    note(error);
+  };
+  const flush = async (): Promise<void> => recorder.flush().catch(noteFailure);
+
+  const tidy = async (parts: number): Promise<void> => {
+    for (let left = parts; left > 0 && (await store.transaction(async tx => tx.events.tidy())); left -= 1);
+  };
 
   const sweep = async (): Promise<void> => {
     const {keep_days, max_rows} = settings().events;
@@ -48,11 +54,22 @@ export const openEventLog = ({
       gone = await store.transaction(async tx => tx.events.forget({before, surplus, limit: atOnce}));
       metrics.eventsSurplus(Math.min(gone, surplus));
       surplus = Math.max(0, surplus - gone);
+      if (gone > 0) await tidy(partsAStep);
     }
   };
 
   const jobs: Job[] = [
     {everyMs: 400, what: 'writing the event log', run: flush},
+    ...(engine.kind === 'own'
+      ? [
+          {
+            everyMs: 400,
+            what: 'merging the index of the event log',
+            run: async () => tidy(Infinity).catch(noteFailure),
+            mayBeCutOff: true,
+          } as const,
+        ]
+      : []),
     {everyMs: 600_000, what: 'removing old entries of the event log', run: sweep, mayBeCutOff: true},
   ];
   return {record: recorder.record, jobs, close: flush};

@@ -75,6 +75,11 @@ export interface EventLog extends EventReads {
   append(events: readonly NewMailEvent[]): Promise<void>;
   /** Adds entries from another place, which keep their numbers. Later ones get larger numbers. Of many recipients only those in the entry are found. */
   move(events: readonly StoredMailEvent[]): Promise<void>;
+  /**
+   * Merges a part of the index that is due for it, after entries have come or gone; false when none is. In a transaction of its own, as
+   * other writers wait for it.
+   */
+  tidy(): Promise<boolean>;
   /** Deletes the oldest entries of this node: those before `before`, ISO 8601, and `surplus` others; at most `limit`. Returns how many. */
   forget(oldest: {before: string; surplus: number; limit: number}): Promise<number>;
 }

@@ -10,6 +10,9 @@ import {writeEntry} from './event-entry.ts';
 import {type EventRow, followLog, noteForgotten, orderColumn, toEvent} from './event-stream.ts';
 import {foldRecipients, foldSubject} from './held-mail.ts';
 
+/** Of the index of words, merged in one transaction. */
+const pagesAtOnce = 8;
+
 /** How far the number of an entry is ahead of its time, in microseconds, unless the clock was set back: entries wait for others to be written. */
 const usualLead = 60_000_000;
 
@@ -30,6 +33,13 @@ export const eventLog = (db: Db): EventLog => {
     follow: async (after, choice) => followLog(db, after, choice),
     append: async events => append(db, events),
     move: async events => insert(db, events),
+    async tidy() {
+      if (words !== 'index') return false;
+      const before = await changesOf(db);
+      await query(db, `INSERT INTO mail_event_word (mail_event_word, rank) VALUES ('merge', ${pagesAtOnce})`);
+      // By FTS5’s documentation: with less, nothing was merged.
+      return (await changesOf(db)) - before >= 2;
+    },
     async forget({before, surplus, limit}) {
       const oldest = `SELECT number, at${orderColumn(db)} FROM mail_event WHERE ${logger.condition}true ORDER BY number LIMIT ?`;
       const rows = await query<Pick<EventRow, 'number' | 'at' | 'xid'>>(db, oldest, [limit]);
@@ -38,13 +48,16 @@ export const eventLog = (db: Db): EventLog => {
       if (last === undefined) return 0;
       // Of entries that were logged while the clock was wrong, later ones may be due before earlier ones: they go with these.
       await query(db, `DELETE FROM mail_event WHERE ${logger.condition}number <= ?`, [last.number]);
-      if (words === 'index') await query(db, 'DELETE FROM mail_event_word WHERE rowid <= ?', [last.number]);
+      if (words === 'index') await query(db, `DELETE FROM mail_event_word WHERE rowid <= ${place}`, [last.number]);
       const count = rows.indexOf(last) + 1;
       await noteForgotten(db, rows.slice(0, count));
       return count;
     },
   };
 };
+
+const changesOf = async (db: Db): Promise<number> =>
+  (await query<{count: number}>(db, 'SELECT total_changes() AS count'))[0]?.count ?? 0;
 
 /** Writes entries about held mail in the transaction that changes it; see `mailFirst`. */
 export const appendToChange = async (tx: Db, events: readonly NewMailEvent[]): Promise<void> => {
@@ -231,20 +244,23 @@ const searchOf = ({dialect}: Db, filter: TraceFilter, reach: AccessScope, sought
   };
 };
 
+/** The driver of SQLite binds large numbers as floats, for which its index of words would read all of its rows. */
+const place = 'CAST(? AS bigint)';
+
 /** Numbers lead to the place in the log, and times decide. */
 const placed = (number: string, {since, until}: TraceFilter, {page: {before}, lead}: Sought): Condition[] => {
   const conditions: Condition[] = [];
   if (since !== undefined) {
     const from = microsecondsOf(since);
-    conditions.push({sql: `${number} >= ? AND at >= ?`, bindings: [from, from]});
+    conditions.push({sql: `${number} >= ${place} AND at >= ?`, bindings: [from, from]});
   }
   if (until !== undefined) {
     const to = microsecondsOf(until);
-    conditions.push({sql: `${number} < ? AND at < ?`, bindings: [to + lead, to]});
+    conditions.push({sql: `${number} < ${place} AND at < ?`, bindings: [to + lead, to]});
   }
   if (!before) return conditions;
   const {number: last, logged_by} = before;
-  const isBefore = logged_by === '' ? `${number} < ?` : '(number < ? OR (number = ? AND logged_by > ?))';
+  const isBefore = logged_by === '' ? `${number} < ${place}` : '(number < ? OR (number = ? AND logged_by > ?))';
   conditions.push({sql: isBefore, bindings: logged_by === '' ? [last] : [last, last, logged_by]});
   return conditions;
 };

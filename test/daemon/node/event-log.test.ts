@@ -13,7 +13,7 @@ const start = Date.UTC(2026, 2, 1);
 const openLog = (store: TestStore, {keep_days = 30, max_rows = 1_000_000} = {}) => {
   const test = {now: start, leftOut: 0, surplus: 0, said: [] as string[]};
   const {jobs, record, close} = openEventLog({
-    storage: {store} as unknown as Base['storage'],
+    storage: {store, engine: {kind: 'own'}} as unknown as Base['storage'],
     settings: () => ({events: {keep_days, max_rows, subjects: 'keep'}}) as ReturnType<Base['settings']>,
     metrics: {
       eventsLeftOut: (_why: string, count: number) => {
@@ -29,7 +29,14 @@ const openLog = (store: TestStore, {keep_days = 30, max_rows = 1_000_000} = {}) 
   const run = async (what: RegExp): Promise<void> => {
     for (const job of jobs.filter(one => what.test(one.what))) await job.run();
   };
-  return {test, record, close, write: async () => run(/^writing/), sweep: async () => run(/^removing/)};
+  return {
+    test,
+    record,
+    close,
+    write: async () => run(/^writing/),
+    sweep: async () => run(/^removing/),
+    merge: async () => run(/^merging/),
+  };
 };
 
 const hold = async (store: TestStore, queueId: string) =>
@@ -54,6 +61,7 @@ test('where the log is damaged each change without its entry counts, and one lin
   for (const id of ['Mail000001', 'Mail000002']) await hold(store, id);
   log.record({...unknownMail, event: 'relayed', at: new Date(start).toISOString()});
   await log.write();
+  await log.merge();
   log.test.now += 3_600_000;
   await hold(store, 'Mail000003');
 
@@ -94,4 +102,48 @@ test('the oldest entries go when there are more than events.max_rows, and these 
 
   t.deepEqual(await left(store), ['Mail1002', 'Mail1001']);
   t.is(log.test.surplus, 1001);
+});
+
+/** Of the index of words. Each transaction that writes entries makes a segment. */
+const segmentsOf = async (store: TestStore): Promise<number> => {
+  const [row] = await store.read.raw<{count: number}[]>('SELECT count(DISTINCT segid) AS count FROM mail_event_word_idx');
+  return row?.count ?? 0;
+};
+
+test('segments of the index are merged by a job of their own, not by the changes of mail that make them', async t => {
+  const {store} = await testStore(t, {isDurable: false});
+  const log = openLog(store);
+  // Each has enough words for a merge by FTS5 itself.
+  for (let n = 0; n < 15; n += 1) {
+    const recipients = Array.from({length: 5000}, (_, m) => `user${m}@d${n}.test`);
+    await store.transaction(async tx =>
+      tx.events.append([{...unknownMail, event: 'relayed', at: new Date(start).toISOString(), recipients}]),
+    );
+  }
+  const before = await segmentsOf(store);
+
+  await log.merge();
+
+  t.is(before, 15);
+  t.true((await segmentsOf(store)) < 4);
+  t.is((await store.events.find({event: ['relayed']}, all, {limit: 100})).length, 15);
+  t.is((await store.events.find({recipient: 'user4999@d7.test'}, all, {limit: 100})).length, 1);
+});
+
+test('what is gone from the log is gone from its index as well', async t => {
+  const {store} = await testStore(t, {isDurable: false});
+  await fill(store, 3000, () => 31);
+  await fill(store, 10, () => 1);
+  const bytes = async () => {
+    const [row] = await store.read.raw<{bytes: number}[]>('SELECT sum(length(block)) AS bytes FROM mail_event_word_data');
+    return row?.bytes ?? 0;
+  };
+  const before = await bytes();
+
+  const log = openLog(store);
+  await log.sweep();
+  await log.merge();
+
+  t.true((await bytes()) < before / 10, `${before} ${await bytes()}`);
+  t.is((await left(store)).length, 10);
 });
