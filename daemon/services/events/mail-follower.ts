@@ -42,7 +42,7 @@ export interface MailFollowerNeeds {
 }
 
 const waits = {firstMs: 25, mostMs: 1000};
-const failures = {firstMs: 250, mostMs: 5000, unknownMs: 30_000};
+const failures = {firstMs: 250, mostMs: 5000};
 /** Between two readings without a signal. There are none for what is in the log only. */
 const idleMs = {signalled: 5000, logged: 1000};
 
@@ -128,9 +128,10 @@ const run = async (loop: Loop, pauseMs: number, read: (isFirst: boolean) => Prom
       waited = page.is_waiting ? waited + 1 : 0;
       if (waited > 0) waitMs = growing(waits, waited);
       if (page.has_more) waitMs = 0;
-    } catch (error) {
+    } catch {
+      // The node is away, runs 0.8, or does not know the key yet.
       failed += 1;
-      waitMs = error instanceof Fault && error.code === 'not_found' ? failures.unknownMs : growing(failures, failed);
+      waitMs = growing(failures, failed);
     }
     loop.asked();
     if (waitMs > 0) await loop.pause(waitMs);
