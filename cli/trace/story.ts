@@ -47,15 +47,23 @@ const what: Record<MailEventName, string> = {
   lost: 'gone from where it was held',
   sent: 'delivered by Postfix',
   bounced: 'returned to the sender by Postfix',
-  postponed: 'not delivered yet: Postfix tries again',
+  postponed: 'not delivered yet, Postfix tries again',
 };
 
 const lines = (event: MailEvent): string[] => [
-  `${timeText(event.at)}  ${what[event.event]}${reasonText(event)}${byText(event)}`,
+  `${timeText(event.at)}  ${whatText(event)}${placeText(event)}${reasonText(event)}${byText(event)}`,
   ...[judgementText(event), authenticationText(event), answerText(event), safeLine(event.detail)]
     .filter(text => text !== '')
     .map(text => `                      ${text}`),
 ];
+
+/** Without a server it was Postfix that asked mfd. */
+const whatText = ({event, server}: MailEvent): string =>
+  event === 'relayed' && server === null ? 'let through: Postfix delivers it' : what[event];
+
+/** Postfix tells of each recipient on its own. */
+const placeText = ({event, recipients}: MailEvent): string =>
+  event === 'sent' || event === 'bounced' || event === 'postponed' ? `: ${recipients.map(safeLine).join(', ')}` : '';
 
 const reasonText = ({event, reason, size_bytes}: MailEvent): string =>
   event === 'held' && reason !== null ? ` for ${reason}${size_bytes === null ? '' : ` (${sizeText(size_bytes)})`}` : '';

@@ -34,7 +34,7 @@ export const openEventLog = ({
     {everyMs: 400, what: 'writing the event log', run: recorder.flush},
     {everyMs: 600_000, what: 'removing old entries of the event log', run: sweep, mayBeCutOff: true},
   ];
-  return {record: recorder.record, jobs, close: recorder.flush};
+  return {record: recorder.record, jobs, flush: recorder.flush};
 };
 
 export const openTrace = (
