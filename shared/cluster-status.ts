@@ -8,7 +8,16 @@ export const licenseSchema = z
 export type License = z.infer<typeof licenseSchema>;
 
 /** The parts that a node tells of; a later version may have more. */
-export const dependencyParts = ['scanner', 'backend', 'smarthost', 'store', 'name_servers', 'postfix', 'password_file'] as const;
+export const dependencyParts = [
+  'scanner',
+  'backend',
+  'smarthost',
+  'store',
+  'name_servers',
+  'postfix',
+  'postfix_log',
+  'password_file',
+] as const;
 export type DependencyPart = (typeof dependencyParts)[number];
 
 export const maxProblems = 100;

@@ -36,7 +36,7 @@ export const mailEventSchema = z
     symbols: z.array(z.string()).meta({description: 'All for `held`, else the five with the most weight'}),
     authentication: mailAuthenticationSchema.nullable(),
     reply: text('What was answered: to the client, or by `server`'),
-    server: text('HOST:PORT of the server that answered'),
+    server: text('HOST:PORT of the server that answered; NAME[ADDRESS]:PORT where the log of Postfix says it'),
     took_ms: z.int().nullable().meta({description: 'From the end of the content to the answer, in milliseconds'}),
     key_id: z.int().nullable().meta({description: 'The key that acted'}),
     key_name: text('Also null after the key has been deleted'),

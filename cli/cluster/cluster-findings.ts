@@ -192,6 +192,8 @@ const problemText = (problems: readonly Problem[], nodes: string, endOf: (first:
       return `the name servers of ${nodes} do not answer ${end}: mail is not verified`;
     case 'postfix':
       return `the hold queue of Postfix on ${nodes} cannot be read ${end}`;
+    case 'postfix_log':
+      return `the log of Postfix on ${nodes} cannot be read ${end}: the trace of mail ends at Postfix`;
     case 'password_file':
       return `every user of ${nodes} can read the file of ${name} (chmod o-r on that machine)`;
     default:

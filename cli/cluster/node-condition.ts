@@ -58,6 +58,7 @@ const partWords: Record<DependencyPart, string> = {
   store: 'no store',
   name_servers: 'no name servers',
   postfix: 'no Postfix',
+  postfix_log: 'no log of Postfix',
   password_file: 'open password file',
 };
 

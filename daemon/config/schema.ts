@@ -12,6 +12,7 @@ import {
   localListen,
   mailAddress,
   network,
+  postfixLog,
   route,
   seconds,
   section,
@@ -154,6 +155,10 @@ const everyKey = z.strictObject({
     }),
     helper_socket: absolutePath.optional().meta({
       description: 'Socket of mfd-postfix.socket, which runs postsuper and postcat for this node; without it: sudo',
+    }),
+    log_file: postfixLog.optional().meta({
+      description:
+        'Log of Postfix, as /PATH, or journal for the journal of systemd: what became of mail behind Postfix; without it the trace ends there',
     }),
     reconcile_interval: seconds(10).meta({description: 'Seconds between two checks of Postfix’s hold queue'}),
   }),

@@ -34,6 +34,7 @@ export const route = z
   );
 
 export const absolutePath = z.string().regex(/^\/[^\0]*$/, 'must be an absolute path');
+export const postfixLog = z.string().regex(/^(?:journal|\/[^\0]*)$/, 'must be an absolute path, or journal');
 export const filePath = z.string().min(1, 'must name a file');
 
 /** Bytes: a plain number, or one with K, M or G (binary). */

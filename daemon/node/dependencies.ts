@@ -190,6 +190,8 @@ const remarkText = (part: string, [since, ...later]: readonly string[]): string 
       return `the scanner does not work since ${since}, and mail passes without a score`;
     case 'name_servers':
       return `the name servers do not answer since ${since}`;
+    case 'postfix_log':
+      return `the log of Postfix cannot be read since ${since}`;
     case 'postfix':
       return `the queue of Postfix cannot be read since ${since}`;
     default:

@@ -72,7 +72,7 @@ export const openEventLog = ({
       : []),
     {everyMs: 600_000, what: 'removing old entries of the event log', run: sweep, mayBeCutOff: true},
   ];
-  return {record: recorder.record, jobs, close: flush};
+  return {record: recorder.record, jobs, flush};
 };
 
 const noteEveryMs = 3_600_000;

@@ -40,6 +40,7 @@ import {openEventLog, openMailSources, openTrace} from './event-log.ts';
 import {apiUrl, listenOf} from './free-addresses.ts';
 import {openHold} from './hold.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
+import {openPostfixLog} from './postfix-log.ts';
 import {openReaders} from './readers.ts';
 import {openReportInbox} from './report-inbox.ts';
 
@@ -67,13 +68,13 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   const auditLog = createAuditLog({store, nodeId});
   const eventLog = openEventLog(base);
   const {trace, traceLog} = openTrace(base, others);
+  const postfixLog = openPostfixLog(base, eventLog.flush);
 
   const readers = openReaders();
   const inbox = openReportInbox(base, readers);
   const mail = openHold(base, bus, {inbox, readers});
   const dmarc = openDmarc(base, {sign: mail.sign, newLookup: mail.verifier.newLookup, version, others, inbox});
-  const {intake, verifier} = mail;
-  const dns = openDnsView(base, {...owned, ...verifier, claim: intake.claim, readers, dmarc: dmarc.view});
+  const dns = openDnsView(base, {...owned, ...mail.verifier, claim: mail.intake.claim, readers, dmarc: dmarc.view});
   return {
     ...access,
     limits: createClusterRateLimits({limiter, sendHeartbeats: links.sendHeartbeats}),
@@ -104,7 +105,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     dmarc,
     inbox,
     eventLog,
-    jobs: [...mail.jobs, ...dmarc.jobs, ...eventLog.jobs],
+    jobs: [...mail.jobs, ...dmarc.jobs, ...eventLog.jobs, ...postfixLog.jobs],
     flushKeyUses: keyDirectory.flush,
     async close() {
       access.keyFailures.report(true);
@@ -113,7 +114,8 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
       await keyDirectory.flush();
       await peerStates.flush();
       await dmarc.close();
-      await eventLog.close();
+      await eventLog.flush();
+      await postfixLog.close();
     },
   };
 };

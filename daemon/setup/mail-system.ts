@@ -3,6 +3,7 @@ import {execFile} from 'node:child_process';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import {childEnvironment} from '../../shared/child-environment.ts';
+import {findLog, type LogPaths, type LogSource} from './log-source.ts';
 import {rspamdOptions} from './node-config.ts';
 import {listEntries, type PostfixService, type PostfixTool} from './postfix-tool.ts';
 import {bytesOf, isThere} from './setup-record.ts';
@@ -25,9 +26,10 @@ export interface MailSystem {
   rspamd: {optionsFile: string; options: 'none' | 'ours' | 'foreign'} | undefined;
   /** The socket of the helper that systemd runs; undefined when its unit is not installed. */
   helperSocket: string | undefined;
+  log: LogSource;
 }
 
-export interface Paths {
+export interface Paths extends LogPaths {
   rspamdDir: string;
   unitDirs: string[];
 }
@@ -35,9 +37,13 @@ export interface Paths {
 export const standardPaths: Paths = {
   rspamdDir: '/etc/rspamd',
   unitDirs: ['/etc/systemd/system', '/usr/lib/systemd/system', '/lib/systemd/system'],
+  journalDir: '/run/systemd/journal',
+  logFiles: ['/var/log/mail.log', '/var/log/maillog'],
 };
 
-export const surveyMailSystem = async (postfix: PostfixTool, {rspamdDir, unitDirs}: Paths): Promise<MailSystem> => {
+/** `uid`: the user of the node. */
+export const surveyMailSystem = async (postfix: PostfixTool, uid: number, paths: Paths): Promise<MailSystem> => {
+  const {rspamdDir, unitDirs} = paths;
   const [relayed, recipients, owner] = [
     await postfix.expanded('smtpd_relay_restrictions'),
     await postfix.expanded('smtpd_recipient_restrictions'),
@@ -59,6 +65,7 @@ export const surveyMailSystem = async (postfix: PostfixTool, {rspamdDir, unitDir
     services: await postfix.services(),
     rspamd: (await isThere(join(rspamdDir, 'rspamd.conf'))) ? {optionsFile, options: await ownerOf(optionsFile)} : undefined,
     helperSocket: hasUnit ? '/run/mfd-postfix.sock' : undefined,
+    log: await findLog(postfix, uid, paths),
   };
 };
 

@@ -5,7 +5,7 @@ import {hasOwn} from '../../shared/has-own.ts';
 import {formatHostPort, isWildcard} from '../../shared/host-port.ts';
 import {type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
 import type {MailSystem} from './mail-system.ts';
-import {type ConfigKey, missingKeys, rspamdOptions} from './node-config.ts';
+import {type ConfigKey, missingKeys, rspamdOptions, valueIn} from './node-config.ts';
 import {hasEntry, listEntries, subjectOf, withEntry, withEntryReplaced} from './postfix-tool.ts';
 import {SetupError} from './setup-error.ts';
 import type {Setting, SetupRecord} from './setup-record.ts';
@@ -68,6 +68,7 @@ export const planSetup = (system: MailSystem, wanted: Wanted, record: SetupRecor
       {key: 'postfix.milter_listen', value: milterListen},
       {key: 'postfix.socketmap_listen', value: socketmapListen},
       ...(system.helperSocket === undefined ? [] : [{key: 'postfix.helper_socket', value: system.helperSocket}]),
+      ...(system.log.value === undefined ? [] : [{key: 'postfix.log_file', value: system.log.value}]),
       ...(system.rspamd && !wanted.isScannerSet ? [{key: 'scanner.type', value: 'rspamd'}] : []),
     ]),
     folder: folder === undefined ? undefined : {path: folder, uid: wanted.uid, gid: system.gid},
@@ -122,7 +123,7 @@ const planReentry = ({services, explicit}: MailSystem, milter: string): {master:
   };
 };
 
-const planNotes = (system: MailSystem, wanted: {hasRecipients: boolean}, milter: string): string[] => [
+const planNotes = (system: MailSystem, wanted: Pick<Wanted, 'hasRecipients' | 'nodeText'>, milter: string): string[] => [
   ...relayNotes(system),
   ...milterNotes(system, milter),
   ...(system.destinations === ''
@@ -138,6 +139,7 @@ const planNotes = (system: MailSystem, wanted: {hasRecipients: boolean}, milter:
         'Releasing held mail needs root: install the sudoers file of mfd, or mfd-postfix.socket under systemd; see POSTFIX in mfd(8).',
       ]
     : []),
+  ...logNotes(system, wanted),
   ...rspamdNotes(system),
 ];
 
@@ -170,6 +172,14 @@ const milterNotes = ({explicit, services, milterProtocol}: MailSystem, milter: s
     ...own.map(({name}) => `${name} has smtpd_milters of its own in master.cf: its mail does not pass through mfd.`),
     ...(milterProtocol === '6' ? [] : [`milter_protocol is ${milterProtocol}: mfd speaks version 6; set it to that.`]),
   ];
+};
+
+/** A log that mfd.yaml names already is the administrator's. */
+const logNotes = ({log: {value, advice}}: MailSystem, {nodeText}: Pick<Wanted, 'nodeText'>): string[] => {
+  const set = valueIn(nodeText, 'postfix.log_file');
+  if (set !== null && set !== value) return [];
+  if (value !== undefined) return advice === undefined ? [] : [advice];
+  return ['Where Postfix logs was not found: set postfix.log_file in mfd.yaml, so that mfctl trace goes on behind Postfix.'];
 };
 
 const rspamdNotes = ({rspamd}: MailSystem): string[] => {

@@ -53,10 +53,11 @@ export const setupPostfix = async (options: SetupOptions): Promise<string> => {
 
   const nodeText = (await asOwner(async () => bytesOf(nodeFile)))?.toString() ?? '';
   const {milter_listen: milterListen, socketmap_listen: socketmapListen} = config.postfix;
-  const system = await surveyMailSystem(postfix, options.paths);
+  const {uid} = await stat(data);
+  const system = await surveyMailSystem(postfix, uid, options.paths);
   const wanted = {
     nodeText,
-    uid: (await stat(data)).uid,
+    uid,
     milterListen,
     socketmapListen,
     isScannerSet: options.isScannerSet || valueIn(nodeText, 'scanner.type') !== null,

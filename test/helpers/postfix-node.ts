@@ -34,13 +34,15 @@ export interface PostfixNodeOptions extends MailNodeOptions {
   milter?: 'unix' | 'tcp';
   /** Starts the helper that runs programs as root; resolves with its socket. */
   helper?(owner: Owner, postfix: PrivatePostfix): Promise<string>;
+  /** The node follows the log of Postfix. */
+  isLogFollowed?: boolean;
   /** Interval of the polls of the queue. */
   reconcileSeconds?: number;
 }
 
 export const startPostfixNode = async (
   owner: Owner,
-  {settings, milter: kind, helper, reconcileSeconds = 0.3, ...options}: PostfixNodeOptions = {},
+  {settings, milter: kind, helper, isLogFollowed = false, reconcileSeconds = 0.3, ...options}: PostfixNodeOptions = {},
 ): Promise<PostfixNode> => {
   const sink = await startSmtpSink(owner, options.sink);
   const postfix = await startPostfix(owner, {isStarted: false});
@@ -60,6 +62,7 @@ export const startPostfixNode = async (
       config_dir: postfix.configDir,
       reconcile_interval: reconcileSeconds,
       ...(listen !== undefined && {milter_listen: listen}),
+      ...(isLogFollowed && {log_file: postfix.logFile}),
       ...(helper && {helper_socket: await helper(owner, postfix)}),
     },
   };

@@ -28,6 +28,8 @@ interface QueuedMail {
 export interface PrivatePostfix {
   configDir: string;
   queueDir: string;
+  /** Its `maillog_file`. */
+  logFile: string;
   /** Port of its SMTP server, on 127.0.0.1. */
   port: number;
   /** Runs one of its programs, such as `postsuper`, on this instance. */
@@ -87,6 +89,7 @@ export const startPostfix = async (
   const postfix: PrivatePostfix = {
     configDir,
     queueDir,
+    logFile,
     port,
     command,
     async queue() {

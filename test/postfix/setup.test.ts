@@ -83,6 +83,7 @@ withPostfix('what would be written is shown, and nothing is', async t => {
     '  - smtpd_milters = inet:localhost:8891, { inet:localhost:8892, connect_timeout=10s, default_action=accept }',
     `  + relay_domains = example.org $mydestination, ${socketmap}:relay_domains`,
     `  +   milter_listen: unix:${postfix.queueDir}/mfd/milter.sock`,
+    `  +   log_file: ${postfix.logFile}`,
     `  mfd setup postfix --data ${data} --config-dir ${postfix.configDir} --apply`,
   ])
     t.true(stdout.split('\n').includes(line), `${line} in ${stdout}`);

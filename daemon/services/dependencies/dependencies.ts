@@ -1,5 +1,5 @@
-// Health of what a node depends on: scanner, backends, store, name servers, Postfix and its password files. Real use says whether they
-// work; what nothing has used for a while is checked, and some of it once at the start.
+// Health of what a node depends on: scanner, backends, store, name servers, Postfix and its log, and password files. Real use says whether
+// they work; what nothing has used for a while is checked, and some of it once at the start.
 //
 // works → a failed check, or ten failed uses in a row → problem; a use or a check that works → works.
 // A server may greet, and answer nothing else: where uses fail although checks work, only a use ends the problem, or a minute without one.

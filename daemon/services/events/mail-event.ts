@@ -67,6 +67,11 @@ export interface EventReads {
   follow(after: string | undefined, choice: EventChoice): Promise<EventPage>;
   /** The matches, newest first. */
   find(filter: TraceFilter, reach: AccessScope, page: TracePage): Promise<StoredMailEvent[]>;
+  /**
+   * The entries of this node after which Postfix had a mail under one of these queue ids (`queueIdAtPostfix`), newest first. Of each id the
+   * newest hundred of the mail with this id here, and the newest hundred of other mail.
+   */
+  handedOver(queueIds: readonly string[]): Promise<StoredMailEvent[]>;
   /** How many entries this node has written that are still there. */
   count(): Promise<number>;
 }
@@ -83,3 +88,20 @@ export interface EventLog extends EventReads {
   /** Deletes the oldest entries of this node: those before `before`, ISO 8601, and `surplus` others; at most `limit`. Returns how many. */
   forget(oldest: {before: string; surplus: number; limit: number}): Promise<number>;
 }
+
+const handing: ReadonlySet<string> = new Set(['relayed', 'held', 'released', 'lost', 'sent'] satisfies MailEventName[]);
+
+/**
+ * The queue id under which Postfix has a mail after an event. Postfix may be the server that took it, or the one before it that asks mfd;
+ * the reply of either ends with the id. Undefined where Postfix does not have it, or nobody says so.
+ */
+export const queueIdAtPostfix = ({
+  event,
+  queue_id,
+  reply,
+}: Pick<MailEvent, 'event' | 'queue_id' | 'reply'>): string | undefined => {
+  if (!handing.has(event)) return undefined;
+  // Content filters put the reply of the next server in parentheses.
+  const said = / queued as ([0-9A-Za-z]{6,64})\)?$/.exec(reply ?? '')?.[1];
+  return said ?? (event === 'relayed' || event === 'sent' ? undefined : (queue_id ?? undefined));
+};

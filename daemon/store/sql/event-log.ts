@@ -4,7 +4,7 @@ import {hash} from 'node:crypto';
 import type {TraceFilter} from '../../../shared/hold-filter.ts';
 import {comparableAddress, domainOf} from '../../../shared/mail-address.ts';
 import {type AccessScope, domainIdsIn} from '../../../shared/scopes.ts';
-import type {EventLog, NewMailEvent, TracePage} from '../../services/events/mail-event.ts';
+import {type EventLog, type NewMailEvent, queueIdAtPostfix, type TracePage} from '../../services/events/mail-event.ts';
 import {type ChangeEntries, type Db, type Dialect, insertOwn, query} from './db.ts';
 import {writeEntry} from './event-entry.ts';
 import {type EventRow, followLog, noteForgotten, orderColumn, toEvent} from './event-stream.ts';
@@ -24,6 +24,12 @@ export const eventLog = (db: Db): EventLog => {
     async find(filter, reach, page) {
       const {sql, bindings} = searchOf(db, filter, reach, {page, lead: await leadOf(db, filter)});
       const rows = await query<EventRow>(db, sql, bindings);
+      return rows.map(toEvent);
+    },
+    async handedOver(queueIds) {
+      const found = queueIds.flatMap(id => [wordOf('postfixId', id), wordOf('claimedId', id)]);
+      const bound = words === 'index' ? found.map(word => `"${tokenOf(word)}"`) : found.map(String);
+      const rows = await query<EventRow>(db, handedOver(db.dialect), [db.dialect.json(bound)]);
       return rows.map(toEvent);
     },
     async count() {
@@ -140,6 +146,9 @@ const insert = async (tx: Db, events: readonly (NewMailEvent & {number: number})
 /** The kinds of words. What is stored does not change when a kind is renamed here, as long as its letter stays. */
 const kinds = {
   queueId: 'q',
+  postfixId: 'p',
+  /** As a server says, which may say any. */
+  claimedId: 'P',
   messageId: 'm',
   recipient: 'r',
   sender: 's',
@@ -157,6 +166,7 @@ const tokenOf = (word: bigint): string => BigInt.asUintN(64, word).toString(36);
 
 const wordsOf = (event: NewMailEvent): bigint[] => [
   wordOf('event', event.event),
+  ...postfixWord(event),
   ...(event.queue_id === null ? [] : [wordOf('queueId', event.queue_id)]),
   ...(event.message_id === null ? [] : [wordOf('messageId', event.message_id)]),
   ...(event.domain === null ? [] : [wordOf('domain', event.domain)]),
@@ -167,6 +177,11 @@ const wordsOf = (event: NewMailEvent): bigint[] => [
   ...foldRecipients(event.recipients).map(address => wordOf('recipient', address)),
   ...authorNames(event.from ?? []).map(name => wordOf('from', name)),
 ];
+
+const postfixWord = (event: NewMailEvent): bigint[] => {
+  const id = queueIdAtPostfix(event);
+  return id === undefined ? [] : [wordOf(id === event.queue_id ? 'postfixId' : 'claimedId', id)];
+};
 
 /** Addresses, and their domains: a filter names either. */
 const authorNames = (from: readonly string[]): string[] => [
@@ -264,6 +279,18 @@ const placed = (number: string, {since, until}: TraceFilter, {page: {before}, le
   conditions.push({sql: isBefore, bindings: logged_by === '' ? [last] : [last, last, logged_by]});
   return conditions;
 };
+
+/** Each word has its own limit: what a false server says of an id in many replies must not hide what is true. */
+const handedOver = ({words, logger, values}: Dialect): string =>
+  words === 'index'
+    ? `SELECT number, at, entry FROM json_each(?) AS given CROSS JOIN mail_event WHERE number IN (
+  SELECT rowid FROM mail_event_word WHERE mail_event_word MATCH given.value ORDER BY rowid DESC LIMIT 100
+) ORDER BY number DESC`
+    : `SELECT number, at, entry FROM (${values('bigint')}) AS given (word) CROSS JOIN LATERAL (
+  WITH hits AS MATERIALIZED (
+    SELECT number, at, entry FROM mail_event WHERE ${logger.condition}words && ARRAY[given.word]
+  ) SELECT * FROM hits ORDER BY number DESC LIMIT 100
+) AS found ORDER BY number DESC`;
 
 const hasWord = ({values, json}: Dialect, words: readonly bigint[]): Condition => ({
   sql: `words && ARRAY(${values('bigint')})`,

@@ -12,7 +12,7 @@ const start = Date.UTC(2026, 2, 1);
 
 const openLog = (store: TestStore, {keep_days = 30, max_rows = 1_000_000} = {}) => {
   const test = {now: start, leftOut: 0, surplus: 0, said: [] as string[]};
-  const {jobs, record, close} = openEventLog({
+  const {jobs, record, flush} = openEventLog({
     storage: {store, engine: {kind: 'own'}} as unknown as Base['storage'],
     settings: () => ({events: {keep_days, max_rows, subjects: 'keep'}}) as ReturnType<Base['settings']>,
     metrics: {

@@ -22,6 +22,7 @@ const system = (more: Partial<MailSystem> = {}, explicit: Record<string, string>
   services: [service('smtp/inet', 'smtpd', {isChrooted: true}), service('rewrite/unix', 'trivial-rewrite', {isChrooted: true})],
   rspamd: {optionsFile: '/etc/rspamd/local.d/options.inc', options: 'ours'},
   helperSocket: '/run/mfd-postfix.sock',
+  log: {value: '/var/log/mail.log', advice: undefined},
   ...more,
   explicit: new Map(Object.entries(explicit)),
 });
@@ -55,6 +56,7 @@ test('a fresh Postfix gets four settings, a folder for the sockets, and mfd.yaml
     {key: 'postfix.milter_listen', value: 'unix:/var/spool/postfix/mfd/milter.sock'},
     {key: 'postfix.socketmap_listen', value: 'unix:/var/spool/postfix/mfd/socketmap.sock'},
     {key: 'postfix.helper_socket', value: '/run/mfd-postfix.sock'},
+    {key: 'postfix.log_file', value: '/var/log/mail.log'},
     {key: 'scanner.type', value: 'rspamd'},
   ]);
 });
@@ -157,6 +159,21 @@ test('mail that comes back from a content filter is not judged twice', t => {
   const inBraces = planSetup(system({services}, {smtpd_milters: '{ inet:a:1, connect_timeout=1s }'}), wanted(), undefined);
   t.deepEqual(inBraces.master, []);
   t.regex(inBraces.notes.join('\n'), /10025\/inet takes mail back/);
+});
+
+test('a log that the administrator has set stays, and where none was found it is asked for', t => {
+  const log = {value: 'journal', advice: 'mfd may not read the journal yet'};
+  const own = 'postfix:\n  log_file: /var/log/mine\n';
+  const planned = (nodeText: string, found: MailSystem['log']) => planSetup(system({log: found}), wanted({nodeText}), undefined);
+  const keys = ({node}: ReturnType<typeof planned>) => node.map(({key}) => key);
+
+  t.true(planned('', log).notes.includes(log.advice));
+  t.true(planned('postfix:\n  log_file: journal\n', log).notes.includes(log.advice));
+  t.false(planned(own, log).notes.includes(log.advice));
+  t.false(keys(planned(own, log)).includes('postfix.log_file'));
+  const unknown = planned('', {value: undefined, advice: undefined});
+  t.false(keys(unknown).includes('postfix.log_file'));
+  t.regex(unknown.notes.join('\n'), /set postfix\.log_file in mfd\.yaml/);
 });
 
 test('what an administrator should know is said', t => {

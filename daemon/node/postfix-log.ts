@@ -1,0 +1,56 @@
+// The log of Postfix on this machine, which goes on with the story of mail that this node handed over.
+import {createJournal} from '../mail/postfix-log/journal.ts';
+import {createLogFile} from '../mail/postfix-log/log-file.ts';
+import {LogUnreadable} from '../mail/postfix-log/log-follower.ts';
+import type {Dependency} from '../services/dependencies/dependencies.ts';
+import {createPostfixStory} from '../services/events/postfix-story.ts';
+import type {Base} from './base.ts';
+import type {Job} from './jobs.ts';
+
+/** `postfix.log_file` for the journal of systemd. */
+const journal = 'journal';
+const part = 'postfix_log';
+
+export const openPostfixLog = (
+  {config, storage: {store, nodeId}, dependencies, now}: Pick<Base, 'config' | 'storage' | 'dependencies' | 'now'>,
+  flush: () => Promise<void>,
+): {jobs: Job[]; close(): Promise<void>} => {
+  const {log_file: path} = config.postfix;
+  if (path === undefined) return {jobs: [], close: async () => {}};
+
+  const story = createPostfixStory({store, nodeId, flush, now});
+  const needs = {
+    readPlace: story.place,
+    take: async (...taken: Parameters<typeof story.add>) => void (await story.add(...taken)),
+    now,
+    monotonic: () => performance.now(),
+  };
+  const follower = path === journal ? createJournal(needs) : createLogFile({...needs, path});
+  const never = Number.POSITIVE_INFINITY;
+  // It is read all the time.
+  const dependency: Dependency = {part, name: '', quietMs: never, retryMs: never, check: async () => undefined};
+  dependencies.watch(() => [dependency]);
+
+  const follow = async (): Promise<void> => {
+    try {
+      await follower.follow();
+      dependencies.worked(part);
+    } catch (error) {
+      if (!(error instanceof LogUnreadable)) throw error;
+      dependencies.failed(part, {detail: error.message, isCertain: true});
+    }
+  };
+  // The place of the first look has to be before the first mail.
+  const first = follow().catch(() => undefined);
+  const run = async (): Promise<void> => {
+    await first;
+    await follow();
+  };
+  return {
+    jobs: [{everyMs: 500, what: 'following the log of Postfix', run}],
+    async close() {
+      await first;
+      await follower.close();
+    },
+  };
+};
