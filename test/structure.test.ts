@@ -116,7 +116,7 @@ const mayImport: Record<string, string[]> = {
   'cli/files': ['shared', 'cli', 'cli/command-line'],
   'cli/client': ['shared', 'cli', 'cli/command-line', 'cli/files'],
   'cli/command-line': ['shared', 'cli'],
-  'cli/completion': [...cliShared, 'cli/domain', 'cli/help', 'cli/quarantine'],
+  'cli/completion': [...cliShared, 'cli/domain', 'cli/help', 'cli/quarantine', 'cli/trace'],
   'cli/help': cliShared,
   'cli/api': cliShared,
   'cli/audit': [...cliShared, 'cli/key'],
@@ -128,6 +128,7 @@ const mayImport: Record<string, string[]> = {
   'cli/filter': cliShared,
   'cli/key': cliShared,
   'cli/quarantine': [...cliShared, 'cli/audit', 'cli/domain', 'cli/filter'],
+  'cli/trace': [...cliShared, 'cli/quarantine'],
   'cli/dashboard/shell': [...cliShared, 'cli/dashboard/list'],
   'cli/dashboard/list': ['shared', 'cli', 'cli/output', 'cli/dashboard/shell'],
   'cli/dashboard/screens/audit': [...screenShared, 'cli/audit'],
@@ -135,7 +136,8 @@ const mayImport: Record<string, string[]> = {
   'cli/dashboard/screens/domains': [...screenShared, 'cli/domain', 'cli/filter', 'cli/dmarc'],
   'cli/dashboard/screens/events': screenShared,
   'cli/dashboard/screens/keys': [...screenShared, 'cli/key', 'cli/dashboard/screens/cluster'],
-  'cli/dashboard/screens/quarantine': [...screenShared, 'cli/quarantine'],
+  'cli/dashboard/screens/quarantine': [...screenShared, 'cli/quarantine', 'cli/trace'],
+  'cli/dashboard/screens/trace': [...screenShared, 'cli/quarantine', 'cli/trace', 'cli/dashboard/screens/quarantine'],
   'cli/dashboard': [
     ...cliShared,
     'cli/dashboard/shell',
@@ -145,6 +147,7 @@ const mayImport: Record<string, string[]> = {
     'cli/dashboard/screens/events',
     'cli/dashboard/screens/keys',
     'cli/dashboard/screens/quarantine',
+    'cli/dashboard/screens/trace',
   ],
   cli: [
     ...cliShared,
@@ -161,6 +164,7 @@ const mayImport: Record<string, string[]> = {
     'cli/help',
     'cli/key',
     'cli/quarantine',
+    'cli/trace',
   ],
   // Generates the manual from the help of both programs, and is part of neither.
   man: ['shared', 'cli', 'cli/command-line', 'cli/help', 'daemon', 'daemon/config', 'daemon/node'],

@@ -8,7 +8,7 @@ interface DashboardFlags {
   undoDelay: number;
 }
 
-const screens = ['cluster', 'quarantine', 'domains', 'keys', 'audit', 'events'] as const;
+const screens = ['cluster', 'quarantine', 'domains', 'keys', 'audit', 'events', 'trace'] as const;
 
 export const addDashboardCommand = (program: Command, session: Session): void => {
   program

@@ -9,6 +9,7 @@ import {DomainsScreen} from './screens/domains/domains-screen.tsx';
 import {EventsScreen} from './screens/events/events-screen.tsx';
 import {KeysScreen} from './screens/keys/keys-screen.tsx';
 import {QuarantineScreen} from './screens/quarantine/quarantine-screen.tsx';
+import {TraceScreen} from './screens/trace/trace-screen.tsx';
 import type {AppContext} from './shell/app-context.ts';
 import type {DeferredActions, DeferredState} from './shell/deferred-actions.ts';
 import {type Globals, globalBindings, handleKey} from './shell/global-keys.ts';
@@ -56,6 +57,7 @@ const screens: Record<ScreenName, ComponentType> = {
   keys: KeysScreen,
   audit: AuditScreen,
   events: EventsScreen,
+  trace: TraceScreen,
 };
 
 /** Redraw interval while a message or a countdown is shown. */

@@ -148,7 +148,7 @@ export const addressFault = (text: string): string | undefined => {
   return `there are no wildcards here${domain === '' ? '; leave it out for all' : `; for all of a domain give ${domain}`}`;
 };
 
-export const plainAddress = (text: string): string => {
+const plainAddress = (text: string): string => {
   const fault = addressFault(text);
   if (fault === undefined) return text;
   throw new InvalidArgumentError(
@@ -156,7 +156,7 @@ export const plainAddress = (text: string): string => {
   );
 };
 
-export const addressValue = (text: string): string => {
+const addressValue = (text: string): string => {
   if (!text.includes('@')) throw new InvalidArgumentError('Must be a mail address such as ceo@example.com.');
   return plainAddress(text);
 };

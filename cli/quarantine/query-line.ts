@@ -1,18 +1,34 @@
-// Query for held mail in one line, as in the dashboard: `domain:example.com since:2h score>=8 march invoice`. A mail has to match all
+// Query for mail in one line, as in the dashboard: `domain:example.com since:2h score>=8 march invoice`. A mail has to match all
 // parts; words that are not a filter are searched in the subject.
+import {isIP} from 'node:net';
 
 import {canonicalMailDomain} from '../../shared/domain-name.ts';
 import {ownValue} from '../../shared/has-own.ts';
 import {parseMailAddress} from '../../shared/mail-address.ts';
+import {mailEvents} from '../../shared/mail-event-name.ts';
 import {reasons} from '../../shared/reason.ts';
 import {pastMomentFault} from '../command-line/moment.ts';
 import {usageError} from '../errors.ts';
 import {addressFault, type HoldQuery} from './hold-query.ts';
 
-type TextMember = Exclude<keyof HoldQuery, 'least' | 'most' | 'reason'>;
+export interface LineQuery extends HoldQuery {
+  messageId?: string;
+  client?: string;
+  /** With commas between them. */
+  event?: string;
+}
+type Member = Exclude<keyof LineQuery, 'least' | 'most'>;
 
-/** Filters by their typed name, the short one first; the names of the API work too. */
-const filterNames: Record<string, TextMember | 'reason'> = {
+/** What may be looked for in one kind of list. */
+export interface LineWords {
+  /** Filters by their typed name, the short one first; the names of the API work too. */
+  names: Readonly<Record<string, Member>>;
+  hasScore: boolean;
+  /** For completion. */
+  offered: readonly string[];
+}
+
+const commonNames: LineWords['names'] = {
   domain: 'domain',
   from: 'from',
   sender: 'sender',
@@ -22,8 +38,22 @@ const filterNames: Record<string, TextMember | 'reason'> = {
   subject: 'subject',
   since: 'since',
   until: 'until',
-  reason: 'reason',
   node: 'node',
+};
+
+const commonOffers = ['domain:', 'from:', 'sender:', 'to:', 'address:', 'subject:', 'since:', 'until:'];
+
+const holdWords: LineWords = {
+  names: {...commonNames, reason: 'reason'},
+  hasScore: true,
+  offered: [...commonOffers, 'score>=', 'score<', 'reason:', 'node:'],
+};
+
+/** For the event log. */
+export const traceWords: LineWords = {
+  names: {...commonNames, event: 'event', client: 'client', id: 'messageId', message_id: 'messageId'},
+  hasScore: false,
+  offered: [...commonOffers, 'event:', 'client:', 'id:', 'node:'],
 };
 
 const quoted = /"((?:[^"\\]|\\.)*)"/g;
@@ -32,13 +62,13 @@ const part = /(?:[^\s"]|"(?:[^"\\]|\\.)*")+/y;
 const filterPart = /^([A-Za-z_]+)(:|>=|<=|>|<|=)(.*)$/s;
 
 /** Throws a CliError that names the wrong part. */
-export const parseQuery = (text: string): HoldQuery => {
-  const query: HoldQuery = {};
+export const parseQuery = (text: string, line = holdWords): LineQuery => {
+  const query: LineQuery = {};
   const words: string[] = [];
   for (const raw of partsOf(text)) {
     const [, name, sign, value] = filterPart.exec(raw) ?? [];
     if (name === undefined || sign === undefined || value === undefined) words.push(unquoted(raw));
-    else addFilter(query, {name: name.toLowerCase(), sign, value: unquoted(value), raw});
+    else addFilter(query, {name: name.toLowerCase(), sign, value: unquoted(value), raw}, line);
   }
   if (words.length > 0) addOnce(query, 'subject', words.join(' '), `the words ${JSON.stringify(words.join(' '))}`);
   const {subject, least, most} = query;
@@ -53,8 +83,8 @@ export const parseQuery = (text: string): HoldQuery => {
  * The line with each bare address as a filter. An address is no word of a subject that anybody looks for; in quotation marks it is
  * one.
  */
-export const withAddressFilters = (text: string): string => {
-  if (queryFault(text) !== undefined) return text;
+export const withAddressFilters = (text: string, words = holdWords): string => {
+  if (queryFault(text, words) !== undefined) return text;
   const parts = [...partsOf(text)].map(raw =>
     filterPart.test(raw) || parseMailAddress(raw) === undefined ? raw : `address:${raw}`,
   );
@@ -63,9 +93,9 @@ export const withAddressFilters = (text: string): string => {
 };
 
 /** Why the line cannot be parsed, or undefined. */
-export const queryFault = (text: string): string | undefined => {
+export const queryFault = (text: string, words = holdWords): string | undefined => {
   try {
-    parseQuery(text);
+    parseQuery(text, words);
     return undefined;
   } catch (error) {
     return (error as {detail?: string}).detail ?? String(error);
@@ -73,19 +103,23 @@ export const queryFault = (text: string): string | undefined => {
 };
 
 /** The line that parses to this query. */
-export const printQuery = (query: HoldQuery): string => {
+export const printQuery = (query: LineQuery): string => {
   const {domain, sender, from, address, recipient, subject, since, until, least, most, reason, node} = query;
+  const {event, client, messageId} = query;
   const parts = [
     domain !== undefined && `domain:${quotedIfNeeded(domain)}`,
     from !== undefined && `from:${quotedIfNeeded(from)}`,
     sender !== undefined && `sender:${quotedIfNeeded(sender)}`,
     recipient !== undefined && `to:${quotedIfNeeded(recipient)}`,
     address !== undefined && `address:${quotedIfNeeded(address)}`,
-    since !== undefined && `since:${since}`,
-    until !== undefined && `until:${until}`,
+    since !== undefined && `since:${quotedIfNeeded(since)}`,
+    until !== undefined && `until:${quotedIfNeeded(until)}`,
     least && `score${least.isIncluded ? '>=' : '>'}${least.score}`,
     most && `score${most.isIncluded ? '<=' : '<'}${most.score}`,
     reason !== undefined && `reason:${reason}`,
+    event !== undefined && `event:${event}`,
+    client !== undefined && `client:${client}`,
+    messageId !== undefined && `id:${quotedIfNeeded(messageId)}`,
     node !== undefined && `node:${node}`,
     subject !== undefined && printedSubject(subject),
   ];
@@ -126,13 +160,13 @@ interface Filter {
   raw: string;
 }
 
-const addFilter = (query: HoldQuery, filter: Filter): void => {
+const addFilter = (query: LineQuery, filter: Filter, {names, hasScore}: LineWords): void => {
   const {name, sign, value, raw} = filter;
-  if (name === 'score' || name === 'min_score' || name === 'max_score') {
+  if (hasScore && (name === 'score' || name === 'min_score' || name === 'max_score')) {
     addScore(query, filter);
     return;
   }
-  const member = ownValue(filterNames, name);
+  const member = ownValue(names, name);
   if (member === undefined)
     throw usageError(`${raw}: there is no filter ${name}; to look for this in the subject, write ${quote(raw)}`);
   if (sign !== ':') throw usageError(`${raw}: write ${name}:${value}`);
@@ -141,13 +175,13 @@ const addFilter = (query: HoldQuery, filter: Filter): void => {
   addOnce(query, member, value, raw);
 };
 
-const addOnce = (query: HoldQuery, member: TextMember | 'reason', value: string, raw: string): void => {
+const addOnce = (query: LineQuery, member: Member, value: string, raw: string): void => {
   if (query[member] !== undefined) throw usageError(`${raw}: there is another ${shortName(member)} filter already`);
   Object.assign(query, {[member]: value});
 };
 
-const shortName = (member: TextMember | 'reason'): string | undefined =>
-  Object.keys(filterNames).find(name => filterNames[name] === member);
+const shortName = (member: Member): string | undefined =>
+  Object.entries({...holdWords.names, ...traceWords.names}).find(([, meant]) => meant === member)?.[0];
 
 /** Operators by the end of the range that they set. The parameters of the API include their bound. */
 const addScore = (query: HoldQuery, {name, sign, value, raw}: Filter): void => {
@@ -175,7 +209,12 @@ const typingFault = (value: string): string | undefined => (/^\*[^@]+@[^*]/.test
 const wholeAddressFault = (value: string): string | undefined =>
   typingFault(value) ?? (parseMailAddress(value) ? undefined : `${JSON.stringify(value)} is not a mail address`);
 
-const faultOf: Record<TextMember | 'reason', (value: string) => string | undefined> = {
+export const eventsFault = (text: string): string | undefined =>
+  text.split(',').every(name => (mailEvents as readonly string[]).includes(name))
+    ? undefined
+    : `must be some of ${mailEvents.join(', ')}, with commas between them`;
+
+const faultOf: Record<Member, (value: string) => string | undefined> = {
   domain: value =>
     addressFault(value) ??
     (canonicalMailDomain(value) === undefined ? `${JSON.stringify(value)} is not a domain such as example.com` : undefined),
@@ -191,6 +230,9 @@ const faultOf: Record<TextMember | 'reason', (value: string) => string | undefin
   subject: value => (value === '' ? 'there is nothing to look for' : undefined),
   since: timeFault,
   until: timeFault,
+  messageId: value => (/^[^\x00-\x20\x7f-\x9f]{1,998}$/.test(value) ? undefined : `${JSON.stringify(value)} is not a Message-ID`),
+  client: value => (isIP(value) === 0 ? `${JSON.stringify(value)} is not an IP address` : undefined),
+  event: eventsFault,
   reason: value => ((reasons as readonly string[]).includes(value) ? undefined : `the reasons are ${reasons.join(', ')}`),
   node: value =>
     /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(value) ? undefined : `${JSON.stringify(value)} is not a node id`,
@@ -202,44 +244,32 @@ export interface KnownNames {
   nodes: readonly string[];
 }
 
-const offered = [
-  'domain:',
-  'from:',
-  'sender:',
-  'to:',
-  'address:',
-  'subject:',
-  'since:',
-  'until:',
-  'score>=',
-  'score<',
-  'reason:',
-  'node:',
-];
 const durations = ['1h', '2h', '6h', '1d', '2d', '1w'];
 const most = 50;
 
 /** Completions of the last part of the line; each is a whole line. */
-export const completeQuery = (text: string, known: KnownNames = {domains: [], nodes: []}): string[] => {
+export const completeQuery = (text: string, known: KnownNames = {domains: [], nodes: []}, words = holdWords): string[] => {
   const [, before = '', last = ''] = /^(.*?)(\S*)$/s.exec(text) ?? [];
   const [, name, value] = /^([A-Za-z_]+):(.*)$/s.exec(last) ?? [];
   const found =
     name === undefined || value === undefined
-      ? offered.filter(start => start.startsWith(last.toLowerCase()))
-      : valuesOf(name.toLowerCase(), known)
+      ? words.offered.filter(start => start.startsWith(last.toLowerCase()))
+      : valuesOf(ownValue(words.names, name.toLowerCase()), value, known)
           .filter(each => each.startsWith(value.toLowerCase()) && each !== value)
           .map(each => `${name}:${each}`);
   return found.slice(0, most).map(each => before + each);
 };
 
-const valuesOf = (name: string, {domains, nodes}: KnownNames): readonly string[] => {
-  switch (ownValue(filterNames, name)) {
+const valuesOf = (member: Member | undefined, typed: string, {domains, nodes}: KnownNames): readonly string[] => {
+  switch (member) {
     case 'domain':
       return domains;
     case 'node':
       return nodes;
     case 'reason':
       return reasons;
+    case 'event':
+      return mailEvents.map(event => typed.slice(0, typed.lastIndexOf(',') + 1) + event);
     case 'since':
     case 'until':
       return durations;

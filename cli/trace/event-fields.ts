@@ -10,27 +10,34 @@ import type {Listed} from '../output/table.ts';
 export const mailOf = ({node_id, queue_id}: MailEvent): string | null => (queue_id === null ? null : `${node_id}/${queue_id}`);
 
 const tones: Partial<Record<MailEventName, Tone>> = {rejected: 'warn', refused: 'warn', lost: 'warn', bounced: 'warn'};
+const toneOf = ({event}: MailEvent): Tone | undefined => tones[event];
 
 /** In the order of columns. */
 export const eventFields: readonly Field<MailEvent>[] = [
   {label: 'At', cell: event => timeText(event.at), column: {brief: event => briefTimeText(event.at)}},
-  {label: 'Event', cell: ({event}) => event, column: {tone: ({event}) => tones[event]}},
-  {label: 'Mail', cell: mailOf, column: {dropRank: 4}},
+  {label: 'Event', cell: ({event}) => event, column: {tone: toneOf}, screen: {width: 10, style: toneOf}},
+  {label: 'Mail', cell: mailOf, column: {dropRank: 4}, screen: {width: 21, dropRank: 2}},
   {label: 'Node', cell: ({node_id}) => node_id, column: {isWideOnly: true}},
-  {label: 'Sender', cell: ({sender}) => senderText(sender), column: {isFlexible: true}},
+  {label: 'Sender', cell: ({sender}) => senderText(sender), column: {isFlexible: true}, screen: {width: 12, grow: 3}},
   {
     label: 'To',
     cell: ({recipients, recipient_count}) => firstOf([...recipients, ...Array(recipient_count - recipients.length).fill('')]),
-    column: {isFlexible: true, wide: ({recipients}) => recipients.join(', ')},
+    column: {isFlexible: true, endsInCount: true, wide: ({recipients}) => recipients.join(', ')},
+    screen: {width: 12, grow: 3},
   },
-  {label: 'Subject', cell: ({subject}) => subject, column: {isFlexible: true, dropRank: 2}},
-  {label: 'Reply', cell: ({reply}) => reply, column: {isFlexible: true, dropRank: 1}},
+  {
+    label: 'Subject',
+    cell: ({subject}) => subject,
+    column: {isFlexible: true, dropRank: 2},
+    screen: {width: 14, grow: 5, dropRank: 5},
+  },
+  {label: 'Reply', cell: ({reply}) => reply, column: {isFlexible: true, dropRank: 1}, screen: {width: 14, grow: 4, dropRank: 3}},
   {label: 'Client', cell: ({client}) => client?.ip ?? null, column: {isWideOnly: true}},
   {label: 'Score', cell: ({score}) => score, column: {align: 'right', isWideOnly: true}},
   {label: 'Message-ID', cell: ({message_id}) => message_id, column: {isWideOnly: true}},
 ];
 
-export const mailEventNames = [
+const mailEventNames = [
   ...['id', 'at', 'node_id', 'queue_id', 'event', 'direction', 'domain', 'sender', 'recipients', 'recipient_count', 'from'],
   ...['subject', 'message_id', 'client', 'size_bytes', 'score', 'reason', 'symbols', 'authentication', 'reply', 'server'],
   ...['took_ms', 'key_id', 'key_name', 'detail'],

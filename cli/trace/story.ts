@@ -22,7 +22,7 @@ interface HappenedLine {
 }
 
 /** What is known of the mail. Entries about its end do not have everything that the first one has. */
-const mailDetails = (events: readonly MailEvent[]): Detail[] => {
+export const mailDetails = (events: readonly MailEvent[]): Detail[] => {
   const first = <V>(read: (event: MailEvent) => V | null): V | null => events.map(read).find(value => value !== null) ?? null;
   const [event] = events;
   if (!event) return [];
@@ -60,7 +60,7 @@ const verifiedTexts = ({authentication, score}: MailEvent): readonly string[] | 
   return score === null ? undefined : notVerified;
 };
 
-const happened = (events: readonly MailEvent[]): HappenedLine[] =>
+export const happened = (events: readonly MailEvent[]): HappenedLine[] =>
   events.flatMap(event =>
     [whatText(event) + recipientsText(event, events), scoreText(event), answerText(event), event.detail]
       .filter(text => text !== '')

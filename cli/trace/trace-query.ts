@@ -2,15 +2,11 @@
 import {type Command, InvalidArgumentError} from 'commander';
 import {mailEvents} from '../../shared/mail-event-name.ts';
 import type {Query} from '../client/client.ts';
-import {addMailOptions, type HoldQuery, parametersOf} from '../quarantine/hold-query.ts';
+import {addMailOptions, parametersOf} from '../quarantine/hold-query.ts';
+import {eventsFault, type LineQuery} from '../quarantine/query-line.ts';
 
 /** As typed. */
-export interface TraceQuery extends Omit<HoldQuery, 'least' | 'most' | 'reason'> {
-  messageId?: string;
-  client?: string;
-  /** With commas between them. */
-  event?: string;
-}
+export type TraceQuery = Omit<LineQuery, 'least' | 'most' | 'reason'>;
 
 /** Durations count back from `nowMs`. */
 export const traceParameters = ({messageId, client, event, ...query}: TraceQuery, nowMs: number): Query => ({
@@ -32,8 +28,3 @@ const eventNames = (text: string): string => {
   if (fault === undefined) return text;
   throw new InvalidArgumentError(`M${fault.slice(1)}.`);
 };
-
-const eventsFault = (text: string): string | undefined =>
-  text.split(',').every(name => (mailEvents as readonly string[]).includes(name))
-    ? undefined
-    : `must be some of ${mailEvents.join(', ')}, with commas between them`;

@@ -50,6 +50,7 @@ const readingPermissions: readonly Permission[] = [
   'quarantine:read',
   'cluster:read',
   'audit:read',
+  'trace:read',
 ];
 
 export const createAppContext = ({now = Date.now, ...needs}: AppContextNeeds): AppContext => {

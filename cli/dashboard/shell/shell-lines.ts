@@ -41,7 +41,9 @@ export const tabsLine = (shown: ScreenName, name: string, {width, theme}: {width
   const titles = screenNames.map((screen, at) => `${at + 1} ${screen.charAt(0).toUpperCase()}${screen.slice(1)}`);
   // A line that is too long is drawn without the one below it.
   const tabs =
-    [titles.map(title => ` ${title} `), titles.map(title => ` ${title}`)].find(some => some.join('').length <= width) ?? [];
+    [titles.map(title => ` ${title} `), titles.map(title => ` ${title}`), titles.map(title => ` ${title.replace(' ', '')}`)].find(
+      some => some.join('').length <= width,
+    ) ?? [];
   const used = displayWidth(tabs.join(''));
   const painted = tabs.map((tab, at) => (screenNames[at] === shown ? theme(tab, 'cursor', 'bold') : theme(tab, 'dim')));
   const available = width - used - 1;

@@ -8,7 +8,7 @@ import type {DeferredAction} from './deferred-actions.ts';
 import type {Binding} from './keys.ts';
 import type {Modal} from './modal.ts';
 
-export const screenNames = ['cluster', 'quarantine', 'domains', 'keys', 'audit', 'events'] as const;
+export const screenNames = ['cluster', 'quarantine', 'domains', 'keys', 'audit', 'events', 'trace'] as const;
 export type ScreenName = (typeof screenNames)[number];
 
 export interface Size {

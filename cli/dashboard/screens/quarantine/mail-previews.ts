@@ -1,8 +1,10 @@
 // Previews of mails. A preview is read once the cursor rests, one at a time, and fetches nothing but the mail itself.
 import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
 import type {ActionOutcome, HeldMailDetail, MailReference} from '../../../../shared/held-mail.ts';
+import type {MailEvent} from '../../../../shared/mail-event.ts';
+import type {Permission} from '../../../../shared/scopes.ts';
 import type {Client} from '../../../client/client.ts';
-import {asCliError, type CliError} from '../../../errors.ts';
+import {asCliError, CliError} from '../../../errors.ts';
 import {timeText} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import type {MailContents} from '../../../quarantine/mail-reader.ts';
@@ -12,12 +14,13 @@ import {createValue} from '../../shell/store.ts';
 /** loading → ready or failed; each of them → gone. */
 export type Preview =
   | {state: 'loading'}
-  | {state: 'ready'; detail: HeldMailDetail; contents: MailContents; gone?: string}
+  | {state: 'ready'; detail: HeldMailDetail; contents: MailContents; history?: readonly MailEvent[]; gone?: string}
   | {state: 'failed'; failure: CliError}
   | {state: 'gone'; gone: string};
 
 interface MailPreviewNeeds {
-  client: Pick<Client, 'quarantine'>;
+  client: Pick<Client, 'quarantine' | 'trace'>;
+  may(permission: Permission): boolean;
   live: Pick<Live, 'on'>;
   /** How long the cursor rests before a preview is read. */
   restMs?: number;
@@ -27,7 +30,7 @@ const maxPreviews = 30;
 const maxHeaders = 300;
 const maxHeaderCharacters = 2000;
 
-export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeeds) => {
+export const createMailPreviews = ({client, may, live, restMs = 150}: MailPreviewNeeds) => {
   /** The least recently set are dropped. */
   const previews = createValue<ReadonlyMap<string, Preview>>(new Map());
   const previewOf = (id: string): Preview | undefined => previews.get().get(id);
@@ -46,8 +49,9 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
     set(id, {state: 'loading'});
     try {
       const {detail, contents} = await readPreview(client, mail);
+      const history = may('trace:read') ? await readHistory(client, mail) : [];
       const known = previewOf(id);
-      set(id, {state: 'ready', detail, contents, ...(known?.state === 'gone' && {gone: known.gone})});
+      set(id, {state: 'ready', detail, contents, history, ...(known?.state === 'gone' && {gone: known.gone})});
     } catch (error) {
       const failure = asCliError(error);
       const isGone = failure.code === 'not_found';
@@ -96,6 +100,16 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
 
 export const goneText = ({state, acted_at: at, acted_by_key_id: by}: ActionOutcome): string =>
   `It has been ${state} at ${timeText(at)}${by === null ? '' : ` by key ${by}`}.`;
+
+/** A mail can be read without it: a node of an earlier version has no event log. */
+const readHistory = async (client: Pick<Client, 'trace'>, mail: MailReference): Promise<readonly MailEvent[]> => {
+  try {
+    return (await client.trace.show(mail)).data;
+  } catch (error) {
+    if (error instanceof CliError) return [];
+    throw error;
+  }
+};
 
 const readPreview = async (client: Pick<Client, 'quarantine'>, mail: MailReference) => {
   const {data: detail} = await client.quarantine.get(mail);

@@ -5,9 +5,9 @@ import type {HeldMail, HeldMailDetail} from '../../../../shared/held-mail.ts';
 import {plural, sizeText} from '../../../output/cell-text.ts';
 import type {Cell} from '../../../output/column.ts';
 import {type HeldMailFieldName, heldMailFields} from '../../../quarantine/held-mail-columns.ts';
-import type {MailContents} from '../../../quarantine/mail-reader.ts';
 import {fitText, wrapText} from '../../shell/fit-text.ts';
 import type {Theme} from '../../shell/theme.ts';
+import {historyLines} from './mail-history.ts';
 import type {Preview} from './mail-previews.ts';
 import {type Thresholds, toneOfScore} from './quarantine-list.ts';
 
@@ -34,7 +34,7 @@ export const previewLines = (mail: HeldMail, preview: Preview | undefined, layou
   ];
   switch (preview?.state) {
     case 'ready':
-      return [...head, ...envelopeLines(preview.detail, layout), ...contentsLines(preview.detail, preview.contents, layout)];
+      return [...head, ...envelopeLines(preview.detail, layout), ...contentsLines(preview, layout)];
     case 'failed':
       return [
         ...head,
@@ -76,7 +76,10 @@ const valueLines = (name: HeldMailFieldName, value: Cell | readonly string[], wi
   );
 };
 
-const contentsLines = (mail: HeldMailDetail, contents: MailContents, {width, theme}: PreviewLayout): string[] => {
+const contentsLines = (
+  {detail: mail, contents, history = []}: Extract<Preview, {state: 'ready'}>,
+  {width, theme}: PreviewLayout,
+): string[] => {
   const inner = width - indent.length;
   const own = (text: string, most = maxWrapped): string[] => {
     const lines = wrapText(text, inner);
@@ -107,6 +110,7 @@ const contentsLines = (mail: HeldMailDetail, contents: MailContents, {width, the
       'Links',
       contents.links.flatMap(link => own(link)),
     ),
+    ...section('History', historyLines(history, width, theme)),
     ...section(
       'Headers',
       contents.headers.flatMap(({name, value}) => own(`${name}: ${value}`)),

@@ -28,8 +28,9 @@ test('the footer tells of the help however little room there is, and how to leav
 test('the tabs fit the smallest screen, where a longer line would hide the state of the connection below it', t => {
   const line = (width: number) => withoutStyle(tabsLine('quarantine', 'context-of-mx1', {width, theme: plainTheme}));
 
-  t.is(line(60), ' 1 Cluster 2 Quarantine 3 Domains 4 Keys 5 Audit 6 Events');
-  t.regex(line(80), /^ 1 Cluster {2}2 Quarantine .* 6 Events +context-of-mx1$/);
+  t.is(line(60), ' 1Cluster 2Quarantine 3Domains 4Keys 5Audit 6Events 7Trace');
+  t.regex(line(80), /^ 1 Cluster {2}2 Quarantine .* 7 Trace +conte…$/);
+  t.regex(line(90), /^ 1 Cluster {2}2 Quarantine .* 7 Trace +context-of-mx1$/);
   for (let width = 60; width < 120; width += 1) t.true(displayWidth(line(width)) <= width);
 });
 

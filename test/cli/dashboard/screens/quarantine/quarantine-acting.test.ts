@@ -178,6 +178,7 @@ const startPreviews = (respond: (path: string) => unknown) => {
   const asked: string[] = [];
   let hear: (event: never) => void = () => undefined;
   const previews = createMailPreviews({
+    may: () => false,
     client: fakeClient({
       send: async <T>({path}: Request) => {
         asked.push(path);

@@ -104,7 +104,7 @@ const bounds = fc.record({
   isIncluded: fc.boolean(),
 });
 const times = fc.oneof(
-  fc.constantFrom('2h', '1h30m', '90d', '2026-03-01', '2026-03-01T09:30:00Z', '2026-03-01T09:30+02:00'),
+  fc.constantFrom('2h', '1h30m', '90d', '2026-03-01', '2026-03-01 12:30', '2026-03-01T09:30:00Z', '2026-03-01T09:30+02:00'),
   fc.integer({min: 1, max: 999}).map(hours => `${hours}h`),
 );
 const address = fc.emailAddress().filter(text => !text.startsWith('*@'));
