@@ -32,7 +32,7 @@ const openLog = (store: TestStore, {keep_days = 30, max_rows = 1_000_000} = {}) 
   return {
     test,
     record,
-    close,
+    close: flush,
     write: async () => run(/^writing/),
     sweep: async () => run(/^removing/),
     merge: async () => run(/^merging/),
