@@ -147,7 +147,8 @@ const maxLoggedRecipients = 20;
 /** The longest valid address has 320 octets (RFC 5321 section 4.5.3.1); what a client sends may be longer. */
 const maxLoggedLength = 320;
 
-export const loggedText = (text: string): string => (text.length > maxLoggedLength ? `${text.slice(0, maxLoggedLength)}…` : text);
+export const loggedText = (text: string): string =>
+  text.length > maxLoggedLength ? `${text.slice(0, maxLoggedLength).replace(/\p{Surrogate}$/u, '')}…` : text;
 
 /** The recipients of a mail in the log: the first of them, and how many there are. */
 export const recipientFacts = (recipients: readonly string[]) => ({

@@ -85,8 +85,6 @@ interface OpenWatch {
   types: readonly StreamType[];
   watcher: Watcher;
   follower: MailFollower;
-  /** The last id that the client has. */
-  sentId: string;
 }
 
 export const createEvents = (needs: Needs): Events => {
@@ -206,10 +204,7 @@ const openWatch = (
   currentAccessOf: CurrentAccess,
   {keyId, types, watcher, after}: WatchedKey,
 ): OpenWatch => {
-  const send = (event: StreamEvent, id: string): void => {
-    watch.sentId = id;
-    watcher.event(event, id);
-  };
+  const send = (event: StreamEvent, id: string): void => watcher.event(event, id);
   const follower = startMailFollower({
     ...{sources, after, now},
     types: types.filter(isMailType),
@@ -222,15 +217,12 @@ const openWatch = (
     onEvent: send,
     onGap: (name, id) => send({type: 'gap', at: new Date(now()).toISOString(), node_id: name === '' ? nodeId : name}, id),
   });
-  const watch: OpenWatch = {keyId, types, watcher, follower, sentId: ''};
-  return watch;
+  return {keyId, types, watcher, follower};
 };
 
-/** What the key may not see, or does not want, has been passed over since. */
-const sendPosition = (watch: OpenWatch): void => {
-  const id = watch.follower.position();
-  if (watch.types.some(isMailType) && id !== watch.sentId) watch.watcher.position(id);
-  watch.sentId = id;
+/** What the key may not see, or does not want, may have been passed over since; that nothing was is not told either. */
+const sendPosition = ({types, watcher, follower}: OpenWatch): void => {
+  if (types.some(isMailType)) watcher.position(follower.position());
 };
 
 const isVisible = ({scope, reach, boundIds}: Access, {event, domainId}: BusEvent): boolean => {

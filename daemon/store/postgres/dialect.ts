@@ -1,5 +1,5 @@
 // PostgreSQL's part of the shared SQL.
-import type {ChangeEntries, Db, Dialect, Logger} from '../sql/db.ts';
+import {type ChangeEntries, type Db, type Dialect, type Logger, storableText} from '../sql/db.ts';
 
 /** Binds bytes as well. */
 export interface PostgresDb extends Db {
@@ -29,7 +29,7 @@ export const dialectOf = ({nodeId, claimant, log = newLogState()}: Scope): Diale
   values: type => `SELECT json_array_elements_text(?::json)::${type}`,
   join: 'JOIN',
   isLateral: true,
-  json: values => JSON.stringify(values, (_name, value) => (typeof value === 'string' ? storable(value) : value)),
+  json: values => JSON.stringify(values, (_name, value) => (typeof value === 'string' ? storableText(value) : value)),
   own: {column: 'node_id, ', value: `${quoted(nodeId)}, `, condition: `node_id = ${quoted(nodeId)} AND `},
   recipients: 'column',
   words: 'column',
@@ -57,9 +57,6 @@ export const withEntries = (dialect: Dialect, ofChanges: ChangeEntries): Dialect
 /** A text of SQL. The names of nodes have neither quotes nor backslashes. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/** PostgreSQL's texts have no character 0, and no half of a surrogate pair; the subject of a mail may have both. */
-const storable = (text: string): string => text.replaceAll(/[\0\p{Surrogate}]/gu, '\ufffd');
-
 export interface Queryable {
   query(sql: string, values: unknown[]): Promise<{rows: unknown[]}>;
 }
@@ -68,7 +65,7 @@ export interface Queryable {
 export const dbOn = (client: Queryable, dialect: Dialect): PostgresDb => ({
   dialect,
   async run(sql, values) {
-    const bound = values.map(value => (typeof value === 'string' ? storable(value) : value));
+    const bound = values.map(value => (typeof value === 'string' ? storableText(value) : value));
     return (await client.query(numbered(sql), bound)).rows;
   },
 });

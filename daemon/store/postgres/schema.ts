@@ -136,7 +136,7 @@ CREATE TABLE mail_event (
   entry ${text} NOT NULL, words bigint[] NOT NULL, xid xid8 NOT NULL DEFAULT pg_current_xact_id(), PRIMARY KEY (number, logged_by)
 );
 CREATE TABLE mail_event_log (name ${text} PRIMARY KEY, value ${text} NOT NULL);
-INSERT INTO mail_event_log VALUES ('epoch', left(md5(gen_random_uuid()::text), 16));
+INSERT INTO mail_event_log VALUES ('epoch', replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));
 CREATE INDEX mail_event_in_order ON mail_event (xid, number);
 CREATE INDEX mail_event_by_word ON mail_event USING gin (words);
 CREATE INDEX mail_event_by_subject ON mail_event USING gin (folded_subject gin_trgm_ops);

@@ -65,6 +65,9 @@ export interface ChangeEntries {
   count: number;
 }
 
+/** PostgreSQL's texts have no character 0, and no half of a surrogate pair; the subject of a mail may have both. */
+export const storableText = (text: string): string => text.replaceAll(/[\0\p{Surrogate}]/gu, '\ufffd');
+
 export const query = async <R>(db: Db, sql: string, values: Values = []): Promise<R[]> => (await db.run(sql, values)) as R[];
 
 /** A statement that inserts the rows in one bound value; an `ON CONFLICT` may follow. */

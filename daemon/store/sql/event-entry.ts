@@ -3,6 +3,7 @@
 import {domainOf} from '../../../shared/mail-address.ts';
 import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
 import type {NewMailEvent, StoredMailEvent} from '../../services/events/mail-event.ts';
+import {storableText} from './db.ts';
 
 export type Entry = Omit<StoredMailEvent, 'number' | 'at' | 'node_id' | 'logged_by'>;
 
@@ -54,7 +55,9 @@ export const writeEntry = (event: NewMailEvent & {recipient_count?: number}): st
     detail: detail || null,
   };
   const written = members.map(name => values[name]);
-  return JSON.stringify(written.slice(0, written.findLastIndex(value => value !== null) + 1));
+  const given = written.slice(0, written.findLastIndex(value => value !== null) + 1);
+  // Within the entry as well: PostgreSQL reads no value of a JSON text that has such a character anywhere, even escaped.
+  return JSON.stringify(given, (_name, value) => (typeof value === 'string' ? storableText(value) : value));
 };
 
 export const readEntry = (text: string): Entry => {

@@ -1,7 +1,7 @@
 // Event log in the order in which it grows, for readers that follow it. On SQLite that is the order of the numbers: they are given by the
 // only writer. On PostgreSQL several transactions are under way at once, and one with smaller numbers may commit after another one. There
 // the order is that of the transactions, and a reader stops before the oldest one that is under way: all before it are over.
-import {randomBytes} from 'node:crypto';
+import {createCipheriv, createDecipheriv, randomBytes} from 'node:crypto';
 import {domainIdsIn} from '../../../shared/scopes.ts';
 import type {EventChoice, EventPage, StoredMailEvent} from '../../services/events/mail-event.ts';
 import {type Db, type Dialect, query} from './db.ts';
@@ -46,14 +46,15 @@ const over = `xid < ${underWay}`;
 
 export const followLog = async (db: Db, after: string | undefined, choice: EventChoice): Promise<EventPage> => {
   if (after === undefined) return atEnd(db, false);
-  const from = await positionOf(db, after);
+  const {epoch: known} = await readLog(db);
+  const from = await positionOf(db, after, known);
   if (from === undefined) return atEnd(db, true);
   // First, as what is under way now may be over when it is read.
   const isAhead = await isWaiting(db);
   const rows = await rowsAfter(db, from.position, choice);
   // Last, as entries may have gone before they were read.
   const {epoch, floor} = await readLog(db);
-  if (from.epoch !== undefined && !(from.epoch === epoch && (await isThere(db, from.position, floor)))) return atEnd(db, true);
+  if (!from.isTime && !(epoch === known && (await isThere(db, from.position, floor)))) return atEnd(db, true);
   const last = rows.at(-1);
   const placeOf = (row: Pick<EventRow, 'xid' | 'number'>) => written(epoch, asPosition(row));
   return {
@@ -106,19 +107,15 @@ const isThere = async (db: Db, position: Position, floor: Position): Promise<boo
 const exists = async (db: Db, condition: string, bindings: (string | number)[]): Promise<boolean> =>
   (await query(db, `SELECT 1 AS one FROM mail_event WHERE ${condition} LIMIT 1`, bindings)).length > 0;
 
-/** `epoch` is undefined for a time, and the position for what is no place. */
-const positionOf = async (db: Db, place: string): Promise<{epoch: string | undefined; position: Position} | undefined> => {
+/** Undefined for what is no place in this log. */
+const positionOf = async (db: Db, place: string, epoch: string): Promise<{isTime: boolean; position: Position} | undefined> => {
   if (place.startsWith('@')) {
     const time = Number.parseInt(place.slice(1), 36);
-    return Number.isSafeInteger(time) ? {epoch: undefined, position: await positionAt(db, time)} : undefined;
+    return Number.isSafeInteger(time) ? {isTime: true, position: await positionAt(db, time)} : undefined;
   }
-  const [, epoch, xid, digits] = /^([0-9a-f]{16})\.([0-9]{1,20})\.([0-9]{1,16})$/.exec(place) ?? [];
-  const [number, transaction] = [Number(digits), BigInt(xid ?? 0)];
-  const isPosition = epoch !== undefined && Number.isSafeInteger(number) && transaction <= maxXid;
-  return isPosition ? {epoch, position: {xid: transaction, number}} : undefined;
+  const position = readPlace(epoch, place);
+  return position && {isTime: false, position};
 };
-
-const maxXid = 2n ** 64n - 1n;
 
 /** Numbers are times. On PostgreSQL, before the first transaction with a later one: what was under way then comes once too often. */
 const positionAt = async (db: Db, number: number): Promise<Position> => {
@@ -141,7 +138,38 @@ const readEnd = async (db: Db): Promise<Position | undefined> => {
 
 const asPosition = ({xid = '0', number}: Pick<EventRow, 'xid' | 'number'>): Position => ({xid: BigInt(xid), number});
 
-const written = (epoch: string, {xid, number}: Position): string => `${epoch}.${xid}.${number}`;
+const cipher = 'aes-256-gcm';
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/**
+ * Encrypted, with the epoch as the key: numbers are times, and a key that may see one domain must not learn when mail of others came. With
+ * another nonce each time, also that nothing came is not seen.
+ */
+const written = (epoch: string, {xid, number}: Position): string => {
+  const nonce = randomBytes(nonceBytes);
+  const encryption = createCipheriv(cipher, keyOf(epoch), nonce);
+  const plain = Buffer.alloc(16);
+  plain.writeBigUInt64BE(xid, 0);
+  plain.writeBigUInt64BE(BigInt(number), 8);
+  return Buffer.concat([nonce, encryption.update(plain), encryption.final(), encryption.getAuthTag()]).toString('base64url');
+};
+
+/** Undefined for what was not written in this epoch, or is damaged. */
+const readPlace = (epoch: string, place: string): Position | undefined => {
+  const bytes = Buffer.from(place, 'base64url');
+  if (bytes.length !== nonceBytes + 16 + tagBytes) return undefined;
+  const decryption = createDecipheriv(cipher, keyOf(epoch), bytes.subarray(0, nonceBytes), {authTagLength: tagBytes});
+  decryption.setAuthTag(bytes.subarray(-tagBytes));
+  try {
+    const plain = Buffer.concat([decryption.update(bytes.subarray(nonceBytes, -tagBytes)), decryption.final()]);
+    return {xid: plain.readBigUInt64BE(0), number: Number(plain.readBigUInt64BE(8))};
+  } catch {
+    return undefined;
+  }
+};
+
+const keyOf = (epoch: string): Buffer => Buffer.from(epoch, 'hex');
 
 const inOrder = (one: Position, other: Position): number =>
   one.xid === other.xid ? one.number - other.number : one.xid < other.xid ? -1 : 1;
@@ -175,7 +203,7 @@ export const noteForgotten = async (tx: Db, gone: readonly Pick<EventRow, 'xid' 
 
 /** For a log that was restored from a backup: places in it that were given since are not in it. */
 export const renewEpoch = async (tx: Db): Promise<void> =>
-  void (await query(tx, writing, ['epoch', randomBytes(8).toString('hex')]));
+  void (await query(tx, writing, ['epoch', randomBytes(32).toString('hex')]));
 
 /**
  * The rows of a server whose transactions had larger numbers were moved here, by a dump or a replication of rows: they come before all of

@@ -208,7 +208,7 @@ async function mailEvent(db: Knex): Promise<void> {
      )`,
   );
   await db.raw('CREATE TABLE mail_event_log (name TEXT PRIMARY KEY, value TEXT NOT NULL)');
-  await db.raw("INSERT INTO mail_event_log VALUES ('epoch', lower(hex(randomblob(8))))");
+  await db.raw("INSERT INTO mail_event_log VALUES ('epoch', lower(hex(randomblob(32))))");
   await db.raw('CREATE INDEX mail_event_ahead ON mail_event (number - at) WHERE number - at > 60000000');
   await db.raw(
     "CREATE VIRTUAL TABLE mail_event_word USING fts5(words, content='', contentless_delete=1, detail=none, tokenize='ascii')",
