@@ -1,5 +1,6 @@
 // Questions to the event log of another node.
 import {z} from 'zod';
+import {Fault} from '../../../shared/fault.ts';
 import {nodeId, queueId, timestamp} from '../../../shared/fields.ts';
 import type {TraceFilter} from '../../../shared/hold-filter.ts';
 import {mailEventSchema} from '../../../shared/mail-event.ts';
@@ -55,5 +56,15 @@ export const traceQuestions = {
 
 export const remoteTraceLog = (node: AskedNode): TraceLog => ({
   nodeId: node.nodeId,
-  find: async (asked, page, actor) => (await node.ask(traceQuestions.find, {filter: asked, page}, actor)).entries,
+  async find(asked, page, actor) {
+    try {
+      return (await node.ask(traceQuestions.find, {filter: asked, page}, actor)).entries;
+    } catch (error) {
+      // Nothing but the path can be missing.
+      if (!(error instanceof Fault) || error.code !== 'not_found') throw error;
+      throw new Fault('node_unreachable', `node ${node.nodeId} runs a version without an event log; update it first`, {
+        cause: error,
+      });
+    }
+  },
 });
