@@ -163,7 +163,11 @@ export type TraceFilter = z.infer<typeof traceFilterSchema>;
 export const traceQuerySchema = z.strictObject({
   ...traceFilterShape,
   limit: pageShape.limit,
-  cursor: z.string().max(200).optional().meta({description: 'The `id` of an entry: only what comes after it in the list'}),
+  cursor: z
+    .string()
+    .max(200, 'must be the id of an entry')
+    .optional()
+    .meta({description: 'The `id` of an entry: only what comes after it in the list'}),
   strict,
 });
 

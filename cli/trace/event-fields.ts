@@ -1,7 +1,7 @@
 // Entries of the event log as mfctl knows them: each of their fields is declared once.
 import type {MailEvent} from '../../shared/mail-event.ts';
 import type {MailEventName} from '../../shared/mail-event-name.ts';
-import {briefTimeText, firstOf, senderText, timeText} from '../output/cell-text.ts';
+import {briefTimeText, senderText, timeText} from '../output/cell-text.ts';
 import type {Tone} from '../output/column.ts';
 import {columnsOf, type Field} from '../output/field.ts';
 import type {Listed} from '../output/table.ts';
@@ -21,7 +21,7 @@ export const eventFields: readonly Field<MailEvent>[] = [
   {label: 'Sender', cell: ({sender}) => senderText(sender), column: {isFlexible: true}, screen: {width: 12, grow: 3}},
   {
     label: 'To',
-    cell: ({recipients, recipient_count}) => firstOf([...recipients, ...Array(recipient_count - recipients.length).fill('')]),
+    cell: ({recipients: [first = ''], recipient_count: count}) => (count > 1 ? `${first} +${count - 1}` : first),
     column: {isFlexible: true, endsInCount: true, wide: ({recipients}) => recipients.join(', ')},
     screen: {width: 12, grow: 3},
   },

@@ -10,13 +10,13 @@ import {mailOf} from './event-fields.ts';
 /** Of the entries of one mail, oldest first. What mail and servers say is indented: no line of it looks like one of mfctl. */
 export const storyOf = (events: readonly MailEvent[]): string =>
   `${renderDetails(mailDetails(events))}\nWhat happened:\n${happened(events)
-    .map(({text, isFirst, at}) => `  ${isFirst ? timeText(at) : ' '.repeat(20)}  ${text}\n`)
+    .map(({text, isFirst, time}) => `  ${isFirst ? time : ' '.repeat(20)}  ${text}\n`)
     .join('')}`;
 
 interface HappenedLine {
-  /** Safe. */
+  /** Both are safe. */
   text: string;
-  at: string;
+  time: string;
   /** Of its entry. */
   isFirst: boolean;
 }
@@ -64,7 +64,7 @@ export const happened = (events: readonly MailEvent[]): HappenedLine[] =>
   events.flatMap(event =>
     [whatText(event) + recipientsText(event, events), scoreText(event), answerText(event), event.detail]
       .filter(text => text !== '')
-      .map((text, at) => ({text: safeLine(text), at: event.at, isFirst: at === 0})),
+      .map((text, at) => ({text: safeLine(text), time: safeLine(timeText(event.at) ?? ''), isFirst: at === 0})),
   );
 
 const whatText = (event: MailEvent): string => {

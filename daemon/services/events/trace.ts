@@ -8,7 +8,6 @@ import type {MailEvent} from '../../../shared/mail-event.ts';
 import type {Actor} from '../actor.ts';
 import type {AskAll, Gathered} from '../peers/gather.ts';
 import type {Store} from '../ports.ts';
-import {invalidFields} from '../validate.ts';
 import type {StoredMailEvent, TracePosition} from './mail-event.ts';
 
 export interface Trace {
@@ -120,7 +119,8 @@ export const positionOf = (id: string): TracePosition => {
   const [, digits = '', logged_by = ''] = /^([0-9a-z]{1,11})-(.+)$/.exec(id) ?? [];
   const number = Number.parseInt(digits, 36);
   if (Number.isSafeInteger(number) && nodeIdPattern.test(logged_by)) return {number, logged_by};
-  throw invalidFields([{path: 'cursor', detail: 'must be the id of an entry'}]);
+  const detail = 'must be the id of an entry';
+  throw new Fault('invalid_parameter', `cursor ${detail}`, {fields: [{path: 'cursor', detail}]});
 };
 
 /** Newest first, then by node. */

@@ -103,7 +103,16 @@ test('no text of a mail or a server gets through, or begins a line, in any event
   for (const event of mailEvents) {
     const {authentication} = mailEvent;
     const all: MailEvent = {
-      ...{...mailEvent, event, reply: hostile, detail: hostile, sender: hostile, recipients: [hostile], from: [hostile]},
+      ...{
+        ...mailEvent,
+        event,
+        at: hostile,
+        reply: hostile,
+        detail: hostile,
+        sender: hostile,
+        recipients: [hostile],
+        from: [hostile],
+      },
       ...{message_id: hostile, symbols: [hostile], key_id: 7, key_name: hostile, server: hostile, domain: hostile},
       authentication: authentication && {...authentication, dkim: [{result: 'pass', domain: hostile, selector: hostile}]},
     };

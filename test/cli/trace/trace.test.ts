@@ -45,7 +45,7 @@ test('every filter of the API has a flag', async t => {
 });
 
 test('a list is one line per entry, however hostile its text', async t => {
-  const refused = {...mailEvent, queue_id: null, subject: null, message_id: null, event: 'refused'};
+  const refused = {...mailEvent, queue_id: null, subject: null, message_id: null, event: 'refused', recipient_count: 1e15};
   const api = await startTrace(t, {data: [mailEvent, refused]});
 
   const {stdout} = await api.mfctl(['trace', 'find']);

@@ -1,7 +1,7 @@
 // History of one mail: a page, and lines for the preview of held mail. Text of the mail is indented, so that none of its lines looks
 // like a line of the dashboard.
 import type {MailEvent} from '../../../../shared/mail-event.ts';
-import {timeText} from '../../../output/cell-text.ts';
+import {truncate} from '../../../output/display-width.ts';
 import {happened, mailDetails} from '../../../trace/story.ts';
 import {type DetailPair, detailLines, wrapText} from '../../shell/fit-text.ts';
 import type {Page} from '../../shell/modal.ts';
@@ -30,7 +30,7 @@ const indent = '  ';
 
 /** Each entry begins with its time. */
 export const historyLines = (events: readonly MailEvent[], width: number, theme: Theme): string[] =>
-  happened(events).flatMap(({text, isFirst, at}) => [
-    ...(isFirst ? [theme(timeText(at) ?? '', 'title')] : []),
+  happened(events).flatMap(({text, isFirst, time}) => [
+    ...(isFirst ? [theme(truncate(time, width), 'title')] : []),
     ...wrapText(text, width - indent.length).map(line => indent + line),
   ]);

@@ -104,7 +104,15 @@ test('what cannot be read is not asked for again until the newest could be read'
 
 const hostileEvent: MailEvent = {
   ...{...mailEvent, id: 'hostile', sender: hostile.repeat(9), recipients: [hostile, hostile], from: [hostile]},
-  ...{reply: '東京'.repeat(90), message_id: hostile, server: hostile, detail: hostile, symbols: [hostile], domain: hostile},
+  ...{
+    at: hostile,
+    reply: '東京'.repeat(90),
+    message_id: hostile,
+    server: hostile,
+    detail: hostile,
+    symbols: [hostile],
+    domain: hostile,
+  },
 };
 
 test('hostile entries, and their history, fit the screen at every size', t => {
