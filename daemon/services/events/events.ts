@@ -1,7 +1,7 @@
 // Event watches of API clients: each gets the events of all nodes that its key may see.
 
 import type {StreamEvent} from '../../../shared/cluster-event.ts';
-import {eventTypes, isMailType, permissionFor, type StreamType, streamTypes} from '../../../shared/event-type.ts';
+import {isEventType, isMailType, permissionFor, type StreamType, streamTypes} from '../../../shared/event-type.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {type AccessScope, isWithinAccess, permissionsOf, type Scope, scopesWith} from '../../../shared/scopes.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
@@ -176,7 +176,7 @@ const typesFor = ({scope, reach}: Actor, {types}: WatchWish): readonly StreamTyp
     throw new Fault('insufficient_scope', `the scope ${scope} does not permit events of type ${refused}; leave it out`, {
       requiredScopes: scopesWith(permissionFor[refused]),
     });
-  return types ?? permitted.filter(type => (eventTypes as readonly StreamType[]).includes(type));
+  return types ?? permitted.filter(isEventType);
 };
 
 /** The current access of a key; undefined when it has none. */
