@@ -4,6 +4,7 @@ import {toListEntry} from '../hold/held-facts.ts';
 import {createEventRecorder} from '../services/events/event-recorder.ts';
 import {createMailSource, type MailSource} from '../services/events/mail-source.ts';
 import {remoteMailSource} from '../services/events/mail-source-questions.ts';
+import {sharePages} from '../services/events/shared-pages.ts';
 import {createCommonTrace, createTrace, createTraceLog} from '../services/events/trace.ts';
 import {remoteTraceLog} from '../services/events/trace-questions.ts';
 import type {AskedNode} from '../services/peers/question.ts';
@@ -42,17 +43,28 @@ export const openEventLog = ({
   return {record: recorder.record, jobs, close: recorder.flush};
 };
 
+/** Lists and traces read the same log. */
+const ownReadings = 4;
+const remoteReadings = 16;
+
 /** The logs that streams of events read: on one store for all nodes it is one. */
 export const openMailSources = (
   {storage: {store, nodeId, engine}}: Pick<Base, 'storage'>,
   {nodes, isAway}: Pick<ReturnType<typeof followPeers>, 'nodes' | 'isAway'>,
 ) => {
   const holdOf = (owner: string) => (engine.kind === 'own' ? store.hold : engine.store.of(owner).hold);
-  const source = createMailSource({
+  const log = createMailSource({
     ...{store, nodeId, name: engine.kind === 'own' ? nodeId : ''},
     findHeld: async (owner, queueIds) => (await holdOf(owner).findAll(queueIds)).map(row => toListEntry(owner, row)),
   });
+  const source = sharePages(log, {atOnce: ownReadings, isByKey: false});
+  const known = new WeakMap<AskedNode, MailSource>();
   const remote = (node: AskedNode): MailSource => {
+    const shared = known.get(node) ?? sharePages(reachableSource(node), {atOnce: remoteReadings, isByKey: true});
+    known.set(node, shared);
+    return shared;
+  };
+  const reachableSource = (node: AskedNode): MailSource => {
     const {name, after} = remoteMailSource(node);
     return {
       name,

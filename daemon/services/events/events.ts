@@ -85,6 +85,8 @@ interface OpenWatch {
   types: readonly StreamType[];
   watcher: Watcher;
   follower: MailFollower;
+  /** Live events that wait for what was logged before them. */
+  queue?: Promise<unknown> | undefined;
   /** The last id that the client has. */
   sentId: string;
 }
@@ -123,17 +125,17 @@ export const createEvents = (needs: Needs): Events => {
       watch.watcher.ping();
     }
   };
+  const sendLive = (watch: OpenWatch, busEvent: BusEvent): void => {
+    const access = currentAccessOf(watch.keyId);
+    if (!access) end(watch);
+    else if (isVisible(access, busEvent)) watch.watcher.event(busEvent.event, undefined);
+    if (isMailType(busEvent.event.type)) watch.follower.passed(busEvent.from);
+  };
   const receive: Events['receive'] = busEvent => {
     for (const watch of [...open]) {
       if (!watch.types.includes(busEvent.event.type)) continue;
-      if (busEvent.isLogged) {
-        watch.follower.wake(busEvent.from);
-        continue;
-      }
-      const access = currentAccessOf(watch.keyId);
-      if (!access) end(watch);
-      else if (isVisible(access, busEvent)) watch.watcher.event(busEvent.event, undefined);
-      if (isMailType(busEvent.event.type)) watch.follower.passed(busEvent.from);
+      if (busEvent.isLogged) watch.follower.wake(busEvent.from);
+      else afterMail(watch, () => void (open.has(watch) && sendLive(watch, busEvent)));
     }
   };
   configuration.onChange(async () => endWithoutAccess());
@@ -224,6 +226,21 @@ const openWatch = (
   });
   const watch: OpenWatch = {keyId, types, watcher, follower, sentId: ''};
   return watch;
+};
+
+/** Runs at once, or when the events of mail that came before have been sent, and what waits for those already. */
+const afterMail = (watch: OpenWatch, run: () => void): void => {
+  const before = watch.queue ?? watch.follower.settled();
+  if (!before) {
+    run();
+    return;
+  }
+  const queue: Promise<void> = before.then(async () => {
+    await watch.follower.settled();
+    if (watch.queue === queue) watch.queue = undefined;
+    run();
+  });
+  watch.queue = queue;
 };
 
 /** What the key may not see, or does not want, has been passed over since. */
