@@ -17,6 +17,8 @@ export const loggedTypes: readonly LoggedType[] = mailEvents.filter(isLogged);
 export type StreamType = EventType | LoggedType;
 export const streamTypes: readonly StreamType[] = [...eventTypes, ...loggedTypes];
 
+export const isEventType = (type: string): type is EventType => (eventTypes as readonly string[]).includes(type);
+
 export const isMailType = (type: StreamType): type is MailEventName => (mailEvents as readonly string[]).includes(type);
 
 const usual: Record<EventType, Permission> = {

@@ -1,9 +1,11 @@
 // Event stream that reconnects until it is stopped.
 import {setTimeout as sleep} from 'node:timers/promises';
-import type {ClusterEvent} from '../../shared/cluster-event.ts';
-import type {EventType} from '../../shared/event-type.ts';
+import type {StreamEvent} from '../../shared/cluster-event.ts';
+import type {StreamType} from '../../shared/event-type.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import type {Client} from './client.ts';
+import type {StreamPlace} from './event-stream.ts';
+import type {EventsWish} from './transport.ts';
 
 interface Disconnection {
   /** Undefined when the node ended the connection in order: it is shutting down, or the key may see no more events. */
@@ -12,16 +14,20 @@ interface Disconnection {
 }
 
 interface EventFollower {
-  /** Undefined follows all that the key may see. */
-  types?: readonly EventType[] | undefined;
+  /** Undefined follows the usual ones that the key may see. */
+  types?: readonly StreamType[] | undefined;
+  /** The id of an event, or a time: what happened to mail since comes first. */
+  after?: string | undefined;
+  /** Gets the last id. */
+  place?: StreamPlace | undefined;
   signal: AbortSignal;
   /** The next event waits until this is done. */
-  onEvent(event: ClusterEvent): void | Promise<void>;
+  onEvent(event: StreamEvent): void | Promise<void>;
   /**
-   * Events arrive from now on. Those of the time before are lost, so this is the moment to read the list again; events of this
-   * connection wait until it is done.
+   * Events arrive from now on; those of this connection wait until it is done. What happened before is lost, so this is the moment to read
+   * the list again. `isResumed`: events of mail since the last connection follow, all others are lost.
    */
-  onConnected?(): void | Promise<void>;
+  onConnected?(how: {isResumed: boolean}): void | Promise<void>;
   /** There is no connection, or none yet; another attempt follows. An error that is thrown here ends the stream. */
   onDisconnected?(disconnection: Disconnection): void | Promise<void>;
 }
@@ -45,20 +51,21 @@ const maxWaitMs = 5 * 60_000;
  */
 export const followEvents = async (
   client: Pick<Client, 'events'>,
-  {types = [], signal, onEvent, onConnected, onDisconnected}: EventFollower,
+  {types = [], after, place = {id: undefined}, signal, onEvent, onConnected, onDisconnected}: EventFollower,
   pace: Pace = defaultPace,
 ): Promise<void> => {
   let failures = 0;
   while (!signal.aborted) {
     let connectedAt = Number.POSITIVE_INFINITY;
     let error: CliError | undefined;
-    for await (const news of oneConnection(client, types, signal)) {
+    const isResumed = place.id !== undefined;
+    for await (const news of oneConnection(client, {types, after, place}, signal)) {
       if (signal.aborted) return;
       if (news.kind === 'event') await onEvent(news.event);
       else if (news.kind === 'broken') error = news.error;
       else {
         connectedAt = pace.now();
-        await onConnected?.();
+        await onConnected?.({isResumed});
       }
     }
     if (signal.aborted) return;
@@ -73,16 +80,12 @@ export const followEvents = async (
   }
 };
 
-type News = {kind: 'connected'} | {kind: 'event'; event: ClusterEvent} | {kind: 'broken'; error: CliError};
+type News = {kind: 'connected'} | {kind: 'event'; event: StreamEvent} | {kind: 'broken'; error: CliError};
 
 /** An error of the connection becomes its last item; errors of listeners do not pass through here. */
-async function* oneConnection(
-  client: Pick<Client, 'events'>,
-  types: readonly EventType[],
-  signal: AbortSignal,
-): AsyncIterable<News> {
+async function* oneConnection(client: Pick<Client, 'events'>, wish: EventsWish, signal: AbortSignal): AsyncIterable<News> {
   try {
-    const events = await client.events(types, signal);
+    const events = await client.events(wish, signal);
     yield {kind: 'connected'};
     for await (const event of events) yield {kind: 'event', event};
   } catch (error) {

@@ -1,14 +1,14 @@
 // Requests to the API over HTTPS: authentication, TLS, other addresses, retries, errors. The client has a method for each endpoint on top of it.
 
 import type {IncomingMessage} from 'node:http';
-import type {ClusterEvent} from '../../shared/cluster-event.ts';
-import type {EventType} from '../../shared/event-type.ts';
+import type {StreamEvent} from '../../shared/cluster-event.ts';
+import type {StreamType} from '../../shared/event-type.ts';
 import {readUpTo} from '../command-line/read-up-to.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
 import {type Attempt, createAddresses, type Move} from './addresses.ts';
 import {type Answer, type Answered, answerOf, deprecationIn, type RawAnswer, unexpectedAnswer} from './answer.ts';
 import type {Connection} from './connection.ts';
-import {eventsOf} from './event-stream.ts';
+import {eventsOf, type StreamPlace} from './event-stream.ts';
 import {chunksOf, createExchange, TooLongAnswer, wholeBodyOf} from './exchange.ts';
 import {answerFailure, connectionFailure, type FailedAnswer} from './request-failure.ts';
 import {once, type Retry} from './retry.ts';
@@ -53,10 +53,17 @@ export interface Transport {
   download(path: string, signal?: AbortSignal): Promise<AsyncIterable<Buffer>>;
   /**
    * Events from the moment this resolves, over one connection: the stream ends when the connection does, and when `signal`
-   * aborts. No types means all that the key may see. Rejects, or throws while it is read, with a CliError when the node refuses
+   * aborts. No types means the usual ones that the key may see. `place` is where the stream goes on, and is kept up to date. Rejects, or throws while it is read, with a CliError when the node refuses
    * or the connection breaks. `followEvents` connects again.
    */
-  events(types: readonly EventType[], signal: AbortSignal): Promise<AsyncIterable<ClusterEvent>>;
+  events({types, after, place}: EventsWish, signal: AbortSignal): Promise<AsyncIterable<StreamEvent>>;
+}
+
+export interface EventsWish {
+  types?: readonly StreamType[];
+  /** The id of an event or a time at which the first stream begins; nodes of 0.8 refuse it. */
+  after?: string | undefined;
+  place?: StreamPlace;
 }
 
 export interface TransportOptions {
@@ -122,16 +129,16 @@ export const createTransport = async (needs: TransportOptions): Promise<Transpor
       const begun = await whileAsking([end, given], undefined, signal => stream({path}, {signal}));
       return failingAsRequest(begun, chunksOf(begun.response));
     },
-    events: async (types, signal) => {
-      const query = {type: types.length > 0 ? types.join(',') : undefined};
-      const headers = {accept: 'text/event-stream'};
+    events: async ({types = [], after, place = {id: undefined}}, signal) => {
+      const query = {type: types.length > 0 ? types.join(',') : undefined, after};
+      const headers = {accept: 'text/event-stream', ...(place.id !== undefined && {'last-event-id': place.id})};
       try {
         const begun = await stream({path: 'events', query, headers, silenceMs: eventsAnswerMs}, {signal});
         if (!begun.response.headers['content-type']?.startsWith('text/event-stream')) {
           begun.response.destroy();
           throw unexpectedAnswer(begun.url.origin);
         }
-        return failingAsRequest(begun, eventsOf(begun.response, signal));
+        return failingAsRequest(begun, eventsOf(begun.response, signal, place));
       } catch (error) {
         if (signal.aborted) return nothing();
         throw error;

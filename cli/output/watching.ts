@@ -94,7 +94,7 @@ interface Contact {
 }
 
 /** `whatWasMissed` is printed when the node answers again. */
-export const createContact = (printer: Pick<Printer, 'warn' | 'note'>, whatWasMissed: string): Contact => {
+export const createContact = (printer: Pick<Printer, 'warn' | 'note'>, whatWasMissed: string | (() => string)): Contact => {
   let hasAnswered = false;
   let lostAt: string | undefined;
 
@@ -108,7 +108,7 @@ export const createContact = (printer: Pick<Printer, 'warn' | 'note'>, whatWasMi
     found() {
       hasAnswered = true;
       if (lostAt === undefined) return;
-      printer.note(`answers again at ${now()}; ${whatWasMissed}`);
+      printer.note(`answers again at ${now()}; ${typeof whatWasMissed === 'string' ? whatWasMissed : whatWasMissed()}`);
       lostAt = undefined;
     },
   };

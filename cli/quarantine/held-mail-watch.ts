@@ -1,6 +1,6 @@
 // Watch of new held mail under any filter: events trigger a reading, and the list decides what matches.
 import {setTimeout as sleep} from 'node:timers/promises';
-import type {ClusterEvent} from '../../shared/cluster-event.ts';
+import type {ClusterEvent, StreamEvent} from '../../shared/cluster-event.ts';
 import type {EventType} from '../../shared/event-type.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Client, Query} from '../client/client.ts';
@@ -58,9 +58,10 @@ export const watchHeldMail = async (client: Pick<Client, 'quarantine' | 'events'
     reader.missSomething();
     pause.end();
   };
-  const onEvent = (event: ClusterEvent): void | Promise<void> => {
-    if (event.type !== 'held') return acts.receive(event);
-    reader.expect(event);
+  const onEvent = (event: StreamEvent): void | Promise<void> => {
+    if (event.type === 'held') reader.expect(event);
+    else if (event.type === 'gap') reader.missSomething();
+    else return acts.receive(event);
     pause.end();
   };
 
@@ -95,7 +96,7 @@ export const watchHeldMail = async (client: Pick<Client, 'quarantine' | 'events'
 interface Following {
   signal: AbortSignal;
   onState(state: EventState): void;
-  onEvent(event: ClusterEvent): void | Promise<void>;
+  onEvent(event: StreamEvent): void | Promise<void>;
 }
 
 /** Resolves when events are not available: a key that may read the list continues with polling. */
@@ -125,7 +126,7 @@ const createActs = ({onHeld, onActed}: Pick<HeldMailWatch, 'onHeld' | 'onActed'>
       const act = early.get(mailId(mail));
       if (act) await onActed(act);
     },
-    async receive(event: ClusterEvent): Promise<void> {
+    async receive(event: StreamEvent): Promise<void> {
       if (event.type !== 'released' && event.type !== 'discarded') return;
       if (shown.has(mailId(event))) return onActed(event);
       early.set(mailId(event), event);

@@ -7,6 +7,7 @@ import {remoteMailSource} from '../services/events/mail-source-questions.ts';
 import {createCommonTrace, createTrace, createTraceLog} from '../services/events/trace.ts';
 import {remoteTraceLog} from '../services/events/trace-questions.ts';
 import type {AskedNode} from '../services/peers/question.ts';
+import {createSemaphore} from '../services/semaphore.ts';
 import type {Base} from './base.ts';
 import type {Job} from './jobs.ts';
 import type {followPeers} from './peer-clients.ts';
@@ -87,23 +88,28 @@ const createFailureNote = (log: Base['log'], now: () => number) => {
   };
 };
 
+/** Readings of the log of this node at once, and of others: lists and traces read the same logs, and hundreds of watches are woken together. */
+const readingsAtOnce = {own: 4, remote: 16};
+
 /** The logs that streams of events read: on one store for all nodes it is one. */
 export const openMailSources = (
   {storage: {store, nodeId, engine}}: Pick<Base, 'storage'>,
   {nodes, isAway}: Pick<ReturnType<typeof followPeers>, 'nodes' | 'isAway'>,
 ) => {
   const holdOf = (owner: string) => (engine.kind === 'own' ? store.hold : engine.store.of(owner).hold);
-  const source = createMailSource({
+  const log = createMailSource({
     ...{store, nodeId, name: engine.kind === 'own' ? nodeId : ''},
     findHeld: async (owner, queueIds) => (await holdOf(owner).findAll(queueIds)).map(row => toListEntry(owner, row)),
   });
+  const turns = {own: createSemaphore(readingsAtOnce.own), remote: createSemaphore(readingsAtOnce.remote)};
+  const source: MailSource = {name: log.name, after: async (...asked) => turns.own.run(async () => log.after(...asked))};
   const remote = (node: AskedNode): MailSource => {
     const {name, after} = remoteMailSource(node);
     return {
       name,
       async after(...asked) {
         if (isAway(name)) throw new Fault('node_unreachable', `node ${name} is away`);
-        return after(...asked);
+        return turns.remote.run(async () => after(...asked));
       },
     };
   };

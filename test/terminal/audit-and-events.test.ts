@@ -53,7 +53,7 @@ onTerminal('[tmux] events are kept while another screen is shown', async t => {
   t.pass();
 });
 
-onTerminal('[tmux] a node that was away leaves a gap in the events', async t => {
+onTerminal('[tmux] a node that was away leaves a line in the events, and those of mail that were missed follow', async t => {
   const node = await startMailNode(t, {domain: holdAll});
   const terminal = await startDashboard(t, node, ['--screen', 'events']);
   await terminal.shows('heard since');
@@ -61,8 +61,10 @@ onTerminal('[tmux] a node that was away leaves a gap in the events', async t => 
   await node.stop();
   await terminal.shows('no events since');
   await node.start();
+  await send(node, 'Subject: caught up on\r\n\r\nhello\r\n');
 
-  await terminal.shows(/connection lost [\d:]+Z–[\d:]+Z: what happened meanwhile is not here/, 60_000);
+  await terminal.shows(/connection lost [\d:]+Z–[\d:]+Z: only events of mail are caught up/, 60_000);
+  await terminal.shows(/■ held .*caught up on/);
   t.pass();
 });
 

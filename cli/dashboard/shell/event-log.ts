@@ -4,7 +4,7 @@ import {type EventType, eventTypes} from '../../../shared/event-type.ts';
 import {senderText} from '../../output/cell-text.ts';
 import {hasWords, isOneOf, type ListQuery} from '../list/list-query.ts';
 import {createTailReducer, emptyTail, type Tail, type TailEvent} from '../list/tail.ts';
-import type {Live} from './live.ts';
+import type {Live, Missed} from './live.ts';
 import {createStore, type Store} from './store.ts';
 
 export interface EventLog extends Store<Tail<LogRow>, TailEvent<LogRow>> {
@@ -15,7 +15,7 @@ export interface EventLog extends Store<Tail<LogRow>, TailEvent<LogRow>> {
 }
 
 interface EventLogNeeds {
-  live: Pick<Live, 'get' | 'subscribe' | 'on'>;
+  live: Pick<Live, 'get' | 'subscribe' | 'on' | 'onMissed'>;
   now(): number;
   /** Events within this time are drawn together. */
   burstMs?: number;
@@ -41,17 +41,21 @@ export const startEventLog = ({live, now, burstMs = 100}: EventLogNeeds): EventL
     if (arrived.length === 0) setTimeout(flush, burstMs);
     arrived.push(row);
   };
-  const receive = (event: ClusterEvent | undefined): void => {
+  live.on(eventTypes, event => {
+    if (event === undefined) return;
     seq += 1;
-    if (event !== undefined) {
-      add(eventRow(event, seq));
+    add(eventRow(event, seq));
+  });
+  live.onMissed(missed => {
+    seq += 1;
+    const row = {kind: 'gap', key: String(seq), seq} as const;
+    if (missed.kind === 'gap') {
+      add({...row, missed});
       return;
     }
-    add({kind: 'gap', key: String(seq), seq, fromMs: lostAtMs ?? now(), toMs: now()});
+    add({...row, missed: {...missed, fromMs: lostAtMs ?? now(), toMs: now()}});
     lostAtMs = undefined;
-  };
-
-  live.on(eventTypes, receive);
+  });
   live.subscribe(() => {
     const {connection} = live.get();
     if (connection === 'live') receivingSinceMs ??= now();
@@ -79,13 +83,12 @@ export interface EventRow {
   score: number | undefined;
 }
 
-/** No events were received between these times. */
-interface GapRow {
+export interface GapRow {
   key: string;
   seq: number;
   kind: 'gap';
-  fromMs: number;
-  toMs: number;
+  /** There was no connection between these times, and with `isResumed` the events of mail follow; or those of a node are not known. */
+  missed: (Extract<Missed, {kind: 'reconnected'}> & {fromMs: number; toMs: number}) | Extract<Missed, {kind: 'gap'}>;
 }
 
 export type LogRow = EventRow | GapRow;

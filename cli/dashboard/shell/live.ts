@@ -1,6 +1,6 @@
 // Connection of the dashboard: whether events arrive, polling answers, or the node cannot be reached.
-import type {ClusterEvent} from '../../../shared/cluster-event.ts';
-import type {EventType} from '../../../shared/event-type.ts';
+import type {ClusterEvent, StreamEvent} from '../../../shared/cluster-event.ts';
+import {type EventType, isEventType} from '../../../shared/event-type.ts';
 import type {Move} from '../../client/addresses.ts';
 import type {Client} from '../../client/client.ts';
 import {followEvents} from '../../client/follow-events.ts';
@@ -23,13 +23,18 @@ export interface LiveState {
 }
 
 export interface Live extends Watched<LiveState> {
-  /** Calls the listener with events of these types, and with undefined after each reconnection, as events in between are lost. */
+  /** Calls the listener with events of these types, and with undefined when some may have been missed: see `Missed`. */
   on(types: readonly EventType[], listener: (event: ClusterEvent | undefined) => void): () => void;
+  /** Calls the listener before those of `on` are called with undefined. */
+  onMissed(listener: (missed: Missed) => void): () => void;
   /** The result of a request. */
   answered(): void;
   failed(failure: CliError): void;
   stop(): void;
 }
+
+/** After a reconnection, with whether the events of mail in between follow; or in the stream, of mail of a node. */
+export type Missed = {kind: 'reconnected'; isResumed: boolean} | {kind: 'gap'; node: string};
 
 type Route = ReturnType<typeof createRoute>;
 
@@ -45,17 +50,23 @@ const newsEveryMs = 250;
 export const startLive = (client: Pick<Client, 'events'>, now: () => number, route?: Route): Live => {
   const ended = new AbortController();
   const receivers = new Set<{types: readonly EventType[]; receive(event: ClusterEvent | undefined): void}>();
+  const watchers = new Set<(missed: Missed) => void>();
   const state = createLiveState(now, route);
+  const miss = (missed: Missed): void => {
+    for (const watch of watchers) watch(missed);
+    for (const {receive} of receivers) receive(undefined);
+  };
 
   void followEvents(client, {
     signal: ended.signal,
     onEvent: event => {
       state.answered();
-      for (const {types, receive} of receivers) if (types.includes(event.type)) receive(event);
+      if (event.type === 'gap') miss({kind: 'gap', node: event.node_id});
+      else if (isUsual(event)) for (const {types, receive} of receivers) if (types.includes(event.type)) receive(event);
     },
-    onConnected: () => {
+    onConnected: ({isResumed}) => {
       const isReopened = state.opened();
-      if (isReopened) for (const {receive} of receivers) receive(undefined);
+      if (isReopened) miss({kind: 'reconnected', isResumed});
     },
     onDisconnected: ({error}) => state.closed(error),
     // The key may not receive events, or the node has none: polling goes on.
@@ -69,11 +80,17 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number, rou
       receivers.add(receiver);
       return () => receivers.delete(receiver);
     },
+    onMissed: listener => {
+      watchers.add(listener);
+      return () => watchers.delete(listener);
+    },
     answered: state.answered,
     failed: state.failed,
     stop: () => ended.abort(),
   };
 };
+
+const isUsual = (event: StreamEvent): event is ClusterEvent => isEventType(event.type);
 
 const createLiveState = (now: () => number, route: Route | undefined) => {
   let isOpen = false;

@@ -1,7 +1,7 @@
 // Event watches of API clients: each gets the events of all nodes that its key may see.
 
 import type {StreamEvent} from '../../../shared/cluster-event.ts';
-import {eventTypes, isMailType, permissionFor, type StreamType, streamTypes} from '../../../shared/event-type.ts';
+import {isEventType, isMailType, permissionFor, type StreamType, streamTypes} from '../../../shared/event-type.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {type AccessScope, isWithinAccess, permissionsOf, type Scope, scopesWith} from '../../../shared/scopes.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
@@ -85,6 +85,8 @@ interface OpenWatch {
   types: readonly StreamType[];
   watcher: Watcher;
   follower: MailFollower;
+  /** Live events that wait for what was logged before them. */
+  queue?: Promise<unknown> | undefined;
 }
 
 export const createEvents = (needs: Needs): Events => {
@@ -121,17 +123,17 @@ export const createEvents = (needs: Needs): Events => {
       watch.watcher.ping();
     }
   };
+  const sendLive = (watch: OpenWatch, busEvent: BusEvent): void => {
+    const access = currentAccessOf(watch.keyId);
+    if (!access) end(watch);
+    else if (isVisible(access, busEvent)) watch.watcher.event(busEvent.event, undefined);
+    if (isMailType(busEvent.event.type)) watch.follower.passed(busEvent.from);
+  };
   const receive: Events['receive'] = busEvent => {
     for (const watch of [...open]) {
       if (!watch.types.includes(busEvent.event.type)) continue;
-      if (busEvent.isLogged) {
-        watch.follower.wake(busEvent.from);
-        continue;
-      }
-      const access = currentAccessOf(watch.keyId);
-      if (!access) end(watch);
-      else if (isVisible(access, busEvent)) watch.watcher.event(busEvent.event, undefined);
-      if (isMailType(busEvent.event.type)) watch.follower.passed(busEvent.from);
+      if (busEvent.isLogged) watch.follower.wake(busEvent.from);
+      else afterMail(watch, () => void (open.has(watch) && sendLive(watch, busEvent)));
     }
   };
   configuration.onChange(async () => endWithoutAccess());
@@ -174,7 +176,7 @@ const typesFor = ({scope, reach}: Actor, {types}: WatchWish): readonly StreamTyp
     throw new Fault('insufficient_scope', `the scope ${scope} does not permit events of type ${refused}; leave it out`, {
       requiredScopes: scopesWith(permissionFor[refused]),
     });
-  return types ?? permitted.filter(type => (eventTypes as readonly StreamType[]).includes(type));
+  return types ?? permitted.filter(isEventType);
 };
 
 /** The current access of a key; undefined when it has none. */
@@ -218,6 +220,21 @@ const openWatch = (
     onGap: (name, id) => send({type: 'gap', at: new Date(now()).toISOString(), node_id: name === '' ? nodeId : name}, id),
   });
   return {keyId, types, watcher, follower};
+};
+
+/** Runs at once, or when the events of mail that came before have been sent, and what waits for those already. */
+const afterMail = (watch: OpenWatch, run: () => void): void => {
+  const before = watch.queue ?? watch.follower.settled();
+  if (!before) {
+    run();
+    return;
+  }
+  const queue: Promise<void> = before.then(async () => {
+    await watch.follower.settled();
+    if (watch.queue === queue) watch.queue = undefined;
+    run();
+  });
+  watch.queue = queue;
 };
 
 /** What the key may not see, or does not want, may have been passed over since; that nothing was is not told either. */

@@ -16,6 +16,8 @@ export interface MailFollower {
   asked: Promise<unknown>;
   /** The log of this node may have grown. */
   wake(name: string): void;
+  /** Resolves when all that the logs were woken for has been sent, or soon; undefined when it has. */
+  settled(): Promise<unknown> | undefined;
   /** An event of a node without a log that can be read has been sent: it is not repeated when the node has one. */
   passed(name: string): void;
   /** Follows nodes that have come, and no longer those that have gone. Call it regularly. */
@@ -81,6 +83,10 @@ export const startMailFollower = (needs: MailFollowerNeeds): MailFollower => {
     begun,
     asked: Promise.all([begun, ...others]),
     wake: name => (loops.get(name) ?? loops.get(''))?.wake(),
+    settled() {
+      const due = [...loops.values()].flatMap(loop => loop.due() ?? []);
+      return due.length === 0 ? undefined : Promise.race([Promise.all(due), delay(settleMs, undefined, {ref: false})]);
+    },
     passed(name) {
       if (loops.has(name)) places.set(name, placeAt(now()));
     },
@@ -117,11 +123,17 @@ const createReading = ({sources, types, actor, ready, onEvent, onGap}: MailFollo
   };
 };
 
+/** A log may take long: it is that of a node that is away, or waits for a transaction. */
+const settleMs = 250;
+/** What comes more often than this is read together. */
+const leastMs = 50;
+
 const run = async (loop: Loop, pauseMs: number, read: (isFirst: boolean) => Promise<SourcePage>): Promise<void> => {
   let failed = 0;
   let waited = 0;
   for (let isFirst = true; !loop.isEnded(); isFirst = false) {
     let waitMs = pauseMs;
+    const begunAt = performance.now();
     try {
       const page = await read(isFirst);
       failed = 0;
@@ -133,8 +145,8 @@ const run = async (loop: Loop, pauseMs: number, read: (isFirst: boolean) => Prom
       failed += 1;
       waitMs = growing(failures, failed);
     }
-    loop.asked();
-    if (waitMs > 0) await loop.pause(waitMs);
+    loop.hasRead();
+    if (waitMs > 0) await loop.pause(waitMs, leastMs - (performance.now() - begunAt));
   }
 };
 
@@ -169,24 +181,42 @@ type Loop = ReturnType<typeof createLoop>;
 const createLoop = () => {
   const ended = new AbortController();
   let called = new AbortController();
-  let asked = (): void => {};
-  const firstAnswer = new Promise<void>(resolve => {
-    asked = resolve;
-  });
+  const first = createEnd();
+  let due: ReturnType<typeof createEnd> | undefined;
   return {
-    firstAnswer,
-    asked: () => asked(),
+    firstAnswer: first.reached,
     isEnded: () => ended.signal.aborted,
-    wake: () => called.abort(),
+    /** Resolves when what it was woken for has been read; undefined when it has. */
+    due: () => due?.reached,
+    wake() {
+      due ??= createEnd();
+      called.abort();
+    },
+    hasRead() {
+      first.reach();
+      if (called.signal.aborted) return;
+      due?.reach();
+      due = undefined;
+    },
     end() {
       ended.abort();
       called.abort();
-      asked();
+      first.reach();
+      due?.reach();
     },
-    /** Resolves after `ms`, or when woken, also since the last pause. */
-    async pause(ms: number): Promise<void> {
+    /** Resolves after `ms`, or when woken, also since the last pause, but not before `leastMs`. */
+    async pause(ms: number, leastMs: number): Promise<void> {
       await delay(ms, undefined, {signal: called.signal, ref: false}).catch(() => {});
+      if (leastMs > 0) await delay(leastMs, undefined, {signal: ended.signal, ref: false}).catch(() => {});
       if (!ended.signal.aborted) called = new AbortController();
     },
   };
+};
+
+const createEnd = () => {
+  let reach = (): void => {};
+  const reached = new Promise<void>(resolve => {
+    reach = resolve;
+  });
+  return {reached, reach: () => reach()};
 };

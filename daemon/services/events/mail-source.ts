@@ -7,7 +7,6 @@ import type {MailEventName} from '../../../shared/mail-event-name.ts';
 import {permissionsOf} from '../../../shared/scopes.ts';
 import type {Actor} from '../actor.ts';
 import type {Store} from '../ports.ts';
-import {createSemaphore} from '../semaphore.ts';
 import type {StoredMailEvent} from './mail-event.ts';
 import {shownEvents} from './trace.ts';
 
@@ -39,12 +38,7 @@ interface Needs {
 
 /** Entries that are read at once. */
 export const pageSize = 200;
-/** Readers at once: the others wait, as lists and traces read here too. */
-const atOnce = 4;
-
 export const createMailSource = ({store, nodeId, name, findHeld}: Needs): MailSource => {
-  const places = createSemaphore(atOnce);
-
   /** The mail of entries that do not have all of it, by their ids. */
   const rowsFor = async (entries: readonly StoredMailEvent[]): Promise<Map<string, HeldMail>> => {
     const wanted = entries.filter(isShortened).map(({node_id = nodeId, queue_id}) => ({node_id, queue_id: queue_id ?? ''}));
@@ -61,23 +55,22 @@ export const createMailSource = ({store, nodeId, name, findHeld}: Needs): MailSo
 
   return {
     name,
-    after: async (place, types, {scope, reach}) =>
-      places.run(async () => {
-        const events = types.filter(type => permissionsOf(scope, reach).includes(permissionFor[type]));
-        const page = await store.events.follow(place, {events, reach, limit: pageSize});
-        const entries = page.entries.map(({entry}) => entry);
-        const [rows, shown] = [await rowsFor(entries), await shownEvents({store, nodeId}, entries)];
-        return {
-          events: page.entries.flatMap(({place: at, entry}, index) => {
-            const event = shown[index];
-            return event ? [{place: at, event: toStreamEvent(event, rows.get(`${event.node_id}/${entry.queue_id}`))}] : [];
-          }),
-          place: page.place,
-          is_gap: page.isGap,
-          has_more: page.hasMore,
-          is_waiting: page.isWaiting,
-        };
-      }),
+    async after(place, types, {scope, reach}) {
+      const events = types.filter(type => permissionsOf(scope, reach).includes(permissionFor[type]));
+      const page = await store.events.follow(place, {events, reach, limit: pageSize});
+      const entries = page.entries.map(({entry}) => entry);
+      const [rows, shown] = [await rowsFor(entries), await shownEvents({store, nodeId}, entries)];
+      return {
+        events: page.entries.flatMap(({place: at, entry}, index) => {
+          const event = shown[index];
+          return event ? [{place: at, event: toStreamEvent(event, rows.get(`${event.node_id}/${entry.queue_id}`))}] : [];
+        }),
+        place: page.place,
+        is_gap: page.isGap,
+        has_more: page.hasMore,
+        is_waiting: page.isWaiting,
+      };
+    },
   };
 };
 

@@ -2,15 +2,17 @@ import {setFlagsFromString} from 'node:v8';
 import {runInNewContext} from 'node:vm';
 import test from 'ava';
 import {createEventParser} from '../../../cli/client/event-parser.ts';
-import type {ClusterEvent} from '../../../shared/cluster-event.ts';
+import type {StreamEvent} from '../../../shared/cluster-event.ts';
 import {discardedEvent, healthEvent, heldEvent} from '../../helpers/cli/sample-records.ts';
 
 const framed = (event: object, lineEnd = '\n') =>
   [`id: x-1`, 'event: held', `data: ${JSON.stringify(event)}`, '', ''].join(lineEnd);
 
-const parse = (...texts: string[]): ClusterEvent[] => {
+const eventsIn = (parsed: {event?: StreamEvent}[]): StreamEvent[] => parsed.flatMap(({event}) => event ?? []);
+
+const parse = (...texts: string[]): StreamEvent[] => {
   const parser = createEventParser();
-  return texts.flatMap(text => parser.push(Buffer.from(text)));
+  return eventsIn(texts.flatMap(text => parser.push(Buffer.from(text))));
 };
 
 test('events are the same however their bytes are cut and their lines end', t => {
@@ -24,7 +26,7 @@ test('events are the same however their bytes are cut and their lines end', t =>
       const parser = createEventParser();
       const chunks = Array.from({length: Math.ceil(bytes.length / size)}, (_, at) => bytes.subarray(at * size, (at + 1) * size));
       t.deepEqual(
-        [...chunks, Buffer.from(end)].flatMap(chunk => parser.push(chunk)),
+        eventsIn([...chunks, Buffer.from(end)].flatMap(chunk => parser.push(chunk))),
         events,
         `${size} ${JSON.stringify(lineEnd)}`,
       );
@@ -82,9 +84,38 @@ test('an event of lines without end is let go, though there is nothing on them',
   for (let n = 0; n < 200; n += 1) parser.push(lines);
 
   t.true(held() - before < 50 * 1024 * 1024);
-  t.deepEqual(parser.push(Buffer.from(`\n${framed(healthEvent)}`)), [healthEvent]);
+  t.deepEqual(eventsIn(parser.push(Buffer.from(`\n${framed(healthEvent)}`))), [healthEvent]);
 });
 
 test('an event that the end of the connection cut is not reported', t => {
   t.deepEqual(parse(framed(healthEvent).slice(0, -1)), []);
+});
+
+test('an id counts from the end of its event on, also without an event, and never what no header may have', t => {
+  const parser = createEventParser();
+  const ids = (text: string) => parser.push(Buffer.from(text)).map(({id}) => id);
+
+  t.deepEqual(ids(framed(heldEvent)), ['x-1']);
+  t.deepEqual(ids(`id: x-2\n\nid:x-3\n`), ['x-2']);
+  t.deepEqual(ids('\n'), ['x-3']);
+  t.deepEqual(ids(`data: ${JSON.stringify(healthEvent)}\n\n`), [undefined]);
+  t.deepEqual(ids('id: a\u0000b\n\nid: a b\n\nid: ü\n\nid\n\nid: \n\n'), []);
+  t.deepEqual(ids(`id: ${'x'.repeat(16_001)}\n\n`), []);
+});
+
+test('what is in the log only, and a gap, are events too', t => {
+  const at = healthEvent.at;
+  const relayed = {
+    type: 'relayed',
+    event: 'relayed',
+    at,
+    node_id: 'mx1',
+    queue_id: null,
+    sender: '',
+    recipients: ['a@b.test'],
+    detail: '',
+  };
+  const gap = {type: 'gap', at, node_id: 'mx1'};
+
+  t.deepEqual(parse(framed(relayed), framed(gap), framed({...relayed, recipients: 'a@b.test'})), [relayed, gap] as StreamEvent[]);
 });

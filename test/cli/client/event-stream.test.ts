@@ -3,12 +3,12 @@ import type {ServerResponse} from 'node:http';
 import test, {type ExecutionContext} from 'ava';
 import {createClient} from '../../../cli/client/client.ts';
 import {CliError} from '../../../cli/errors.ts';
-import type {ClusterEvent} from '../../../shared/cluster-event.ts';
+import type {StreamEvent} from '../../../shared/cluster-event.ts';
 import {discardedEvent, healthEvent, heldEvent} from '../../helpers/cli/sample-records.ts';
 import {type Reply, startApi} from '../../helpers/cli/scripted-api.ts';
 
 const headers = {'content-type': 'text/event-stream; charset=utf-8'};
-const framed = (...events: ClusterEvent[]) => events.map(event => `data: ${JSON.stringify(event)}\n\n`).join('');
+const framed = (...events: StreamEvent[]) => events.map(event => `data: ${JSON.stringify(event)}\n\n`).join('');
 
 const startStreaming = async (t: ExecutionContext, answer: Reply) => {
   const api = await startApi(t, {'GET /events': answer});
@@ -40,8 +40,8 @@ const failureOf = async (t: ExecutionContext, work: Promise<unknown>): Promise<C
   return error;
 };
 
-const all = async (events: AsyncIterable<ClusterEvent>): Promise<ClusterEvent[]> => {
-  const found: ClusterEvent[] = [];
+const all = async (events: AsyncIterable<StreamEvent>): Promise<StreamEvent[]> => {
+  const found: StreamEvent[] = [];
   for await (const event of events) found.push(event);
   return found;
 };
@@ -58,7 +58,7 @@ test('events arrive as they are sent, and end when the node ends the connection'
     },
   });
 
-  const events = (await client.events(['held', 'health'], never()))[Symbol.asyncIterator]();
+  const events = (await client.events({types: ['held', 'health']}, never()))[Symbol.asyncIterator]();
   const first = await events.next();
   response?.end(framed(healthEvent));
 
@@ -74,7 +74,7 @@ test('events arrive as they are sent, and end when the node ends the connection'
 test('no types ask for all', async t => {
   const {client, requests} = await startStreaming(t, {headers, raw: framed(discardedEvent)});
 
-  t.deepEqual(await all(await client.events([], never())), [discardedEvent]);
+  t.deepEqual(await all(await client.events({}, never())), [discardedEvent]);
   t.is(requests[0]?.query.toString(), '');
 });
 
@@ -82,29 +82,29 @@ test('an abort ends the reading without an error and closes the connection', asy
   const {client, closed} = await startEndless(t);
   const abort = new AbortController();
 
-  const seen: ClusterEvent[] = [];
-  for await (const event of await client.events([], abort.signal)) {
+  const seen: StreamEvent[] = [];
+  for await (const event of await client.events({}, abort.signal)) {
     seen.push(event);
     setImmediate(() => abort.abort());
   }
 
   await closed;
   t.is(seen.length, 1);
-  t.deepEqual(await all(await client.events([], abort.signal)), []);
+  t.deepEqual(await all(await client.events({}, abort.signal)), []);
 });
 
 test('an abort before the node has answered is no error either', async t => {
   const {client} = await startStreaming(t, {headers, stream: () => abort.abort()});
   const abort = new AbortController();
 
-  t.deepEqual(await all(await client.events([], abort.signal)), []);
+  t.deepEqual(await all(await client.events({}, abort.signal)), []);
 });
 
 test('a node that refuses says why, and how long to wait', async t => {
   const error = {code: 'rate_limited', detail: 'watches too often'};
   const {client} = await startStreaming(t, {status: 429, headers: {'retry-after': '5'}, error});
 
-  const failure = await failureOf(t, client.events([], never()));
+  const failure = await failureOf(t, client.events({}, never()));
 
   t.like(failure, {code: 'rate_limited', detail: 'watches too often', exitCode: 7, retryAfterSeconds: 5, requestId: 'r-1'});
 });
@@ -112,7 +112,7 @@ test('a node that refuses says why, and how long to wait', async t => {
 test('an answer that is no event stream is refused', async t => {
   const {client} = await startStreaming(t, {headers: {'content-type': 'text/html'}, raw: '<html>'});
 
-  t.is((await failureOf(t, client.events([], never()))).code, 'unexpected_answer');
+  t.is((await failureOf(t, client.events({}, never()))).code, 'unexpected_answer');
 });
 
 test('a connection that breaks, and a node that is not there, are failures of the connection', async t => {
@@ -123,10 +123,10 @@ test('a connection that breaks, and a node that is not there, are failures of th
   const connection = {baseUrl: new URL('https://127.0.0.1:1/api/v1/'), apiKey: undefined, ca};
   const absent = await createClient({connection, version: '1', log: () => {}});
 
-  const events = await client.events([], never());
+  const events = await client.events({}, never());
 
   t.is((await failureOf(t, all(events))).exitCode, 7);
-  t.is((await failureOf(t, absent.events([], never()))).code, 'unreachable');
+  t.is((await failureOf(t, absent.events({}, never()))).code, 'unreachable');
 });
 
 test('a connection that is silent for too long is broken, and one that pings is not', async t => {
@@ -144,7 +144,7 @@ test('a connection that is silent for too long is broken, and one that pings is 
     },
   });
 
-  const failure = await failureOf(t, all(await client.events([], never())));
+  const failure = await failureOf(t, all(await client.events({}, never())));
 
   t.is(failure.code, 'timeout');
   t.is(failure.exitCode, 7);
@@ -161,7 +161,7 @@ test('who reads slowly loses nothing of a line that stands', async t => {
   });
 
   const seen: string[] = [];
-  for await (const {type} of await client.events([], never())) {
+  for await (const {type} of await client.events({}, never())) {
     seen.push(type);
     if (seen.length === 1) await new Promise(resolve => setTimeout(resolve, 5000));
   }
@@ -172,7 +172,7 @@ test('who reads slowly loses nothing of a line that stands', async t => {
 test('who stops reading closes the connection', async t => {
   const {client, closed} = await startEndless(t);
 
-  for await (const _event of await client.events([], never())) break;
+  for await (const _event of await client.events({}, never())) break;
 
   await closed;
   t.pass();

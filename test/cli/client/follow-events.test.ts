@@ -1,11 +1,11 @@
 import test from 'ava';
 import {followEvents, type Pace} from '../../../cli/client/follow-events.ts';
+import type {EventsWish} from '../../../cli/client/transport.ts';
 import {CliError, exitCodes} from '../../../cli/errors.ts';
-import type {ClusterEvent} from '../../../shared/cluster-event.ts';
-import type {EventType} from '../../../shared/event-type.ts';
+import type {StreamEvent} from '../../../shared/cluster-event.ts';
 import {discardedEvent, healthEvent, heldEvent} from '../../helpers/cli/sample-records.ts';
 
-type Connection = CliError | ClusterEvent[];
+type Connection = CliError | StreamEvent[];
 
 const broken = new CliError('unreachable', 'the connection broke', {exitCode: exitCodes.unreachable});
 
@@ -13,16 +13,21 @@ const broken = new CliError('unreachable', 'the connection broke', {exitCode: ex
 const scripted = (connections: readonly Connection[], {random = (): number => 0, lastsMs = 0} = {}) => {
   const halt = new AbortController();
   const left = [...connections];
-  const asked: (readonly EventType[])[] = [];
+  const asked: unknown[] = [];
+  const resumedAt: (string | undefined)[] = [];
   const slept: number[] = [];
   let nowMs = 0;
   const client = {
-    async events(types: readonly EventType[]): Promise<AsyncIterable<ClusterEvent>> {
+    async events({types, place}: EventsWish): Promise<AsyncIterable<StreamEvent>> {
       asked.push(types);
+      resumedAt.push(place?.id);
       const connection = left.shift() ?? [];
       if (connection instanceof CliError) throw connection;
       return (async function* () {
-        yield* connection;
+        for (const event of connection) {
+          if (place) place.id = `after ${event.type}`;
+          yield event;
+        }
         nowMs += lastsMs;
       })();
     },
@@ -36,7 +41,7 @@ const scripted = (connections: readonly Connection[], {random = (): number => 0,
       if (left.length === 0) halt.abort();
     },
   };
-  return {client, pace, halt, asked, slept, signal: halt.signal};
+  return {client, pace, halt, asked, resumedAt, slept, signal: halt.signal};
 };
 
 test('every connection that ends or breaks is followed by another, and the listener is called in order', async t => {
@@ -135,4 +140,14 @@ test('what a listener throws is not taken for a broken connection', async t => {
 
   t.is(await t.throwsAsync(followEvents(client, failing, pace)), broken);
   t.deepEqual(slept, []);
+});
+
+test('each connection goes on after the last event of the one before, and says so', async t => {
+  const {client, pace, signal, resumedAt} = scripted([broken, [heldEvent], broken, [], [discardedEvent]]);
+  const resumed: boolean[] = [];
+
+  await followEvents(client, {signal, onConnected: ({isResumed}) => void resumed.push(isResumed), onEvent: () => {}}, pace);
+
+  t.deepEqual(resumedAt, [undefined, undefined, 'after held', 'after held', 'after held']);
+  t.deepEqual(resumed, [false, true, true]);
 });

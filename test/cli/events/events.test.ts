@@ -153,3 +153,81 @@ test('the program itself ends with 130 at Ctrl-C, and with 0 when nobody reads o
   t.deepEqual([interrupted.code, interrupted.stderr], [130, '']);
   t.deepEqual(await unread.then(({code, stderr}) => [code, stderr]), [0, '']);
 });
+
+const id = 'W1sibXgxIiwiMDEyMzQ1Njc4OWFiY2RlZi4wLjEiXV0';
+const withId = (event: object, one = id) => `id: ${one}\ndata: ${JSON.stringify(event)}\n\n`;
+
+/** Sends these texts, one a connection, and ends each connection but the last. */
+const connections = (...texts: string[]): Reply => ({
+  headers: {'content-type': 'text/event-stream'},
+  stream: response => {
+    response.write(texts.shift() ?? '');
+    if (texts.length > 0) response.end();
+  },
+});
+
+test('a broken link goes on after the last event, and what is not repeated is said', async t => {
+  const api = await startApi(t, {'GET /events': connections(withId(heldEvent), withId(releasedEvent))});
+  const mail = await api.mfctl(['events', '--limit', '2', '--type', 'held,released']);
+  const mixed = await startApi(t, {'GET /events': connections(withId(heldEvent), withId(healthEvent))});
+  const all = await mixed.mfctl(['events', '--limit', '2']);
+  const earlier = await startApi(t, {'GET /events': connections(withId(heldEvent, 'mx1-m3x9k2-17'), withId(heldEvent))});
+  const old = await earlier.mfctl(['events', '--limit', '2', '--type', 'held']);
+
+  t.deepEqual(
+    api.requests.map(({headers}) => headers['last-event-id']),
+    [undefined, id],
+  );
+  t.regex(mail.stderr, /answers again at \S+; what happened in between follows\n/);
+  t.regex(all.stderr, /what happened to mail in between follows, the rest is not shown\n/);
+  t.deepEqual(
+    earlier.requests.map(({headers}) => headers['last-event-id']),
+    [undefined, undefined],
+  );
+  t.regex(old.stderr, /what happened in between is not shown\n/);
+});
+
+test('--after takes a time or the place where a command ended, and says where this one ends', async t => {
+  const api = await startApi(t, {'GET /events': connections(withId(heldEvent))});
+
+  const since = await api.mfctl(['events', '--after', '2026-03-01T09:00:00Z', '--limit', '1']);
+  const again = await api.mfctl(['events', '--after', id, '--for', '1s']);
+  const wrong = await api.mfctl(['events', '--after', 'soon']);
+
+  t.deepEqual(
+    api.requests.map(({query}) => query.get('after')),
+    ['2026-03-01T09:00:00.000Z', id],
+  );
+  t.is(since.stderr, `to go on from here: --after ${id}\n`);
+  t.is(again.stderr, '');
+  t.like(wrong, {code: 2});
+  t.regex(wrong.stderr, /Must be a time such as/);
+});
+
+test('what is in the event log only is a line too, and so is a gap, which is not counted', async t => {
+  const at = healthEvent.at;
+  const relayed = {
+    type: 'relayed',
+    event: 'relayed',
+    at,
+    node_id: 'mx1',
+    queue_id: 'cccccc',
+    sender: 'a@b.test',
+    recipients: ['c@d.test'],
+  };
+  const refused = {...relayed, type: 'refused', event: 'refused', queue_id: null, reply: '550 no such user\u001b[2J'};
+  const events = [
+    {type: 'gap', at, node_id: 'mx2'},
+    {...relayed, reply: '250 ok', detail: ''},
+    {...refused, detail: ''},
+  ];
+  const api = await startApi(t, {'GET /events': connections(events.map(event => withId(event)).join(''))});
+
+  const {stdout} = await api.mfctl(['events', '--type', 'relayed,refused', '--limit', '2'], {columns: 140, env: {NO_COLOR: '1'}});
+
+  const lines = stdout.trimEnd().split('\n').slice(1);
+  t.regex(lines[0] ?? '', / mx2 +gap +events of mail on mx2 may be missing here$/);
+  t.regex(lines[1] ?? '', / mx1 +relayed +mx1\/cccccc from a@b\.test to c@d\.test: 250 ok$/);
+  t.regex(lines[2] ?? '', / mx1 +refused +- from a@b\.test to c@d\.test: 550 no such user␛\[2J$/);
+  t.is(api.requests[0]?.query.get('type'), 'relayed,refused');
+});

@@ -4,6 +4,7 @@ import type {ClusterEvent} from '../../../shared/cluster-event.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import {discardedEvent, hostile, mail, outcome} from '../../helpers/cli/sample-records.ts';
 import {type Reply, startApi} from '../../helpers/cli/scripted-api.ts';
+import {eventually} from '../../helpers/eventually.ts';
 
 const heldAt = (queue_id: string, arrived_at: string): HeldMail => ({...mail, queue_id, arrived_at, subject: queue_id});
 const old = heldAt('oldold', '2026-03-01T09:00:00.000Z');
@@ -196,4 +197,36 @@ test('Ctrl-C ends it with 130, a time with 0', async t => {
 
   t.is((await running).code, 130);
   t.is((await mfctl(['quarantine', 'watch', '--for', '2s'])).code, 0);
+});
+
+test('after a broken link it goes on after the last event, and a gap has the list read again', async t => {
+  let count = 0;
+  const streams: ServerResponse[] = [];
+  const {mfctl, mails, requests} = await startQuarantine(t, {
+    'GET /events': () => ({
+      headers: {'content-type': 'text/event-stream'},
+      stream: response => {
+        count += 1;
+        streams.push(response);
+        if (count === 1) response.end(`id: W1first\n\n`);
+        else response.write(`id: W1second\ndata: ${JSON.stringify({...released, queue_id: old.queue_id})}\n\n`);
+      },
+    }),
+  });
+
+  const running = mfctl(['quarantine', 'watch', '--limit', '3']);
+  await eventually(() => count === 2);
+  mails.push(fresh);
+  streams[1]?.write(`id: W1third\ndata: ${JSON.stringify({type: 'gap', at: released.at, node_id: 'mx1'})}\n\n`);
+  const {code, stdout} = await running;
+
+  t.is(code, 0);
+  t.deepEqual(
+    parsed(stdout)
+      .map(({type, queue_id}) => `${type} ${queue_id}`)
+      .sort(),
+    [`held ${fresh.queue_id}`, `held ${old.queue_id}`, `released ${old.queue_id}`],
+  );
+  const asked = requests.filter(({path}) => path === '/events').map(({headers}) => headers['last-event-id']);
+  t.deepEqual(asked, [undefined, 'W1first']);
 });

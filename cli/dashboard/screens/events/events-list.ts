@@ -10,7 +10,7 @@ import type {ListQuery} from '../../list/list-query.ts';
 import {clockText, dayText} from '../../list/moment-cells.ts';
 import type {Tail} from '../../list/tail.ts';
 import type {AppContext} from '../../shell/app-context.ts';
-import {type EventRow, eventLimit, type LogRow, matchesEvent} from '../../shell/event-log.ts';
+import {type EventRow, eventLimit, type GapRow, type LogRow, matchesEvent} from '../../shell/event-log.ts';
 import {type DetailPair, detailPage} from '../../shell/fit-text.ts';
 import type {LiveState} from '../../shell/live.ts';
 import type {Page} from '../../shell/modal.ts';
@@ -67,8 +67,11 @@ const eventBanners = ({live, lostAtMs, me}: EventFacts): Banner[] => {
 
 const because = ({reason}: LiveState): string => (reason === undefined ? '' : `: ${reason}`);
 
-const gapText = ({fromMs, toMs}: {fromMs: number; toMs: number}): string =>
-  `── connection lost ${clockText(fromMs)}–${clockText(toMs)}: what happened meanwhile is not here ──`;
+const gapText = ({missed}: GapRow): string => {
+  if (missed.kind === 'gap') return `── events of mail on ${missed.node} may be missing here ──`;
+  const what = missed.isResumed ? 'only events of mail are caught up' : 'what happened meanwhile is not here';
+  return `── connection lost ${clockText(missed.fromMs)}–${clockText(missed.toMs)}: ${what} ──`;
+};
 
 const emptyTexts = ({live, receivingSinceMs, lostAtMs}: EventFacts): string[] => {
   if (receivingSinceMs !== undefined && lostAtMs === undefined)

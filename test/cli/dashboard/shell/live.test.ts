@@ -1,8 +1,8 @@
 import {Readable} from 'node:stream';
 import test from 'ava';
-import {createRoute, startLive} from '../../../../cli/dashboard/shell/live.ts';
+import {createRoute, type Missed, startLive} from '../../../../cli/dashboard/shell/live.ts';
 import {CliError, exitCodes} from '../../../../cli/errors.ts';
-import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
+import type {StreamEvent} from '../../../../shared/cluster-event.ts';
 import {healthEvent, heldEvent} from '../../../helpers/cli/sample-records.ts';
 import {eventually} from '../../../helpers/eventually.ts';
 
@@ -14,9 +14,9 @@ const unknown = new CliError('not_found', 'no events here', {exitCode: exitCodes
 
 /** Each attempt to connect gets the next of `answers`; the last one repeats for ever. */
 const streams = (...answers: (CliError | 'open')[]) => {
-  const open: {end(error?: CliError): void; tell(event: ClusterEvent): void}[] = [];
+  const open: {end(error?: CliError): void; tell(event: StreamEvent): void}[] = [];
   let attempts = 0;
-  const events = async (_types: readonly string[], signal: AbortSignal): Promise<AsyncIterable<ClusterEvent>> => {
+  const events = async (_wish: object, signal: AbortSignal): Promise<AsyncIterable<StreamEvent>> => {
     const answer = answers[Math.min(attempts, answers.length - 1)];
     attempts += 1;
     if (answer instanceof CliError) throw answer;
@@ -152,4 +152,34 @@ test('an answer that refuses is an answer', async t => {
 
   await new Promise(resolve => setTimeout(resolve, 20));
   t.not(live.get().connection, 'offline');
+});
+
+test('after a reconnection it says whether events of mail follow, and a gap in the stream is told as one', async t => {
+  const {client, open} = streams('open', 'open');
+  const live = startLive(
+    {
+      events: async (wish, signal) => {
+        if (wish.place) wish.place.id = 'an id';
+        return client.events(wish, signal);
+      },
+    },
+    () => 1000,
+  );
+  t.teardown(live.stop);
+  const missed: Missed[] = [];
+  const heard: unknown[] = [];
+  live.onMissed(one => void missed.push(one));
+  live.on(['held'], event => void heard.push(event?.type));
+  await eventually(() => live.get().connection === 'live');
+
+  open[0]?.tell({type: 'gap', at: healthEvent.at, node_id: 'mx2'});
+  await eventually(() => missed.length === 1);
+  open[0]?.end();
+  await eventually(() => missed.length === 2);
+
+  t.deepEqual(missed, [
+    {kind: 'gap', node: 'mx2'},
+    {kind: 'reconnected', isResumed: true},
+  ]);
+  t.deepEqual(heard, [undefined, undefined]);
 });

@@ -21,6 +21,7 @@ const fakeLive = (begun: ConnectionState = 'live') => {
       hearers.add(hear);
       return () => hearers.delete(hear);
     },
+    onMissed: () => () => undefined,
     answered: () => void told.push('answered'),
     failed: ({code}) => void told.push(code),
     stop: () => undefined,

@@ -2,8 +2,9 @@
 
 import test, {type ExecutionContext} from 'ava';
 import type {Actor} from '../../../../daemon/services/actor.ts';
-import {createEventBus, publishConfigEvents} from '../../../../daemon/services/events/event-bus.ts';
+import {type BusEvent, createEventBus, publishConfigEvents} from '../../../../daemon/services/events/event-bus.ts';
 import {createEvents} from '../../../../daemon/services/events/events.ts';
+import type {MailSource} from '../../../../daemon/services/events/mail-source.ts';
 import {type EventType, eventTypes} from '../../../../shared/event-type.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import type {Scope} from '../../../../shared/scopes.ts';
@@ -11,14 +12,14 @@ import {testDirectories} from '../../../helpers/directories.ts';
 import {eventually} from '../../../helpers/eventually.ts';
 import {operator} from '../../../helpers/hold-queue.ts';
 
-const arrange = async (t: ExecutionContext) => {
+const arrange = async (t: ExecutionContext, sources: MailSource[] = []) => {
   const {configuration, keyDirectory, domainDirectory, domains, keys} = await testDirectories(t);
   const bus = createEventBus({nodeId: 'alpha', now: Date.now, onFailure: error => t.fail(String(error))});
   const listening = {count: 0, starts: 0};
   const clock = {offsetMs: 0};
   const events = createEvents({
     nodeId: 'alpha',
-    sources: () => [],
+    sources: () => sources,
     keys: keyDirectory,
     domains: domainDirectory,
     configuration,
@@ -271,4 +272,35 @@ test('a listener that fails keeps no event from the others, nor the cause of it 
 
   t.is(failures.length, 2);
   t.is(new Set(ids).size, 2);
+});
+
+test('what is live only comes after the mail that was logged before it, however long that takes to read', async t => {
+  let logged = 0;
+  const source: MailSource = {
+    name: 'alpha',
+    async after(place) {
+      await new Promise(resolve => setTimeout(resolve, 20));
+      const from = place === undefined ? logged : Number(place);
+      const acted = {node_id: 'alpha', queue_id: 'Q1w2E3r4T5', acted_at: '', acted_by_key_id: 7, already: false};
+      const event = {type: 'released', at: '', state: 'released', ...acted} as const;
+      const events = from < logged ? [{place: String(logged), event}] : [];
+      return {events, place: String(logged), is_gap: false, has_more: false, is_waiting: false};
+    },
+  };
+  const {actor, watch, events} = await arrange(t, [source]);
+  const {told} = watch(await actor('full-admin'));
+  await new Promise(resolve => setTimeout(resolve, 50));
+  const base = {id: 'x', from: 'alpha', domainId: undefined};
+  const happen = (change: 'created' | 'updated') =>
+    events.receive({...base, isLogged: false, event: {type: 'key', at: '', node_id: 'alpha', id: 1, name: 'k', change}});
+
+  happen('created');
+  logged = 1;
+  events.receive({...base, isLogged: true, event: {type: 'released', at: ''} as BusEvent['event']});
+  happen('updated');
+  happen('created');
+  await eventually(() => told.length === 4);
+  happen('updated');
+
+  t.deepEqual(told, ['key k created', 'released alpha', 'key k updated', 'key k created', 'key k updated']);
 });

@@ -2,7 +2,7 @@ import test from 'ava';
 import {initialList} from '../../../../../cli/dashboard/list/list.ts';
 import {type EventFacts, eventPage, eventsList} from '../../../../../cli/dashboard/screens/events/events-list.ts';
 import {type EventLog, eventLimit, startEventLog} from '../../../../../cli/dashboard/shell/event-log.ts';
-import type {Live, LiveState} from '../../../../../cli/dashboard/shell/live.ts';
+import type {Live, LiveState, Missed} from '../../../../../cli/dashboard/shell/live.ts';
 import type {Size} from '../../../../../cli/dashboard/shell/shell.ts';
 import {CliError} from '../../../../../cli/errors.ts';
 import type {Me} from '../../../../../shared/api-key.ts';
@@ -26,6 +26,7 @@ const startLog = () => {
   let nowMs = Date.parse('2026-03-01T19:00:00Z');
   let state: LiveState = {connection: 'connecting', receivedAtMs: undefined, reason: undefined};
   let hear: Parameters<Live['on']>[1] = () => undefined;
+  let miss: Parameters<Live['onMissed']>[0] = () => undefined;
   let changed = (): void => undefined;
   const log = startEventLog({
     burstMs: 0,
@@ -40,11 +41,16 @@ const startLog = () => {
         hear = listener;
         return () => undefined;
       },
+      onMissed: listener => {
+        miss = listener;
+        return () => undefined;
+      },
     },
   });
   return {
     log,
     hear: (event: ClusterEvent | undefined) => hear(event),
+    miss: (missed: Missed) => miss(missed),
     at: (time: string) => {
       nowMs = Date.parse(`2026-03-01T${time}Z`);
     },
@@ -84,7 +90,7 @@ const domainEvent: ClusterEvent = {
 };
 
 test('hostile events fit the screen at every size', async t => {
-  const {log, hear, is, count} = startLog();
+  const {log, hear, miss, is, count} = startLog();
   is('live');
   const wide = {
     ...heldEvent,
@@ -92,9 +98,11 @@ test('hostile events fit the screen at every size', async t => {
     sender: hostile,
     recipients: [hostile.repeat(20), 'b@x.example'],
   };
-  const events = [heldEvent, wide as ClusterEvent, releasedEvent, discardedEvent, healthEvent, domainEvent, undefined];
+  const events = [heldEvent, wide as ClusterEvent, releasedEvent, discardedEvent, healthEvent, domainEvent];
   for (const event of events) hear(event);
-  await count(events.length);
+  miss({kind: 'reconnected', isResumed: true});
+  miss({kind: 'gap', node: 'n'.repeat(63)});
+  await count(events.length + 2);
 
   for (const size of sizes) fits(t, textOf(log, {}, size).split('\n'), size);
 });
@@ -114,7 +122,7 @@ test('each event says what happened to what, with a glyph and a word', async t =
 });
 
 test('a connection that was lost leaves a line that says from when to when', async t => {
-  const {log, hear, is, at, count} = startLog();
+  const {log, hear, miss, is, at, count} = startLog();
   is('live');
   hear(domainEvent);
   at('19:03:12');
@@ -127,19 +135,32 @@ test('a connection that was lost leaves a line that says from when to when', asy
 
   at('19:03:40');
   is('live');
-  hear(undefined);
+  miss({kind: 'reconnected', isResumed: false});
   await count(2);
   t.regex(textOf(log), /connection lost 19:03:12Z–19:03:40Z: what happened meanwhile is not here/);
   t.notRegex(textOf(log), /no events since/);
 });
 
+test('where the events of mail follow it says so, and names the node of which some may be missing', async t => {
+  const {log, miss, is, count} = startLog();
+  is('live');
+  is('polling');
+  is('live');
+  miss({kind: 'reconnected', isResumed: true});
+  miss({kind: 'gap', node: 'mx2'});
+  await count(2);
+
+  t.regex(textOf(log), /connection lost \S+: only events of mail are caught up ──/);
+  t.regex(textOf(log), /events of mail on mx2 may be missing here/);
+});
+
 test('a gap is shown whatever is looked for', async t => {
-  const {log, hear, is, count} = startLog();
+  const {log, hear, miss, is, count} = startLog();
   is('live');
   hear(domainEvent);
   is('polling');
   is('live');
-  hear(undefined);
+  miss({kind: 'reconnected', isResumed: false});
   await count(2);
 
   const text = textOf(log, {}, undefined, 'type:held');

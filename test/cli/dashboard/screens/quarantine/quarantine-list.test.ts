@@ -28,6 +28,7 @@ const startList = async (t: ExecutionContext, api: MailApi, order: 'newest' | 'o
     },
     get: () => ({connection: 'live', receivedAtMs: undefined, reason: undefined}) as const,
     subscribe: () => () => undefined,
+    onMissed: () => () => undefined,
     answered: () => undefined,
     failed: () => undefined,
     stop: () => undefined,
