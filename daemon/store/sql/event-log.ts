@@ -1,6 +1,6 @@
 // Event log: one row for each thing that happened to a mail. What it is found by are words, hashes of 64 bits: ten B-trees would cost
 // thirteen times as many bytes written.
-import {createHash} from 'node:crypto';
+import {hash} from 'node:crypto';
 import type {TraceFilter} from '../../../shared/hold-filter.ts';
 import {comparableAddress, domainOf} from '../../../shared/mail-address.ts';
 import {type AccessScope, domainIdsIn} from '../../../shared/scopes.ts';
@@ -122,7 +122,7 @@ const kinds = {
 } as const;
 
 const wordOf = (kind: keyof typeof kinds, value: string | number): bigint => hashOf(`${kinds[kind]}${value}`);
-const hashOf = (text: string): bigint => createHash('sha1').update(text).digest().readBigInt64BE();
+const hashOf = (text: string): bigint => hash('sha1', text, 'buffer').readBigInt64BE();
 const tokenOf = (word: bigint): string => BigInt.asUintN(64, word).toString(36);
 
 const wordsOf = (event: NewMailEvent): bigint[] => [
