@@ -176,10 +176,10 @@ for (const [how, restart] of [
     await rename(log.path, `${log.path}.1`);
     await writeFile(log.path, '');
     await log.look();
+    await log.write(5);
+    await log.look();
     // syslogd writes into the old file until it is told.
     await appendFile(`${log.path}.1`, lineOf(4));
-    await log.follow();
-    await log.write(5);
     await log.follow();
     await log.write(6);
     await log.follow();
