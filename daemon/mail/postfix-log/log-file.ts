@@ -290,9 +290,11 @@ const candidateAt = async (path: string): Promise<Candidate | undefined> => {
 /** Earlier files of the log that were not compressed, oldest first: `mail.log.1`, `mail.log-20260301`. Those that may not be read do not count. */
 const rotated = async (path: string): Promise<Candidate[]> => {
   const name = basename(path);
-  const names = (await ofLog(readdir(dirname(path)))).filter(
-    other => other.startsWith(name) && /^[.-]\d[\d.-]*$/.test(other.slice(name.length)),
-  );
+  const all = await readdir(dirname(path)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EACCES') return [];
+    throw unreadable(error.code);
+  });
+  const names = all.filter(other => other.startsWith(name) && /^[.-]\d[\d.-]*$/.test(other.slice(name.length)));
   const found = await Promise.all(
     names.map(async other => {
       const file = join(dirname(path), other);

@@ -1,3 +1,4 @@
+import {execFileSync} from 'node:child_process';
 import {appendFile, copyFile, mkdir, rename, rm, stat, truncate, utimes, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
@@ -284,6 +285,9 @@ test('neither a folder nor a pipe is a log, and the message has no path', async 
   const error = await t.throwsAsync(log.look(), {name: 'LogUnreadable', message: /it is no file/});
 
   t.false(error.message.includes(log.path));
+  await rm(log.path, {recursive: true});
+  execFileSync('mkfifo', [log.path]);
+  await t.throwsAsync(log.look(), {name: 'LogUnreadable', message: /it is no file/});
 });
 
 test('a line without an end is left out, and what follows it is read from the next line on', async t => {
