@@ -265,6 +265,7 @@ test('an editor that writes the log anew does not repeat its lines', async t => 
 test('a log that is away is a problem that ends when it is back, and then it is read from its beginning', async t => {
   const log = await startLog(t);
   await t.throwsAsync(log.look(), {name: 'LogUnreadable', message: /there is no such file/});
+  await log.stop();
 
   await log.write(1);
   await log.follow();
