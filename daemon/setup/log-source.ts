@@ -20,11 +20,13 @@ export interface LogPaths {
   logFiles: string[];
 }
 
+const stream = /^\/dev\/(?:stdout|stderr|null|fd\/)/;
+
 /** `uid`: the user of the node. */
 export const findLog = async (postfix: Pick<PostfixTool, 'expanded'>, uid: number, paths: LogPaths): Promise<LogSource> => {
   const own = await postfix.expanded('maillog_file');
   // Postfix in a container writes to /dev/stdout.
-  if (own.startsWith('/') && !own.startsWith('/dev/')) return logFile(own, uid);
+  if (own.startsWith('/') && !stream.test(own)) return logFile(own, uid);
   if (await isThere(paths.journalDir)) return journal(uid);
   for (const file of paths.logFiles) if (await isThere(file)) return logFile(file, uid);
   return {value: undefined, advice: undefined};

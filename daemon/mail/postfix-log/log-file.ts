@@ -56,12 +56,10 @@ interface Candidate {
 }
 
 export const createLogFile = (needs: Needs): LogFollower => {
-  const {path, readPlace, monotonic} = needs;
+  const {path, readPlace, now, monotonic} = needs;
   const taker = createTaker(needs);
   const {takeSettled, isOver} = createSettledReader(needs, taker.takeChunk);
   let reading: Reading | undefined;
-  /** There was no log: what appears is read from its beginning. */
-  let wasAway = false;
   let seenAt = 0;
 
   const goTo = async (next: Reading | undefined): Promise<void> => {
@@ -83,8 +81,9 @@ export const createLogFile = (needs: Needs): LogFollower => {
   };
 
   const begin = async (): Promise<Reading> => {
-    const {opened, isKept} = await openFirst(path, parsedPlace(await readPlace()), wasAway).catch(error => {
-      wasAway ||= error instanceof LogUnreadable;
+    const place = parsedPlace(await readPlace());
+    const {opened, isKept} = await openFirst(path, place).catch(async error => {
+      if (error instanceof LogUnreadable && !place) await taker.keep([], nowhere(now()));
       throw error;
     });
     reading = opened;
@@ -194,8 +193,8 @@ const createSettledReader = (
 
 type TakeChunk = (current: Reading, chunk: Buffer) => Promise<void>;
 
-/** The file with the place that was kept, or where to begin. `isNew`: the log has appeared since this node has looked for it. */
-const openFirst = async (path: string, place: Place | undefined, isNew: boolean): Promise<{opened: Reading; isKept: boolean}> => {
+/** The file with the place that was kept, or where to begin. */
+const openFirst = async (path: string, place: Place | undefined): Promise<{opened: Reading; isKept: boolean}> => {
   const live = await candidateAt(path);
   const files = [...(await rotated(path)), ...(live ? [live] : [])];
   const found = place && (await findPlace(files, place));
@@ -203,7 +202,7 @@ const openFirst = async (path: string, place: Place | undefined, isNew: boolean)
   const next = place ? (files.find(({modifiedMs}) => modifiedMs > place.modifiedMs) ?? live) : live;
   if (!next) throw unreadable('ENOENT');
   // Mail from before this node first looked is not known to it.
-  return {opened: await openAt(next, place || isNew ? 0 : next.size), isKept: false};
+  return {opened: await openAt(next, place ? 0 : next.size), isKept: false};
 };
 
 /** Where to go on in a log that was truncated: the rest may be in a copy. */
@@ -215,6 +214,9 @@ const afterTruncation = async (path: string, former: Reading): Promise<Reading> 
   if (!live) throw unreadable('ENOENT');
   return openAt(live, 0);
 };
+
+/** A log that could not be read at the first look: it is read from its beginning, and what was rotated since. */
+const nowhere = (nowMs: number): PlaceFacts => ({inode: '', modifiedMs: nowMs, offset: 0, tail: Buffer.alloc(0)});
 
 type PlaceFacts = Pick<Reading, 'inode' | 'modifiedMs' | 'offset' | 'tail'>;
 
@@ -290,9 +292,11 @@ const candidateAt = async (path: string): Promise<Candidate | undefined> => {
 /** Earlier files of the log that were not compressed, oldest first: `mail.log.1`, `mail.log-20260301`. Those that may not be read do not count. */
 const rotated = async (path: string): Promise<Candidate[]> => {
   const name = basename(path);
-  const names = (await ofLog(readdir(dirname(path)))).filter(
-    other => other.startsWith(name) && /^[.-]\d[\d.-]*$/.test(other.slice(name.length)),
-  );
+  const all = await readdir(dirname(path)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EACCES') return [];
+    throw unreadable(error.code);
+  });
+  const names = all.filter(other => other.startsWith(name) && /^[.-]\d[\d.-]*$/.test(other.slice(name.length)));
   const found = await Promise.all(
     names.map(async other => {
       const file = join(dirname(path), other);

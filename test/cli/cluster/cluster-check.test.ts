@@ -343,15 +343,15 @@ test('a backend that several nodes cannot reach is one warning, with its domains
   );
 });
 
-test('name servers, Postfix and a part that only a later version knows are warnings, the store is critical', async t => {
-  const parts = ['name_servers', 'postfix', 'moon'].map(part => problem(part));
+test('name servers, Postfix, its log and a part that only a later version knows are warnings, the store is critical', async t => {
+  const parts = ['name_servers', 'postfix', 'postfix_log', 'moon'].map(part => problem(part));
   const warned = await check(t, [{...mx1, problems: parts}]);
   const store = await check(t, [{...mx1, problems: [problem('store', {refuses_mail: true})]}]);
 
   t.deepEqual([warned.code, store.code], [1, 2]);
   t.regex(
     warned.stdout,
-    /name servers of mx1 do not answer .*, the hold queue of Postfix on mx1 cannot .*, moon of mx1 does not work /,
+    /name servers of mx1 do not answer .*, the hold queue of Postfix on mx1 cannot .*, the log of Postfix on mx1 cannot be read .*: the trace of mail ends at Postfix, moon of mx1 does not work /,
   );
   t.regex(store.stdout, /CRITICAL: the store of mx1 does not work since /);
 });

@@ -93,6 +93,10 @@ const wrong: Record<string, [yaml: string, fault: string | RegExp]> = {
   'nought of what there must be one': ['smtp:\n  max_recipients: 0\n', 'mfd.yaml:2: smtp.max_recipients must be at least 1'],
   'a word for true': ['smtp:\n  reverse_lookup: maybe\n', 'mfd.yaml:2: smtp.reverse_lookup must be true or false'],
   'a word that is none of the choices': ['scanner:\n  type: spamd\n', 'mfd.yaml:2: scanner.type must be builtin or rspamd'],
+  'a log that is neither a path nor the journal': [
+    'postfix:\n  log_file: mail.log\n',
+    'mfd.yaml:2: postfix.log_file must be an absolute path, or journal',
+  ],
   'a section that is text': ['smtp: yes please\n', 'mfd.yaml:1: smtp must be a mapping of keys to values'],
   'a section that is a list': ['fqdn: a\nsmtp:\n  - listen\n', 'mfd.yaml:2: smtp must be a mapping of keys to values'],
   'a port out of range': [

@@ -85,11 +85,13 @@ test('remarks name no address and no domain, count backends, and leave out what 
     {...problem, part: 'name_servers', since: '2026-11-27T07:00:00.000Z'},
     {...problem, since: '2026-11-27T08:00:00.000Z'},
     {...problem, since: '2026-11-27T07:30:00.000Z', name: '192.0.2.2:25'},
+    {...problem, part: 'postfix_log', name: '', since: '2026-11-27T07:10:00.000Z'},
     {...problem, part: 'password_file', name: 'store.password_file', since: '2026-11-27T07:30:00.000Z'},
   ]);
 
   t.deepEqual(remarks, [
     'the name servers do not answer since 2026-11-27T07:00:00.000Z',
     '2 backends do not work, the first since 2026-11-27T07:30:00.000Z',
+    'the log of Postfix cannot be read since 2026-11-27T07:10:00.000Z',
   ]);
 });

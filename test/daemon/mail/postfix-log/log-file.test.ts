@@ -1,3 +1,4 @@
+import {execFileSync} from 'node:child_process';
 import {appendFile, copyFile, mkdir, rename, rm, stat, truncate, utimes, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
@@ -176,10 +177,10 @@ for (const [how, restart] of [
     await rename(log.path, `${log.path}.1`);
     await writeFile(log.path, '');
     await log.look();
+    await log.write(5);
+    await log.look();
     // syslogd writes into the old file until it is told.
     await appendFile(`${log.path}.1`, lineOf(4));
-    await log.follow();
-    await log.write(5);
     await log.follow();
     await log.write(6);
     await log.follow();
@@ -264,6 +265,7 @@ test('an editor that writes the log anew does not repeat its lines', async t => 
 test('a log that is away is a problem that ends when it is back, and then it is read from its beginning', async t => {
   const log = await startLog(t);
   await t.throwsAsync(log.look(), {name: 'LogUnreadable', message: /there is no such file/});
+  await log.stop();
 
   await log.write(1);
   await log.follow();
@@ -284,6 +286,9 @@ test('neither a folder nor a pipe is a log, and the message has no path', async 
   const error = await t.throwsAsync(log.look(), {name: 'LogUnreadable', message: /it is no file/});
 
   t.false(error.message.includes(log.path));
+  await rm(log.path, {recursive: true});
+  execFileSync('mkfifo', [log.path]);
+  await t.throwsAsync(log.look(), {name: 'LogUnreadable', message: /it is no file/});
 });
 
 test('a line without an end is left out, and what follows it is read from the next line on', async t => {

@@ -134,7 +134,8 @@ testStores('a server that claims the id of other mail neither learns of that one
       reply: `250 ok: queued as ${longId}`,
     }),
   );
-  await append(store, ...claims);
+  const sameRecipient = mail('Evil2000', {domain: 'evil.test', domain_id: 2, reply: `250 ok: queued as ${longId}`});
+  await append(store, ...claims, sameRecipient);
   const {tell, written} = storyOf(store);
 
   await tell(line(longId), {kind: 'expired', queueId: longId, at: start});
