@@ -37,7 +37,7 @@ export const eventFields: readonly Field<MailEvent>[] = [
   {label: 'Message-ID', cell: ({message_id}) => message_id, column: {isWideOnly: true}},
 ];
 
-const mailEventNames = [
+export const mailEventNames = [
   ...['id', 'at', 'node_id', 'queue_id', 'event', 'direction', 'domain', 'sender', 'recipients', 'recipient_count', 'from'],
   ...['subject', 'message_id', 'client', 'size_bytes', 'score', 'reason', 'symbols', 'authentication', 'reply', 'server'],
   ...['took_ms', 'key_id', 'key_name', 'detail'],
