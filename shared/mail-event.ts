@@ -18,7 +18,7 @@ export const mailEventSchema = z
     domain: text('The domain that the mail belongs to; null when it is none of the cluster'),
     sender: z.string().meta({description: 'Envelope sender; empty for a bounce'}),
     recipients: z.array(z.string()).meta({description: 'At most 100, see `recipient_count`'}),
-    recipient_count: z.int(),
+    recipient_count: z.int().min(0).max(1_000_000),
     from: z.array(z.string()).nullable().meta({description: 'Addresses in the header `From`; null when it was not read'}),
     subject: text('Decoded (RFC 2047); hostile text, show it with care. Null when it was not read, or is not kept'),
     message_id: text('The header field `Message-ID`, without its brackets'),

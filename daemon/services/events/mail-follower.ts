@@ -55,6 +55,8 @@ export const startMailFollower = (needs: MailFollowerNeeds): MailFollower => {
   const loops = new Map<string, Loop>();
   const pauseMs = types.some(type => (loggedTypes as readonly string[]).includes(type)) ? idleMs.logged : idleMs.signalled;
   let isStopped = false;
+  /** A node that comes later has logged nothing before. */
+  let beginsAt = now;
 
   /** `isFromEnd`: the first reading finds the end of the log, more exactly than the time does. */
   const follow = (isFromEnd: boolean): void => {
@@ -67,7 +69,7 @@ export const startMailFollower = (needs: MailFollowerNeeds): MailFollower => {
       }
     for (const name of names) {
       if (loops.has(name)) continue;
-      if (!places.has(name)) places.set(name, othersAt ?? placeAt(now()));
+      if (!places.has(name)) places.set(name, othersAt ?? placeAt(beginsAt()));
       const loop = createLoop();
       loops.set(name, loop);
       void run(loop, pauseMs, async isFirst => read(name, loop, isFirst && isFromEnd));
@@ -75,6 +77,7 @@ export const startMailFollower = (needs: MailFollowerNeeds): MailFollower => {
   };
 
   follow(othersAt === undefined);
+  beginsAt = () => 0;
   const [own, ...others] = [...loops.values()].map(({firstAnswer}) => firstAnswer);
   const begun = (own ?? Promise.resolve()).then(() => {
     if (isDamaged && !isStopped) onGap('', writePosition(places));
@@ -107,6 +110,8 @@ const createReading = ({sources, types, actor, ready, onEvent, onGap}: MailFollo
       onGap(name, writePosition(places));
     }
     for (const {place, event} of page.events) {
+      // What another node says is a claim.
+      if (!types.includes(event.type)) continue;
       await ready();
       if (loop.isEnded()) return;
       places.set(name, place);
@@ -118,6 +123,8 @@ const createReading = ({sources, types, actor, ready, onEvent, onGap}: MailFollo
     const source = sources().find(one => one.name === name);
     if (!source) throw new Fault('unknown_node', `there is no node ${name}`);
     const page = await source.after(isFromEnd ? undefined : places.get(name), types, actor());
+    // Before it is sent: the client of a stream takes nothing until the stream has begun.
+    loop.hasAnswer();
     if (!loop.isEnded()) await send(name, page, loop);
     return page;
   };
@@ -125,6 +132,8 @@ const createReading = ({sources, types, actor, ready, onEvent, onGap}: MailFollo
 
 /** A log may take long: it is that of a node that is away, or waits for a transaction. */
 const settleMs = 250;
+/** After a page of which the key may see nothing. */
+const passingMs = 5;
 /** What comes more often than this is read together. */
 const leastMs = 50;
 
@@ -139,7 +148,7 @@ const run = async (loop: Loop, pauseMs: number, read: (isFirst: boolean) => Prom
       failed = 0;
       waited = page.is_waiting ? waited + 1 : 0;
       if (waited > 0) waitMs = growing(waits, waited);
-      if (page.has_more) waitMs = 0;
+      if (page.has_more) waitMs = page.events.length > 0 ? 0 : passingMs;
     } catch {
       // The node is away, runs 0.8, or does not know the key yet.
       failed += 1;
@@ -192,6 +201,7 @@ const createLoop = () => {
       due ??= createEnd();
       called.abort();
     },
+    hasAnswer: first.reach,
     hasRead() {
       first.reach();
       if (called.signal.aborted) return;

@@ -4,8 +4,9 @@ import {discardedEventSchema, heldEventSchema, loggedEventSchema, releasedEventS
 import {mailEvents} from '../../../shared/mail-event-name.ts';
 import {type AskedNode, question} from '../peers/question.ts';
 import {type MailSource, pageSize} from './mail-source.ts';
+import {placePattern} from './stream-position.ts';
 
-const place = z.string().max(60);
+const place = z.string().regex(placePattern);
 
 export const mailSourceQuestions = {
   /** Nodes of earlier versions know no such path. */

@@ -9,7 +9,8 @@ export const writePosition = (position: StreamPosition): string =>
 
 /** More than a request can have. */
 const maxChars = 16_384;
-const placePattern = /^[\w.@-]{1,60}$/;
+/** Of a place in one log. */
+export const placePattern = /^[\w.@-]{1,60}$/;
 
 /** Undefined for what is none: it is damaged, or an id of version 0.8. */
 export const readPosition = (id: string): StreamPosition | undefined => {
