@@ -118,6 +118,8 @@ const createReading = ({sources, types, actor, ready, onEvent, onGap}: MailFollo
     const source = sources().find(one => one.name === name);
     if (!source) throw new Fault('unknown_node', `there is no node ${name}`);
     const page = await source.after(isFromEnd ? undefined : places.get(name), types, actor());
+    // Not after it was sent: the client takes nothing before the answer has begun, and that waits for this.
+    loop.hasAnswered();
     if (!loop.isEnded()) await send(name, page, loop);
     return page;
   };
@@ -192,6 +194,7 @@ const createLoop = () => {
       due ??= createEnd();
       called.abort();
     },
+    hasAnswered: first.reach,
     hasRead() {
       first.reach();
       if (called.signal.aborted) return;
