@@ -123,8 +123,8 @@ const createReading = ({sources, types, actor, ready, onEvent, onGap}: MailFollo
     const source = sources().find(one => one.name === name);
     if (!source) throw new Fault('unknown_node', `there is no node ${name}`);
     const page = await source.after(isFromEnd ? undefined : places.get(name), types, actor());
-    // Before it is sent: the client of a stream takes nothing until the stream has begun.
-    loop.hasAnswer();
+    // Not after it was sent: the client takes nothing before the answer has begun, and that waits for this.
+    loop.hasAnswered();
     if (!loop.isEnded()) await send(name, page, loop);
     return page;
   };
@@ -201,7 +201,7 @@ const createLoop = () => {
       due ??= createEnd();
       called.abort();
     },
-    hasAnswer: first.reach,
+    hasAnswered: first.reach,
     hasRead() {
       first.reach();
       if (called.signal.aborted) return;

@@ -216,3 +216,14 @@ test('an id is read as it was written, and what is none is nothing', t => {
   ];
   for (const id of wrong) t.is(readPosition(id), undefined, id);
 });
+
+test('it has begun before the client takes anything', async t => {
+  const alpha = createLog('alpha');
+  alpha.add(1, 2, 3);
+  const {follower, texts} = start(t, [alpha], {after: '2026-03-01T12:00:00Z', ready: async () => new Promise(() => {})});
+
+  await follower.begun;
+  await follower.asked;
+
+  t.deepEqual(texts(), []);
+});
