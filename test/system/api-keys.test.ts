@@ -165,11 +165,11 @@ test('a key for 101 domains is refused, however many of them exist', async t => 
 test('who am I: the record without its value, what it may do, and which node answered', async t => {
   const domain = await node().createDomain();
   const expected: Record<string, string> = {
-    'read-only': 'audit:read cluster:read domains:read keys:read me:read quarantine:read',
+    'read-only': 'audit:read cluster:read domains:read keys:read me:read quarantine:read trace:read',
     'quarantine-only': 'me:read quarantine:act quarantine:read',
-    'domain-admin': 'domains:read domains:write me:read quarantine:act quarantine:read',
+    'domain-admin': 'domains:read domains:write me:read quarantine:act quarantine:read trace:read',
     'full-admin':
-      'audit:read cluster:read cluster:write domains:create domains:read domains:write keys:read keys:write me:read quarantine:act quarantine:read',
+      'audit:read cluster:read cluster:write domains:create domains:read domains:write keys:read keys:write me:read quarantine:act quarantine:read trace:read',
   };
   for (const scope of ['read-only', 'quarantine-only', 'domain-admin', 'full-admin'] as const) {
     const {id, key} = await node().createKey(scope, scope === 'domain-admin' ? {domain: domain.name} : {});

@@ -152,6 +152,8 @@ test('every status that is described for the operations that are not curated com
   await inParallel(tooMany, 4, () => ask('POST', 'filters', {body: filter}));
 
   await ask('GET', 'mail/quarantine/summary');
+  await ask('GET', 'mail/trace');
+  for (const id of [held[0]?.queue_id, 'neverknown']) await ask('GET', `mail/trace/${node().node_id}/${id}`);
   const [released, discarded, many] = [held[0], held[1], held.slice(2)] as [(typeof held)[0], (typeof held)[0], typeof held];
   await ask('GET', pathOf(released));
   await ask('GET', `${pathOf(released)}/body`);

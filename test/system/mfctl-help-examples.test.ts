@@ -46,6 +46,8 @@ const runExample = async (t: ExecutionContext, node: MailNode, line: string): Pr
 
   let text = agreed(await prepared(node, line)).replace(/ -c \w+/g, ` -c ${node.node_id}`);
   while (text.includes('NODE/QUEUE')) text = text.replace('NODE/QUEUE', await heldMail(node));
+  const [, messageId] = /trace show '(<[^']+>)'/.exec(text) ?? [];
+  if (messageId !== undefined) await send(node, `Message-ID: ${messageId}\r\n\r\ntext\r\n`);
   if (text.includes('ids.txt')) await writeFile(join(folder, 'ids.txt'), `${await heldMail(node)}\n`);
 
   if (text.includes('-f domains.yaml'))
