@@ -124,7 +124,7 @@ const mayImport: Record<string, string[]> = {
   'cli/context': [...cliShared, 'cli/cluster'],
   'cli/dmarc': cliShared,
   'cli/domain': [...cliShared, 'cli/filter'],
-  'cli/events': [...cliShared, 'cli/quarantine'],
+  'cli/events': [...cliShared, 'cli/quarantine', 'cli/trace'],
   'cli/filter': cliShared,
   'cli/key': cliShared,
   'cli/quarantine': [...cliShared, 'cli/audit', 'cli/domain', 'cli/filter'],

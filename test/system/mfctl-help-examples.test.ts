@@ -7,6 +7,7 @@ import test, {type ExecutionContext} from 'ava';
 import {allCommands, commandLine, mfctlCommands} from '../helpers/cli/command-tree.ts';
 import {argumentsIn, helpExamples} from '../helpers/cli/help-examples.ts';
 import {send} from '../helpers/cli/sent-mail.ts';
+import {eventually} from '../helpers/eventually.ts';
 import {isInstalled} from '../helpers/installed.ts';
 import {holdAll, type MailNode, startMailNode} from '../helpers/mail-node.ts';
 import {cleanEnvironment, mfctlFile} from '../helpers/program.ts';
@@ -47,7 +48,10 @@ const runExample = async (t: ExecutionContext, node: MailNode, line: string): Pr
   let text = agreed(await prepared(node, line)).replace(/ -c \w+/g, ` -c ${node.node_id}`);
   while (text.includes('NODE/QUEUE')) text = text.replace('NODE/QUEUE', await heldMail(node));
   const [, messageId] = /trace show '(<[^']+>)'/.exec(text) ?? [];
-  if (messageId !== undefined) await send(node, `Message-ID: ${messageId}\r\n\r\ntext\r\n`);
+  if (messageId !== undefined) {
+    await send(node, `Message-ID: ${messageId}\r\n\r\ntext\r\n`);
+    await eventually(async () => (await node.api('GET', `mail/trace?message_id=${messageId}`)).json.data.length > 0);
+  }
   if (text.includes('ids.txt')) await writeFile(join(folder, 'ids.txt'), `${await heldMail(node)}\n`);
 
   if (text.includes('-f domains.yaml'))
