@@ -41,7 +41,11 @@ const isCommon = ({words}: Dialect): boolean => words === 'column';
 /** A column for `noteForgotten`, after others. */
 export const orderColumn = ({dialect}: Db): string => (isCommon(dialect) ? ', xid::text AS xid' : '');
 
-const underWay = 'pg_snapshot_xmin(pg_current_snapshot())';
+/** `end`: of a snapshot. Transactions of this server are counted from a base, as those of another one may have had larger numbers. */
+const ordered = (end: 'xmin' | 'xmax'): string =>
+  `(SELECT value::bigint FROM mail_event_log WHERE name = 'base') + pg_snapshot_${end}(pg_current_snapshot())::text::bigint`;
+
+const underWay = ordered('xmin');
 const over = `xid < ${underWay}`;
 
 export const followLog = async (db: Db, after: string | undefined, choice: EventChoice): Promise<EventPage> => {
@@ -92,7 +96,7 @@ const rowsAfter = async (db: Db, {xid, number}: Position, {events, reach, limit}
     return query(db, sql, [...wanted, number, limit]);
   }
   const sql = `SELECT number, at, node_id, logged_by, xid::text AS xid, ${entry} FROM mail_event
-WHERE (xid, number) > (?::xid8, ?::bigint) AND ${over} ORDER BY mail_event.xid, number LIMIT ?`;
+WHERE (xid, number) > (?::bigint, ?::bigint) AND ${over} ORDER BY mail_event.xid, number LIMIT ?`;
   return query(db, sql, [...wanted, String(xid), number, limit]);
 };
 
@@ -100,7 +104,7 @@ WHERE (xid, number) > (?::xid8, ?::bigint) AND ${over} ORDER BY mail_event.xid, 
 const isThere = async (db: Db, position: Position, floor: Position): Promise<boolean> => {
   if (inOrder(position, floor) <= 0) return inOrder(position, floor) === 0;
   return isCommon(db.dialect)
-    ? exists(db, 'xid = ?::xid8 AND number = ?', [String(position.xid), position.number])
+    ? exists(db, 'xid = ?::bigint AND number = ?', [String(position.xid), position.number])
     : exists(db, 'number = ?', [position.number]);
 };
 
@@ -207,11 +211,14 @@ export const renewEpoch = async (tx: Db): Promise<void> =>
 
 /**
  * The rows of a server whose transactions had larger numbers were moved here, by a dump or a replication of rows: they come before all of
- * this one.
+ * this one. There may be millions of them, and they stay as they are.
  */
 export const takeOverRows = async (tx: Db): Promise<void> => {
-  const sql = "UPDATE mail_event SET xid = '0' WHERE xid >= pg_snapshot_xmax(pg_current_snapshot()) RETURNING 1 AS one";
-  if ((await query(tx, sql)).length === 0) return;
-  await query(tx, `DELETE FROM mail_event_log WHERE name LIKE '${floorName}%'`);
+  const sql = `SELECT max(xid)::text AS newest FROM mail_event WHERE xid >= ${ordered('xmax')}`;
+  const [row] = await query<{newest: string | null}>(tx, sql);
+  if (!row || row.newest === null) return;
+  const base = BigInt(row.newest);
+  await query(tx, `ALTER TABLE mail_event ALTER COLUMN xid SET DEFAULT ${base} + pg_current_xact_id()::text::bigint`);
+  await query(tx, writing, ['base', String(base)]);
   await renewEpoch(tx);
 };
