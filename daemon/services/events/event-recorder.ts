@@ -1,5 +1,7 @@
 // Entries of the event log that belong to no change of held mail: they wait for others, and are written together.
+import {setImmediate as afterOthers} from 'node:timers/promises';
 import type {Store} from '../ports.ts';
+import {inPieces, weightOf, weightOfPiece} from './event-weight.ts';
 import type {NewMailEvent} from './mail-event.ts';
 
 export interface EventRecorder {
@@ -13,29 +15,39 @@ interface Needs {
   store: Pick<Store, 'transaction'>;
   /** Called with the number of entries that could not be kept, because the store takes none for a while. */
   onLeftOut(count: number): void;
-  /** How many entries may wait. */
+  /** What entries may weigh together that wait. */
   maxWaiting?: number;
 }
 
-/** Of one transaction: other writers wait for it. */
-const atOnce = 200;
+/** About 10,000 plain entries. */
+const usualMaxWaiting = 50 * weightOfPiece;
 
-export const createEventRecorder = ({store, onLeftOut, maxWaiting = 10_000}: Needs): EventRecorder => {
+export const createEventRecorder = ({store, onLeftOut, maxWaiting = usualMaxWaiting}: Needs): EventRecorder => {
   let waiting: NewMailEvent[] = [];
+  let weight = 0;
   let writing: Promise<void> | undefined;
 
   const write = async (): Promise<void> => {
     while (waiting.length > 0) {
-      const some = waiting.slice(0, atOnce);
-      await store.transaction(async tx => tx.events.append(some));
-      waiting = waiting.slice(some.length);
+      // Each in a transaction of its own: other writers wait for it.
+      for (const some of inPieces(waiting)) {
+        await store.transaction(async tx => tx.events.append(some));
+        waiting = waiting.slice(some.length);
+        for (const event of some) weight -= weightOf(event);
+        await afterOthers();
+      }
     }
   };
 
   return {
     record(event) {
-      if (waiting.length < maxWaiting) waiting.push(event);
-      else onLeftOut(1);
+      const own = weightOf(event);
+      if (weight + own > maxWaiting) {
+        onLeftOut(1);
+        return;
+      }
+      waiting.push(event);
+      weight += own;
     },
     flush() {
       writing ??= write().finally(() => {
