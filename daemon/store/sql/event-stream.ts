@@ -41,7 +41,9 @@ const isCommon = ({words}: Dialect): boolean => words === 'column';
 /** A column for `noteForgotten`, after others. */
 export const orderColumn = ({dialect}: Db): string => (isCommon(dialect) ? ', xid::text AS xid' : '');
 
-const underWay = 'pg_snapshot_xmin(pg_current_snapshot())';
+/** The number of a transaction of this server in the order of the log, see `takeOverRows`. */
+const inLog = (transaction: string): string => `(SELECT mail_event_order(${transaction}))`;
+const underWay = inLog('pg_snapshot_xmin(pg_current_snapshot())');
 const over = `xid < ${underWay}`;
 
 export const followLog = async (db: Db, after: string | undefined, choice: EventChoice): Promise<EventPage> => {
@@ -207,11 +209,18 @@ export const renewEpoch = async (tx: Db): Promise<void> =>
 
 /**
  * The rows of a server whose transactions had larger numbers were moved here, by a dump or a replication of rows: they come before all of
- * this one.
+ * this one, whose transactions are counted from the last of them on. The rows stay as they are: there may be millions.
  */
 export const takeOverRows = async (tx: Db): Promise<void> => {
-  const sql = "UPDATE mail_event SET xid = '0' WHERE xid >= pg_snapshot_xmax(pg_current_snapshot()) RETURNING 1 AS one";
-  if ((await query(tx, sql)).length === 0) return;
-  await query(tx, `DELETE FROM mail_event_log WHERE name LIKE '${floorName}%'`);
+  const next = inLog('pg_snapshot_xmax(pg_current_snapshot())');
+  const [newest] = await query<{xid: string; next: string}>(
+    tx,
+    `SELECT coalesce((SELECT xid FROM mail_event ORDER BY mail_event.xid DESC LIMIT 1), '0')::text AS xid, ${next}::text AS next`,
+  );
+  if (!newest) return;
+  const {floor} = await readLog(tx);
+  const last = BigInt(newest.xid) > floor.xid ? BigInt(newest.xid) : floor.xid;
+  if (last < BigInt(newest.next)) return;
+  await query(tx, writing, ['base', String(last)]);
   await renewEpoch(tx);
 };
