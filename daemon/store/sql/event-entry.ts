@@ -62,7 +62,7 @@ export const writeEntry = (event: NewMailEvent & {recipient_count?: number}): st
     subject: subject === null ? null : shownSubject(subject),
     message_id: shortOrNull(event.message_id, maxBytes.messageId),
     client: client && writtenClient(client),
-    symbols: shortList(event.event === 'held' ? symbols : symbols.slice(0, maxSymbols), maxBytes.name),
+    symbols: event.event === 'held' ? shortSymbols(symbols) : shortList(symbols.slice(0, maxSymbols), maxBytes.name),
     authentication: authentication && writtenResults(authentication, sender),
     reply: shortOrNull(event.reply, maxBytes.reply),
     server: shortOrNull(event.server, maxBytes.name),
@@ -105,9 +105,9 @@ const short = (text: string, most = maxBytes.text): string => {
 const shortOrNull = (text: string | null, most = maxBytes.text): string | null => (text === null ? null : short(text, most));
 
 /** The first of the texts that have room together; one at least. */
-const shortList = (texts: readonly string[], mostOfEach: number): string[] => {
+const shortList = (texts: readonly string[], mostOfEach: number, most = maxBytes.list): string[] => {
   const list: string[] = [];
-  let room = maxBytes.list;
+  let room = most;
   for (const text of texts) {
     const one = short(text, mostOfEach);
     room -= bytesOf(one) + 3;
@@ -115,6 +115,12 @@ const shortList = (texts: readonly string[], mostOfEach: number): string[] => {
     list.push(one);
   }
   return list;
+};
+
+/** Ends in `…` when it was cut, see `isShortened` in `mail-source.ts`. */
+const shortSymbols = (symbols: readonly string[]): string[] => {
+  const list = shortList(symbols, maxBytes.name);
+  return list.length === symbols.length ? list : [...shortList(symbols, maxBytes.name, maxBytes.list - 10), '…'];
 };
 
 export const readEntry = (text: string): Entry => {

@@ -51,6 +51,7 @@ for (const [name, character] of Object.entries({
     t.true(Buffer.byteLength(entry) < 28_000, `${Buffer.byteLength(entry)}`);
     t.notRegex(entry, /\\u(0000|d[89a-f])/);
     t.is(readEntry(entry).recipient_count, 1000);
+    t.is(readEntry(entry).symbols.at(-1), '…');
   });
 
 test('an entry that was cut is written again as it is', t => {
