@@ -35,7 +35,13 @@ export const openEventLog = ({
       note(error);
     },
   });
-  const recorder = createEventRecorder({store, onLeftOut});
+  const recorder = createEventRecorder({
+    store,
+    onLeftOut(count, error) {
+      onLeftOut(count);
+      if (error !== undefined) note(error);
+    },
+  });
 
   const budget = createRefusalBudget({limits: () => settings().events, now});
   const leaveOutRefusal = (): void => metrics.eventsLeftOut('refusals');

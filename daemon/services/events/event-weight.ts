@@ -11,13 +11,13 @@ export const weightOf = ({recipients, from, subject}: Weighed): number =>
 /** Of 200 plain entries. */
 export const weightOfPiece = 5000;
 
-/** Pieces that cost about as much as 200 plain entries, or as one that costs more. */
-export function* inPieces<T extends Weighed>(events: readonly T[]): Generator<readonly T[]> {
+/** Pieces of at most this weight, or of one entry that has more. */
+export function* inPieces<T extends Weighed>(events: readonly T[], most = weightOfPiece): Generator<readonly T[]> {
   let start = 0;
   let weight = 0;
   for (const [at, event] of events.entries()) {
     const own = weightOf(event);
-    if (at > start && weight + own > weightOfPiece) {
+    if (at > start && weight + own > most) {
       yield events.slice(start, at);
       start = at;
       weight = 0;

@@ -13,8 +13,9 @@ const event = (n: number, recipients = 1): NewMailEvent => ({
 });
 
 const start = ({maxWaiting}: {maxWaiting?: number} = {}) => {
-  const state = {isAway: false, leftOut: 0, transactions: [] as string[][], onWritten: (): void => {}};
+  const state = {isAway: false, refuses: '', leftOut: 0, transactions: [] as string[][], onWritten: (): void => {}};
   const append = async (events: readonly NewMailEvent[]): Promise<void> => {
+    if (events.some(({queue_id}) => queue_id === state.refuses)) throw new Error('refused');
     state.transactions.push(events.map(({queue_id}) => queue_id ?? ''));
     state.onWritten();
   };
@@ -85,4 +86,36 @@ test('of mail to many recipients fewer entries wait for a store that is away, an
 
   t.deepEqual(state.transactions.flat(), [...idsFrom(0, 4), 'Mail1010']);
   t.is(state.leftOut, 6);
+});
+
+test('an entry that the store refuses is left out, and all others are written', async t => {
+  const {state, recorder} = start();
+  state.refuses = 'Mail1150';
+  for (let n = 0; n < 500; n += 1) recorder.record(event(n));
+
+  let attempts = 0;
+  for (let isWritten = false; !isWritten && attempts < 100; attempts += 1)
+    isWritten = await recorder.flush().then(
+      () => true,
+      () => false,
+    );
+
+  t.deepEqual(new Set(state.transactions.flat()), new Set(idsFrom(0, 500).filter(id => id !== 'Mail1150')));
+  t.is(state.transactions.flat().length, 499);
+  t.is(state.leftOut, 1);
+  t.true(attempts < 40, `${attempts}`);
+});
+
+test('while the store is away nothing is left out, however often it is tried, and then pieces grow again', async t => {
+  const {state, recorder} = start();
+  state.isAway = true;
+  for (let n = 0; n < 500; n += 1) recorder.record(event(n));
+  for (let n = 0; n < 50; n += 1) await t.throwsAsync(recorder.flush(), {message: 'away'});
+
+  state.isAway = false;
+  await recorder.flush();
+
+  t.deepEqual(state.transactions.flat(), idsFrom(0, 500));
+  t.is(state.leftOut, 0);
+  t.true(state.transactions.some(ids => ids.length > 100));
 });
