@@ -108,7 +108,7 @@ const holdFilterSchema = z.strictObject(holdFilterShape);
 export type HoldFilter = z.infer<typeof holdFilterSchema>;
 
 /** Whether the filter has more than node, domain and reason, which the stored totals answer: then many mails have to be read. */
-export const isSearch = (filter: HoldFilter | TraceFilter): boolean =>
+export const isSearch = (filter: HoldFilter): boolean =>
   Object.entries(filter).some(
     ([name, value]) => value !== undefined && name !== 'domain' && name !== 'reason' && name !== 'node',
   );

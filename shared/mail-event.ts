@@ -5,6 +5,9 @@ import {mailAuthenticationSchema} from './mail-authentication.ts';
 import {mailEvents} from './mail-event-name.ts';
 import {reasons} from './reason.ts';
 
+/** Of a subject. Searches have at most as many. */
+export const maxSubjectChars = 200;
+
 const text = (description: string) => z.string().nullable().meta({description});
 
 export const mailEventSchema = z
@@ -17,10 +20,12 @@ export const mailEventSchema = z
     direction: z.enum(['inbound', 'outbound']).nullable(),
     domain: text('The domain that the mail belongs to; null when it is none of the cluster'),
     sender: z.string().meta({description: 'Envelope sender; empty for a bounce'}),
-    recipients: z.array(z.string()).meta({description: 'At most 100, see `recipient_count`'}),
+    recipients: z.array(z.string()).meta({description: 'The first 100, or fewer when they are long; see `recipient_count`'}),
     recipient_count: z.int().min(0).max(1_000_000),
     from: z.array(z.string()).nullable().meta({description: 'Addresses in the header `From`; null when it was not read'}),
-    subject: text('Decoded (RFC 2047); hostile text, show it with care. Null when it was not read, or is not kept'),
+    subject: text(
+      `Decoded (RFC 2047), the first ${maxSubjectChars} characters, in which subjects are sought; hostile text, show it with care. Null when it was not read, or is not kept`,
+    ),
     message_id: text('The header field `Message-ID`, without its brackets'),
     client: z
       .strictObject({

@@ -34,7 +34,7 @@ export const createMailMetrics = (registers: Registry[]): MailMetrics => ({
 const createEventMetrics = (registers: Registry[]): Pick<MailMetrics, 'eventsLeftOut' | 'eventsSurplus'> => {
   const leftOut = new Counter({
     name: 'mfd_events_left_out_total',
-    help: 'Entries that are not in the event log: of more refusals in a second than it takes, or because the store took none',
+    help: 'Entries that are not in the event log: of more refusals than it takes, or because the store took none',
     labelNames: ['why'],
     registers,
   });

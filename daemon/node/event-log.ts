@@ -2,8 +2,10 @@
 import {Fault} from '../../shared/fault.ts';
 import {toListEntry} from '../hold/held-facts.ts';
 import {createEventRecorder} from '../services/events/event-recorder.ts';
+import type {NewMailEvent} from '../services/events/mail-event.ts';
 import {createMailSource, type MailSource} from '../services/events/mail-source.ts';
 import {remoteMailSource} from '../services/events/mail-source-questions.ts';
+import {createRefusalBudget} from '../services/events/refusal-budget.ts';
 import {createCommonTrace, createTrace, createTraceLog} from '../services/events/trace.ts';
 import {remoteTraceLog} from '../services/events/trace-questions.ts';
 import type {AskedNode} from '../services/peers/question.ts';
@@ -34,7 +36,21 @@ export const openEventLog = ({
       note(error);
     },
   });
-  const recorder = createEventRecorder({store, onLeftOut});
+  const recorder = createEventRecorder({
+    store,
+    onLeftOut(count, error) {
+      onLeftOut(count);
+      if (error !== undefined) note(error);
+    },
+  });
+
+  const budget = createRefusalBudget({limits: () => settings().events, now});
+  const leaveOutRefusal = (): void => metrics.eventsLeftOut('refusals');
+  /** For all listeners of the node. */
+  const recordRefusal = (clientIp: string, event: () => NewMailEvent): void => {
+    if (budget.take(clientIp)) recorder.record(event());
+    else leaveOutRefusal();
+  };
 
   const noteFailure = (error: unknown): void => {
     // That the store is away is logged elsewhere.
@@ -73,7 +89,7 @@ export const openEventLog = ({
       : []),
     {everyMs: 600_000, what: 'removing old entries of the event log', run: sweep, mayBeCutOff: true},
   ];
-  return {record: recorder.record, jobs, flush};
+  return {record: recorder.record, recordRefusal, leaveOutRefusal, jobs, flush};
 };
 
 const noteEveryMs = 3_600_000;

@@ -83,8 +83,8 @@ const intakeOf = ({records, fqdn, metrics}: Base, {dmarc, inbox, sign, eventLog}
   sign,
   recordVerdict: metrics.verdict,
   recordEvent: eventLog.record,
-  recordRefusal: refusal => eventLog.record(refusalEvent(refusal, ownerOf(records, refusal))),
-  leaveOutRefusal: () => metrics.eventsLeftOut('refusals'),
+  recordRefusal: refusal => eventLog.recordRefusal(refusal.client.ip, () => refusalEvent(refusal, ownerOf(records, refusal))),
+  leaveOutRefusal: eventLog.leaveOutRefusal,
   recordRelay: outcome => metrics.delivery('relay', outcome),
 });
 

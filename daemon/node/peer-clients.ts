@@ -64,6 +64,11 @@ export const openEvents = (
     configuration,
     subscribeToPeers: elsewhere.listen,
     requireFresh,
+    onFailure: (name, error) =>
+      log.error(
+        {node: name === '' ? nodeId : name, err: error},
+        'the event log of a node cannot be read; streams of events wait',
+      ),
     now,
   });
 

@@ -2,7 +2,7 @@
 // a search.
 
 import {Fault} from '../../shared/fault.ts';
-import {type HoldFilter, isSearch, type TraceFilter} from '../../shared/hold-filter.ts';
+import {type HoldFilter, isSearch} from '../../shared/hold-filter.ts';
 import {createSemaphore, type Semaphore, startTimeLimit} from './semaphore.ts';
 
 /** How long a search may take on one node, its wait for a connection included. */
@@ -54,7 +54,8 @@ export const createSearchLimit = ({atOnce, withinMs}: SearchLimit) => {
 
 interface SearchRequest {
   keyId: number | null;
-  filter: HoldFilter | TraceFilter;
+  /** Undefined: it is a search, whatever it has. */
+  filter: HoldFilter | undefined;
   /** Aborts when the caller has gone. */
   gone: AbortSignal;
 }
@@ -69,7 +70,7 @@ export const createKeySearches = ({atOnce, waitMs} = {atOnce: 4, waitMs: 5000}):
   const keys = new Map<number | null, {places: Semaphore; users: number}>();
   return {
     async run({keyId, filter, gone}, work) {
-      if (!isSearch(filter)) return work();
+      if (filter && !isSearch(filter)) return work();
       const key = keys.get(keyId) ?? {places: createSemaphore(atOnce), users: 0};
       keys.set(keyId, key);
       key.users += 1;

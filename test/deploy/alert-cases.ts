@@ -261,6 +261,13 @@ export const alertCases: Record<string, AlertCase> = {
     labels: ofTarget,
     summary: 'mx1:9090 often fails to read the hold queue of Postfix',
   },
+  MfdEventLogShort: {
+    at: '3h',
+    fires: {[`mfd_events_surplus_total{${mx1}}`]: '0x10 500x200'},
+    silent: {[`mfd_events_surplus_total{${mx1}}`]: '500x200'},
+    labels: ofInstance,
+    summary: 'the event log of mx1:9090 is full: entries go before their time',
+  },
   MfdApiFailing: {
     at: '30m',
     fires: requests('0+60x60', '0+20x60'),

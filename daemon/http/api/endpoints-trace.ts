@@ -7,6 +7,9 @@ import {mailOf} from '../request-input.ts';
 import {endpoint, header, mailParameters, ok, unreachableNodes} from './endpoint.ts';
 import {complete, replyGathered, search} from './gathered-answer.ts';
 
+/** Without a filter as well: all entries are read, as there are no totals of them. */
+const always = undefined;
+
 export const traceEndpoints = [
   endpoint({
     method: 'get',
@@ -25,7 +28,7 @@ export const traceEndpoints = [
         },
       }),
     async run(ctx, {trace, keySearches}, {limit, cursor, strict, ...filter}) {
-      const found = await search(ctx, keySearches, filter, async actor => trace.find(actor, filter, {limit, cursor}));
+      const found = await search(ctx, keySearches, always, async actor => trace.find(actor, filter, {limit, cursor}));
       const {result, unreachable} = complete(found, strict);
       const last = result.length === limit ? result.at(-1) : undefined;
       ctx.set('Link', [link(ctx, 'first', undefined), ...(last ? [link(ctx, 'next', last.id)] : [])].join(', '));
@@ -42,7 +45,8 @@ export const traceEndpoints = [
     params: mailParameters,
     answer: () => ok(z.array(mailEventSchema)),
     failures: [404],
-    run: async (ctx, {trace}) => reply(ctx, await trace.show(ctx.state.actor, mailOf(ctx))),
+    run: async (ctx, {trace, keySearches}) =>
+      reply(ctx, await search(ctx, keySearches, always, async actor => trace.show(actor, mailOf(ctx)))),
   }),
 ];
 

@@ -1,6 +1,6 @@
 // Searches, and answers gathered from many nodes, some of which may be missing.
 import {Fault} from '../../../shared/fault.ts';
-import type {HoldFilter, Page, TraceFilter} from '../../../shared/hold-filter.ts';
+import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
 import type {Gathered} from '../../services/peers/gather.ts';
 import type {KeySearches} from '../../services/search-limits.ts';
 import {nameUnreachable, reply} from '../answer.ts';
@@ -12,7 +12,7 @@ type Caller = RequestState['actor'];
 export const search = async <T>(
   ctx: Ctx,
   searches: KeySearches,
-  filter: HoldFilter | TraceFilter,
+  filter: HoldFilter | undefined,
   find: (caller: Caller) => Promise<T>,
 ) => {
   const {actor} = ctx.state;

@@ -1,5 +1,7 @@
 // Entries of the event log that belong to no change of held mail: they wait for others, and are written together.
+import {setImmediate as afterOthers} from 'node:timers/promises';
 import type {Store} from '../ports.ts';
+import {inPieces, weightOf, weightOfPiece} from './event-weight.ts';
 import type {NewMailEvent} from './mail-event.ts';
 
 export interface EventRecorder {
@@ -11,31 +13,72 @@ export interface EventRecorder {
 
 interface Needs {
   store: Pick<Store, 'transaction'>;
-  /** Called with the number of entries that could not be kept, because the store takes none for a while. */
-  onLeftOut(count: number): void;
-  /** How many entries may wait. */
+  /** Called with the number of entries that are not kept: the store takes none for a while, or takes others and not these. */
+  onLeftOut(count: number, error?: unknown): void;
+  /** What entries may weigh together that wait. */
   maxWaiting?: number;
 }
 
-/** Of one transaction: other writers wait for it. */
-const atOnce = 200;
+/** About 10,000 plain entries. */
+const usualMaxWaiting = 50 * weightOfPiece;
 
-export const createEventRecorder = ({store, onLeftOut, maxWaiting = 10_000}: Needs): EventRecorder => {
+/** In a row, before an entry may be the reason. */
+const fewFailures = 3;
+/** After as many each piece is one entry. */
+const mostFailures = 13;
+
+export const createEventRecorder = ({store, onLeftOut, maxWaiting = usualMaxWaiting}: Needs): EventRecorder => {
   let waiting: NewMailEvent[] = [];
+  let weight = 0;
+  let failures = 0;
   let writing: Promise<void> | undefined;
+
+  const leave = (gone: readonly NewMailEvent[]): void => {
+    const left = new Set(gone);
+    waiting = waiting.filter(event => !left.has(event));
+    for (const event of gone) weight -= weightOf(event);
+  };
+
+  /** In a transaction of its own: other writers wait for it. */
+  const writePiece = async (some: readonly NewMailEvent[]): Promise<void> => {
+    await store.transaction(async tx => tx.events.append(some));
+    leave(some);
+  };
+
+  const isWritten = async (event: NewMailEvent | undefined): Promise<boolean> =>
+    event !== undefined &&
+    writePiece([event]).then(
+      () => true,
+      () => false,
+    );
 
   const write = async (): Promise<void> => {
     while (waiting.length > 0) {
-      const some = waiting.slice(0, atOnce);
-      await store.transaction(async tx => tx.events.append(some));
-      waiting = waiting.slice(some.length);
+      // The store may be too slow for so many, or refuse one of them.
+      const [some = []] = inPieces(waiting, weightOfPiece / 2 ** failures);
+      try {
+        await writePiece(some);
+        failures = Math.max(0, failures - 1);
+      } catch (error) {
+        failures = Math.min(mostFailures, failures + 1);
+        const isAlone = some.length === 1 && failures > fewFailures;
+        if (!(isAlone && (await isWritten(waiting[1])))) throw error;
+        leave(some);
+        onLeftOut(1, error);
+      }
+      await afterOthers();
     }
   };
 
   return {
     record(event) {
-      if (waiting.length < maxWaiting) waiting.push(event);
-      else onLeftOut(1);
+      const own = weightOf(event);
+      if (weight + own > maxWaiting) {
+        onLeftOut(1);
+        return;
+      }
+      waiting.push(event);
+      weight += own;
     },
     flush() {
       writing ??= write().finally(() => {

@@ -64,6 +64,8 @@ interface Needs {
   /** Called for the first watch: subscribes to the events of the other nodes until `stop` is called. */
   subscribeToPeers(onEvent: (event: BusEvent) => void): {silent: Promise<string[]>; stop(): void};
   requireFresh?: RequireFresh;
+  /** Called at most once an hour for each node, while streams wait for its log, which cannot be read. */
+  onFailure(name: string, error: unknown): void;
   now: () => number;
   limits?: typeof usualLimits;
 }
@@ -91,6 +93,7 @@ interface OpenWatch {
 
 export const createEvents = (needs: Needs): Events => {
   const {configuration, subscribeToPeers, limits = usualLimits} = needs;
+  const ofWatches = {...needs, onFailure: hourly(needs.onFailure, needs.now)};
   const open = new Set<OpenWatch>();
   let peers: ReturnType<typeof subscribeToPeers> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -143,13 +146,9 @@ export const createEvents = (needs: Needs): Events => {
       const types = typesFor(actor, wish);
       const {keyId} = actor;
       if (isClosed) throw busy('the node is stopping');
-      if ([...open].filter(watch => watch.keyId === keyId).length >= limits.perKey)
-        throw new Fault('rate_limited', `the key watches events ${limits.perKey} times already; end one of these first`, {
-          retryAfterSeconds: 5,
-        });
-      if (open.size >= limits.perNode) throw busy('events are watched too often here');
+      requireRoom(open, keyId, limits);
 
-      const watch = openWatch(needs, currentAccessOf, {keyId, types, watcher, after: wish.after});
+      const watch = openWatch(ofWatches, currentAccessOf, {keyId, types, watcher, after: wish.after});
       if (open.size === 0) timer = setInterval(check, checkMs).unref();
       open.add(watch);
       peers ??= subscribeToPeers(receive);
@@ -167,6 +166,25 @@ export const createEvents = (needs: Needs): Events => {
       for (const watch of [...open]) end(watch);
     },
   };
+};
+
+const hourMs = 3_600_000;
+
+const hourly = (call: Needs['onFailure'], now: () => number): Needs['onFailure'] => {
+  const calledAt = new Map<string, number>();
+  return (name, error) => {
+    if (now() - (calledAt.get(name) ?? Number.NEGATIVE_INFINITY) < hourMs) return;
+    calledAt.set(name, now());
+    call(name, error);
+  };
+};
+
+const requireRoom = (open: ReadonlySet<OpenWatch>, keyId: number, {perKey, perNode}: typeof usualLimits): void => {
+  if ([...open].filter(watch => watch.keyId === keyId).length >= perKey)
+    throw new Fault('rate_limited', `the key watches events ${perKey} times already; end one of these first`, {
+      retryAfterSeconds: 5,
+    });
+  if (open.size >= perNode) throw busy('events are watched too often here');
 };
 
 const typesFor = ({scope, reach}: Actor, {types}: WatchWish): readonly StreamType[] => {
@@ -202,13 +220,13 @@ interface WatchedKey extends Pick<OpenWatch, 'keyId' | 'types' | 'watcher'> {
 }
 
 const openWatch = (
-  {nodeId, sources, now}: Needs,
+  {nodeId, sources, onFailure, now}: Needs,
   currentAccessOf: CurrentAccess,
   {keyId, types, watcher, after}: WatchedKey,
 ): OpenWatch => {
   const send = (event: StreamEvent, id: string): void => watcher.event(event, id);
   const follower = startMailFollower({
-    ...{sources, after, now},
+    ...{sources, after, onFailure, now},
     types: types.filter(isMailType),
     actor() {
       const access = currentAccessOf(keyId);

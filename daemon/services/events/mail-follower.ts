@@ -2,7 +2,7 @@
 // only wake it, so it does not matter when one is lost, or comes twice.
 import {setTimeout as delay} from 'node:timers/promises';
 import {loggedTypes} from '../../../shared/event-type.ts';
-import {Fault} from '../../../shared/fault.ts';
+import {Fault, type FaultCode} from '../../../shared/fault.ts';
 import type {MailEventName} from '../../../shared/mail-event-name.ts';
 import type {Actor} from '../actor.ts';
 import {placeAt} from './mail-event.ts';
@@ -40,16 +40,30 @@ export interface MailFollowerNeeds {
   onEvent(event: MailStreamEvent, id: string): void;
   /** Events of this node may be missing. */
   onGap(name: string, id: string): void;
+  /** Called again and again while the log of this node cannot be read, for another reason than that the node or the access is away. */
+  onFailure(name: string, error: unknown): void;
   now: () => number;
 }
 
 const waits = {firstMs: 25, mostMs: 1000};
 const failures = {firstMs: 250, mostMs: 5000};
+/** In a row, before it is a failure to be told: a store is interrupted now and then. */
+const fewFailures = 3;
+/** The node is away, runs 0.8, or the key is not known there, or no longer. */
+const usualFaults: ReadonlySet<FaultCode> = new Set([
+  'node_unreachable',
+  'not_found',
+  'unknown_node',
+  'key_invalid',
+  'key_revoked',
+  'key_expired',
+  'insufficient_scope',
+]);
 /** Between two readings without a signal. There are none for what is in the log only. */
 const idleMs = {signalled: 5000, logged: 1000};
 
 export const startMailFollower = (needs: MailFollowerNeeds): MailFollower => {
-  const {sources, types, onGap, now} = needs;
+  const {sources, types, onGap, onFailure, now} = needs;
   const {places, othersAt, isDamaged} = startOf(needs);
   const read = createReading(needs, places);
   const loops = new Map<string, Loop>();
@@ -72,7 +86,11 @@ export const startMailFollower = (needs: MailFollowerNeeds): MailFollower => {
       if (!places.has(name)) places.set(name, othersAt ?? placeAt(beginsAt()));
       const loop = createLoop();
       loops.set(name, loop);
-      void run(loop, pauseMs, async isFirst => read(name, loop, isFirst && isFromEnd));
+      void run(loop, {
+        pauseMs,
+        read: async isFirst => read(name, loop, isFirst && isFromEnd),
+        onFailure: error => onFailure(name, error),
+      });
     }
   };
 
@@ -137,7 +155,13 @@ const passingMs = 5;
 /** What comes more often than this is read together. */
 const leastMs = 50;
 
-const run = async (loop: Loop, pauseMs: number, read: (isFirst: boolean) => Promise<SourcePage>): Promise<void> => {
+interface Following {
+  pauseMs: number;
+  read(isFirst: boolean): Promise<SourcePage>;
+  onFailure(error: unknown): void;
+}
+
+const run = async (loop: Loop, {pauseMs, read, onFailure}: Following): Promise<void> => {
   let failed = 0;
   let waited = 0;
   for (let isFirst = true; !loop.isEnded(); isFirst = false) {
@@ -149,13 +173,13 @@ const run = async (loop: Loop, pauseMs: number, read: (isFirst: boolean) => Prom
       waited = page.is_waiting ? waited + 1 : 0;
       if (waited > 0) waitMs = growing(waits, waited);
       if (page.has_more) waitMs = page.events.length > 0 ? 0 : passingMs;
-    } catch {
-      // The node is away, runs 0.8, or does not know the key yet.
+    } catch (error) {
       failed += 1;
       waitMs = growing(failures, failed);
+      if (failed >= fewFailures && !(error instanceof Fault && usualFaults.has(error.code))) onFailure(error);
     }
     loop.hasRead();
-    if (waitMs > 0) await loop.pause(waitMs, leastMs - (performance.now() - begunAt));
+    if (waitMs > 0) await loop.pause(waitMs, Math.min(waitMs, leastMs - (performance.now() - begunAt)));
   }
 };
 

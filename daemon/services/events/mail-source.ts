@@ -74,9 +74,12 @@ export const createMailSource = ({store, nodeId, name, findHeld}: Needs): MailSo
   };
 };
 
-/** An entry has not all of a thousand recipients, and perhaps no subject; `detail` says that it is not about the arrival. */
-const isShortened = ({event, recipients, recipient_count, subject, detail}: StoredMailEvent): boolean =>
-  event === 'held' && (recipients.length < recipient_count || subject === null || detail !== '');
+/** An entry has not all of a thousand recipients, of a long subject or of many symbols; `detail` says that it is not about the arrival. */
+const isShortened = ({event, recipients, recipient_count, subject, symbols, detail}: StoredMailEvent): boolean =>
+  event === 'held' &&
+  (recipients.length < recipient_count || !isWhole(subject) || !isWhole(symbols.at(-1) ?? '') || detail !== '');
+
+const isWhole = (text: string | null): boolean => text !== null && !text.endsWith('…');
 
 const toStreamEvent = (entry: MailEvent, row: HeldMail | undefined): MailStreamEvent => {
   const {event, at, node_id, queue_id} = entry;

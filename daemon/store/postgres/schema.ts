@@ -131,12 +131,15 @@ CREATE INDEX held_mail_without_from ON held_mail (node_id, queue_id) WHERE is_he
  * may appear after a larger one: what follows the log reads it in the order of the transactions, see `../sql/event-stream.ts`.
  */
 const mailEvents = `
+CREATE TABLE mail_event_log (name ${text} PRIMARY KEY, value ${text} NOT NULL);
+INSERT INTO mail_event_log VALUES ('epoch', replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));
+CREATE FUNCTION mail_event_order(transaction xid8) RETURNS xid8 LANGUAGE sql STABLE AS
+  $$ SELECT (transaction::text::bigint + coalesce((SELECT value::bigint FROM mail_event_log WHERE name = 'base'), 0))::text::xid8 $$;
 CREATE TABLE mail_event (
   number bigint NOT NULL, logged_by ${text} NOT NULL, node_id ${text} NOT NULL, at bigint NOT NULL, folded_subject ${text} NOT NULL,
-  entry ${text} NOT NULL, words bigint[] NOT NULL, xid bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint, PRIMARY KEY (number, logged_by)
+  entry ${text} NOT NULL, words bigint[] NOT NULL, xid xid8 NOT NULL DEFAULT mail_event_order(pg_current_xact_id()),
+  PRIMARY KEY (number, logged_by)
 );
-CREATE TABLE mail_event_log (name ${text} PRIMARY KEY, value ${text} NOT NULL);
-INSERT INTO mail_event_log VALUES ('base', '0'), ('epoch', replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));
 CREATE INDEX mail_event_in_order ON mail_event (xid, number);
 CREATE INDEX mail_event_by_word ON mail_event USING gin (words);
 CREATE INDEX mail_event_by_subject ON mail_event USING gin (folded_subject gin_trgm_ops);

@@ -4,9 +4,10 @@ import {hash} from 'node:crypto';
 import type {TraceFilter} from '../../../shared/hold-filter.ts';
 import {comparableAddress, domainOf} from '../../../shared/mail-address.ts';
 import {type AccessScope, domainIdsIn} from '../../../shared/scopes.ts';
+import {inPieces} from '../../services/events/event-weight.ts';
 import {type EventLog, type NewMailEvent, queueIdAtPostfix, type TracePage} from '../../services/events/mail-event.ts';
 import {type ChangeEntries, type Db, type Dialect, insertOwn, query} from './db.ts';
-import {writeEntry} from './event-entry.ts';
+import {soughtSubject, writeEntry} from './event-entry.ts';
 import {type EventRow, followLog, noteForgotten, orderColumn, toEvent} from './event-stream.ts';
 import {foldRecipients, foldSubject} from './held-mail.ts';
 
@@ -116,13 +117,20 @@ const append = async (tx: Db, events: readonly NewMailEvent[]): Promise<void> =>
   );
 };
 
-const insert = async (tx: Db, events: readonly (NewMailEvent & {number: number})[]): Promise<void> => {
-  if (events.length === 0) return;
+type Numbered = NewMailEvent & {number: number};
+
+/** In pieces: all else that this process does goes on between them. */
+const insert = async (tx: Db, events: readonly Numbered[]): Promise<void> => {
+  for (const piece of inPieces(events)) await insertPiece(tx, piece);
+};
+
+const insertPiece = async (tx: Db, events: readonly Numbered[]): Promise<void> => {
   const {dialect} = tx;
   const {logger, words, json} = dialect;
   const rows = events.map(event => {
-    const folded_subject = foldSubject(event.subject ?? '');
-    const found = [...new Set([...wordsOf(event), ...(words === 'index' ? trigramsOf(folded_subject) : [])])];
+    // Some characters become several.
+    const folded_subject = soughtSubject(foldSubject(soughtSubject(event.subject ?? '')));
+    const found = new Set(wordsOf(event));
     const columns = {
       number: event.number,
       at: microsecondsOf(event.at),
@@ -130,7 +138,8 @@ const insert = async (tx: Db, events: readonly (NewMailEvent & {number: number})
       entry: writeEntry(event),
       logged_by: logger.name,
     };
-    return {...columns, words: words === 'index' ? found.map(tokenOf).join(' ') : found.map(String)};
+    if (words === 'column') return {...columns, words: Array.from(found, String)};
+    return {...columns, words: [...Array.from(found, tokenOf), ...new Set(trigramsOf(folded_subject))].join(' ')};
   });
   const columns = ['number', 'at', 'folded_subject', 'entry'];
   if (words === 'column') {
@@ -189,9 +198,16 @@ const authorNames = (from: readonly string[]): string[] => [
 ];
 
 /** The sequences of three characters in a text, each as a word. Whether a subject has them in a row is seen in its row. */
-const trigramsOf = (folded: string): bigint[] => {
+const trigramsOf = (folded: string): string[] => {
   const characters = [...folded];
-  return characters.slice(2).map((_, at) => hashOf(characters.slice(at, at + 3).join('')) & 0xff_ffffn);
+  return characters.slice(2).map((last, at) => shortHash(`${characters[at]}${characters[at + 1]}${last}`).toString(36));
+};
+
+/** FNV-1a over UTF-16 units, folded to 24 bits: a stranger's subject has hundreds, and SHA-1 costs thirty times as much. */
+const shortHash = (text: string): number => {
+  let sum = 0x811c_9dc5;
+  for (let at = 0; at < text.length; at += 1) sum = Math.imul(sum ^ text.charCodeAt(at), 0x0100_0193);
+  return (sum >>> 24) ^ (sum & 0xff_ffff);
 };
 
 /** All of the groups have to match, of each of them one word. */
@@ -238,11 +254,11 @@ const searchOf = ({dialect}: Db, filter: TraceFilter, reach: AccessScope, sought
   if (groups.some(group => group.length === 0)) return {sql: 'SELECT 1 LIMIT 0', bindings: []};
   const folded = filter.subject === undefined ? undefined : foldSubject(filter.subject);
   const isIndexed = dialect.words === 'index';
-  if (isIndexed && folded !== undefined) groups.push(...trigramsOf(folded).map(word => [word]));
-  const isByWord = isIndexed && groups.length > 0;
+  const matches = [...groups.map(matchOf), ...trigramsOf(folded ?? '').map(token => `"${token}"`)];
+  const isByWord = isIndexed && matches.length > 0;
   const number = isByWord ? 'mail_event_word.rowid' : 'number';
   const conditions: Condition[] = [
-    ...(isByWord ? [{sql: 'mail_event_word MATCH ?', bindings: [groups.map(matchOf).join(' AND ')]}] : []),
+    ...(isByWord ? [{sql: 'mail_event_word MATCH ?', bindings: [matches.join(' AND ')]}] : []),
     ...(isIndexed ? [] : groups.map(group => hasWord(dialect, group))),
     ...(isIndexed || filter.node === undefined ? [] : [{sql: 'node_id = ?', bindings: [filter.node]}]),
     ...(folded === undefined ? [] : [{sql: dialect.containing.sql, bindings: [dialect.containing.of(folded)]}]),

@@ -41,11 +41,9 @@ const isCommon = ({words}: Dialect): boolean => words === 'column';
 /** A column for `noteForgotten`, after others. */
 export const orderColumn = ({dialect}: Db): string => (isCommon(dialect) ? ', xid::text AS xid' : '');
 
-/** `end`: of a snapshot. Transactions of this server are counted from a base, as those of another one may have had larger numbers. */
-const ordered = (end: 'xmin' | 'xmax'): string =>
-  `(SELECT value::bigint FROM mail_event_log WHERE name = 'base') + pg_snapshot_${end}(pg_current_snapshot())::text::bigint`;
-
-const underWay = ordered('xmin');
+/** The number of a transaction of this server in the order of the log, see `takeOverRows`. */
+const inLog = (transaction: string): string => `(SELECT mail_event_order(${transaction}))`;
+const underWay = inLog('pg_snapshot_xmin(pg_current_snapshot())');
 const over = `xid < ${underWay}`;
 
 export const followLog = async (db: Db, after: string | undefined, choice: EventChoice): Promise<EventPage> => {
@@ -96,7 +94,7 @@ const rowsAfter = async (db: Db, {xid, number}: Position, {events, reach, limit}
     return query(db, sql, [...wanted, number, limit]);
   }
   const sql = `SELECT number, at, node_id, logged_by, xid::text AS xid, ${entry} FROM mail_event
-WHERE (xid, number) > (?::bigint, ?::bigint) AND ${over} ORDER BY mail_event.xid, number LIMIT ?`;
+WHERE (xid, number) > (?::xid8, ?::bigint) AND ${over} ORDER BY mail_event.xid, number LIMIT ?`;
   return query(db, sql, [...wanted, String(xid), number, limit]);
 };
 
@@ -104,7 +102,7 @@ WHERE (xid, number) > (?::bigint, ?::bigint) AND ${over} ORDER BY mail_event.xid
 const isThere = async (db: Db, position: Position, floor: Position): Promise<boolean> => {
   if (inOrder(position, floor) <= 0) return inOrder(position, floor) === 0;
   return isCommon(db.dialect)
-    ? exists(db, 'xid = ?::bigint AND number = ?', [String(position.xid), position.number])
+    ? exists(db, 'xid = ?::xid8 AND number = ?', [String(position.xid), position.number])
     : exists(db, 'number = ?', [position.number]);
 };
 
@@ -211,14 +209,18 @@ export const renewEpoch = async (tx: Db): Promise<void> =>
 
 /**
  * The rows of a server whose transactions had larger numbers were moved here, by a dump or a replication of rows: they come before all of
- * this one. There may be millions of them, and they stay as they are.
+ * this one, whose transactions are counted from the last of them on. The rows stay as they are: there may be millions.
  */
 export const takeOverRows = async (tx: Db): Promise<void> => {
-  const sql = `SELECT max(xid)::text AS newest FROM mail_event WHERE xid >= ${ordered('xmax')}`;
-  const [row] = await query<{newest: string | null}>(tx, sql);
-  if (!row || row.newest === null) return;
-  const base = BigInt(row.newest);
-  await query(tx, `ALTER TABLE mail_event ALTER COLUMN xid SET DEFAULT ${base} + pg_current_xact_id()::text::bigint`);
-  await query(tx, writing, ['base', String(base)]);
+  const next = inLog('pg_snapshot_xmax(pg_current_snapshot())');
+  const [newest] = await query<{xid: string; next: string}>(
+    tx,
+    `SELECT coalesce((SELECT xid FROM mail_event ORDER BY mail_event.xid DESC LIMIT 1), '0')::text AS xid, ${next}::text AS next`,
+  );
+  if (!newest) return;
+  const {floor} = await readLog(tx);
+  const last = BigInt(newest.xid) > floor.xid ? BigInt(newest.xid) : floor.xid;
+  if (last < BigInt(newest.next)) return;
+  await query(tx, writing, ['base', String(last)]);
   await renewEpoch(tx);
 };

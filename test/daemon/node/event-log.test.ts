@@ -11,13 +11,14 @@ const dayMs = 86_400_000;
 const start = Date.UTC(2026, 2, 1);
 
 const openLog = (store: TestStore, {keep_days = 30, max_rows = 1_000_000} = {}) => {
-  const test = {now: start, leftOut: 0, surplus: 0, said: [] as string[]};
-  const {jobs, record, flush} = openEventLog({
+  const test = {now: start, leftOut: 0, refusalsLeftOut: 0, surplus: 0, said: [] as string[]};
+  const {jobs, record, recordRefusal, leaveOutRefusal, flush} = openEventLog({
     storage: {store, engine: {kind: 'own'}} as unknown as Base['storage'],
     settings: () => ({events: {keep_days, max_rows, subjects: 'keep'}}) as ReturnType<Base['settings']>,
     metrics: {
-      eventsLeftOut: (_why: string, count: number) => {
-        test.leftOut += count;
+      eventsLeftOut: (why: string, count = 1) => {
+        if (why === 'refusals') test.refusalsLeftOut += count;
+        else test.leftOut += count;
       },
       eventsSurplus: (count: number) => {
         test.surplus += count;
@@ -32,6 +33,8 @@ const openLog = (store: TestStore, {keep_days = 30, max_rows = 1_000_000} = {}) 
   return {
     test,
     record,
+    recordRefusal,
+    leaveOutRefusal,
     close: flush,
     write: async () => run(/^writing/),
     sweep: async () => run(/^removing/),
@@ -67,6 +70,19 @@ test('where the log is damaged each change without its entry counts, and one lin
 
   t.is(log.test.leftOut, 3);
   t.deepEqual(log.test.said, Array(2).fill('entries of the event log could not be written; mail goes on without them'));
+});
+
+test('of a flood of refusals a few become entries, and the others are counted', async t => {
+  const {store} = await testStore(t, {isDurable: false});
+  const log = openLog(store);
+
+  for (let n = 0; n < 100; n += 1)
+    log.recordRefusal('192.0.2.1', () => ({...unknownMail, event: 'refused', at: new Date(start).toISOString()}));
+  log.leaveOutRefusal();
+  await log.write();
+
+  t.is(await store.events.count(), 25);
+  t.is(log.test.refusalsLeftOut, 76);
 });
 
 const fill = async (store: TestStore, count: number, daysAgo: (n: number) => number) => {

@@ -99,6 +99,31 @@ testStores('of a thousand recipients a hundred are shown, and all are found', as
   t.like(shown, {recipient_count: 1000, recipients: {length: 100}});
 });
 
+testStores('of a long subject the first 200 characters are shown and found', async (t, {store}) => {
+  const start = `${'é'.repeat(150)} ${'\u{1F4E7}'.repeat(44)} last`;
+  await append(store, event(1, {subject: `${start} beyond`}), event(2, {subject: start}));
+
+  t.is([...start].length, 200);
+  t.deepEqual(await found(store, {subject: ' last'}), ['Mail1002', 'Mail1001']);
+  t.deepEqual(await found(store, {subject: 'last beyond'}), []);
+  t.deepEqual(
+    (await store.events.find({}, all, {limit: 10})).map(({subject}) => subject),
+    [start, `${start}…`],
+  );
+});
+
+testStores('a batch whose entries have many recipients is in the log as a whole, in its order', async (t, {store}) => {
+  const recipients = Array.from({length: 1500}, (_, n) => `user${n}@one.test`);
+  await append(store, ...Array.from({length: 12}, (_, n) => event(n, {recipients})));
+
+  const log = await store.events.find({recipient: 'user1499@one.test'}, all, {limit: 100});
+
+  t.deepEqual(
+    log.map(({queue_id}) => queue_id),
+    Array.from({length: 12}, (_, n) => `Mail${1011 - n}`),
+  );
+});
+
 testStores(
   'entries are in the order of the log, also after the clock was set back, and are found by their time',
   async (t, {store}) => {

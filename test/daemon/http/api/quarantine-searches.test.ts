@@ -24,6 +24,10 @@ const startApi = async (t: ExecutionContext, waitMs: number) => {
         sources: async () => answer({}, {subject: 'DMARC'}),
       },
     },
+    trace: {
+      find: async () => answer([], {subject: 'trace'}),
+      show: async () => (await answer([], {subject: 'trace'})).result,
+    },
     keySearches: createKeySearches({atOnce: 4, waitMs}),
   });
   const connections = {begun: 0, closed: 0};
@@ -34,7 +38,7 @@ const startApi = async (t: ExecutionContext, waitMs: number) => {
     });
   });
   const ask = async (path: string, signal?: AbortSignal) => {
-    const place = path.startsWith('/dmarc') ? path : `/mail/quarantine${path}`;
+    const place = /^\/(dmarc|mail)/.test(path) ? path : `/mail/quarantine${path}`;
     const response = await fetch(`${url}${place}`, {headers: {connection: 'close'}, ...(signal && {signal})});
     return {
       status: response.status,
@@ -70,6 +74,21 @@ test('a fifth search of a key is 429 after its wait, lists and counts alike, and
     [200, 200, 200, 200],
   );
   t.deepEqual(asked, ['ab', 'ab', 'ab', 'ab', 'no search', 'no search']);
+});
+
+test('each trace is a search of its key, also without a filter and of one mail', async t => {
+  const {ask, asked, end} = await startApi(t, 50);
+  const paths = ['/mail/trace', '/mail/trace?node=mx1', '/mail/trace?domain=a.test', '/mail/trace/mx1/Q1w2E3r4T5'];
+  const four = paths.map(async path => ask(path));
+  await eventually(() => asked.length === 4);
+
+  for (const path of [...paths, '?subject=ab']) t.is((await ask(path)).status, 429, path);
+
+  end();
+  t.deepEqual(
+    (await Promise.all(four)).map(({status}) => status),
+    [200, 200, 200, 200],
+  );
 });
 
 test('a fifth search is answered once one of the four is, and one whose client has gone is never made', async t => {

@@ -17,9 +17,11 @@ const arrange = async (t: ExecutionContext, sources: MailSource[] = []) => {
   const bus = createEventBus({nodeId: 'alpha', now: Date.now, onFailure: error => t.fail(String(error))});
   const listening = {count: 0, starts: 0};
   const clock = {offsetMs: 0};
+  const failures: string[] = [];
   const events = createEvents({
     nodeId: 'alpha',
     sources: () => sources,
+    onFailure: (name, error) => failures.push(`${name} ${error instanceof Error ? error.message : error}`),
     keys: keyDirectory,
     domains: domainDirectory,
     configuration,
@@ -78,7 +80,7 @@ const arrange = async (t: ExecutionContext, sources: MailSource[] = []) => {
     bus.publish({type: 'key', node_id: 'alpha', id: 1, name: 'k', change: 'updated'});
     bus.publish({type: 'health', node_id: 'beta', from: 'online', to: 'stale'});
   };
-  return {keys, domains, events, actor, watch, createDomain, happenAll, listening, clock};
+  return {keys, domains, events, actor, watch, createDomain, happenAll, listening, clock, sources, failures};
 };
 
 const codeOf = (work: () => unknown): string => {
@@ -117,6 +119,28 @@ test('each key is told what its scope may see, and a domain-admin of its own dom
     );
     close();
   }
+});
+
+test('a log that streams cannot read is told once an hour, however many wait for it', async t => {
+  const {actor, watch, clock, sources, failures} = await arrange(t);
+  let asked = 0;
+  const after = async () => {
+    asked += 1;
+    throw new Error('no such column');
+  };
+  sources.push({name: 'alpha', after});
+  const who = await actor('read-only');
+
+  watch(who);
+  watch(who);
+  await eventually(() => failures.length > 0);
+  const before = asked;
+  await eventually(() => asked >= before + 2);
+  t.deepEqual(failures, ['alpha no such column']);
+
+  clock.offsetMs += 3_600_001;
+  await eventually(() => failures.length > 1);
+  t.deepEqual(failures, ['alpha no such column', 'alpha no such column']);
 });
 
 test('a key for several domains is told of the deletion of each that it was made for, of no other, and of nothing after it', async t => {

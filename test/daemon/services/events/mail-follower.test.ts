@@ -4,12 +4,13 @@ import {placeAt} from '../../../../daemon/services/events/mail-event.ts';
 import {type MailFollowerNeeds, startMailFollower} from '../../../../daemon/services/events/mail-follower.ts';
 import type {MailSource, MailStreamEvent} from '../../../../daemon/services/events/mail-source.ts';
 import {readPosition, writePosition} from '../../../../daemon/services/events/stream-position.ts';
+import {Fault} from '../../../../shared/fault.ts';
 import {eventually} from '../../../helpers/eventually.ts';
 import {operator} from '../../../helpers/hold-queue.ts';
 
 /** Places are `<epoch>.0.<number>`; an entry is as late as its number says. Two entries make a page. */
 const createLog = (name: string) => {
-  const state = {entries: [] as number[], epoch: 'e', isAway: false, asked: 0, waitsFor: Promise.resolve()};
+  const state = {entries: [] as number[], epoch: 'e', isAway: false, isBroken: false, asked: 0, waitsFor: Promise.resolve()};
   const place = (number: number) => `${state.epoch}.0.${number}`;
   const end = () => place(state.entries.at(-1) ?? 0);
   const source: MailSource = {
@@ -19,7 +20,8 @@ const createLog = (name: string) => {
       const {isAway} = state;
       const entries = [...state.entries];
       await state.waitsFor;
-      if (isAway) throw new Error('away');
+      if (isAway) throw new Fault('node_unreachable', 'away');
+      if (state.isBroken) throw new Error('broken');
       const none = {events: [], place: end(), has_more: false, is_waiting: false};
       if (from === undefined) return {...none, is_gap: false};
       const [epoch, , digits] = from.split('.');
@@ -51,6 +53,7 @@ const start = (t: ExecutionContext, logs: ReturnType<typeof createLog>[], needs:
     ready: async () => {},
     onEvent: (event, id) => sent.push({text: `${event.node_id} ${event.queue_id}`, id}),
     onGap: (name, id) => sent.push({text: `${name} gap`, id}),
+    onFailure: () => t.fail('no log is broken'),
     now: () => 0,
     ...needs,
   });
@@ -161,6 +164,30 @@ test('a node of another epoch has a gap, with an id that goes on after it, and t
 
   t.deepEqual(texts().sort(), ['alpha Q2', 'beta gap']);
   t.is(readPosition(sent.find(({text}) => text === 'beta gap')?.id ?? '')?.get('beta'), 'new.0.2');
+});
+
+test('a log that cannot be read is told, a node that is away or without a log is not, and both are read later', async t => {
+  const [alpha, beta, gamma] = [createLog('alpha'), createLog('beta'), createLog('gamma')];
+  const told: string[] = [];
+  alpha.state.isBroken = true;
+  beta.state.isAway = true;
+  const logs = [alpha, beta, gamma];
+  const {follower, comes} = start(t, logs, {onFailure: (name, error) => told.push(`${name} ${error}`)});
+  await eventually(() => {
+    follower.wake('alpha');
+    follower.wake('beta');
+    return alpha.state.asked >= 4 && beta.state.asked >= 4;
+  });
+
+  t.deepEqual(new Set(told), new Set(['alpha Error: broken']));
+  t.is(told.length, alpha.state.asked - 2);
+  alpha.state.isBroken = false;
+  beta.state.isAway = false;
+  alpha.add(1);
+  beta.add(1);
+  follower.wake('alpha');
+  follower.wake('beta');
+  await comes(2);
 });
 
 test('what comes while a log is read is read after it, and a client who takes nothing stops the reading', async t => {
