@@ -36,6 +36,7 @@ export const openEventLog = ({
   });
   const recorder = createEventRecorder({store, onLeftOut});
 
+  /** Of writing entries. Rethrows a fault. */
   const noteFailure = (error: unknown): void => {
     // That the store is away is logged elsewhere.
     if (error instanceof Fault) throw error;
@@ -73,7 +74,7 @@ export const openEventLog = ({
       : []),
     {everyMs: 600_000, what: 'removing old entries of the event log', run: sweep, mayBeCutOff: true},
   ];
-  return {record: recorder.record, jobs, flush};
+  return {record: recorder.record, jobs, flush, noteFailure};
 };
 
 const noteEveryMs = 3_600_000;
