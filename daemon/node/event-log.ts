@@ -52,6 +52,7 @@ export const openEventLog = ({
     else leaveOutRefusal();
   };
 
+  /** Of writing entries. Rethrows a fault. */
   const noteFailure = (error: unknown): void => {
     // That the store is away is logged elsewhere.
     if (error instanceof Fault) throw error;
@@ -89,7 +90,7 @@ export const openEventLog = ({
       : []),
     {everyMs: 600_000, what: 'removing old entries of the event log', run: sweep, mayBeCutOff: true},
   ];
-  return {record: recorder.record, recordRefusal, leaveOutRefusal, jobs, flush};
+  return {record: recorder.record, recordRefusal, leaveOutRefusal, jobs, flush, noteFailure};
 };
 
 const noteEveryMs = 3_600_000;

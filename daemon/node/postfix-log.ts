@@ -5,6 +5,7 @@ import {LogUnreadable} from '../mail/postfix-log/log-follower.ts';
 import type {Dependency} from '../services/dependencies/dependencies.ts';
 import {createPostfixStory} from '../services/events/postfix-story.ts';
 import type {Base} from './base.ts';
+import type {openEventLog} from './event-log.ts';
 import type {Job} from './jobs.ts';
 
 /** `postfix.log_file` for the journal of systemd. */
@@ -13,7 +14,7 @@ const part = 'postfix_log';
 
 export const openPostfixLog = (
   {config, storage: {store, nodeId}, dependencies, now}: Pick<Base, 'config' | 'storage' | 'dependencies' | 'now'>,
-  flush: () => Promise<void>,
+  {flush, noteFailure}: Pick<ReturnType<typeof openEventLog>, 'flush' | 'noteFailure'>,
 ): {jobs: Job[]; close(): Promise<void>} => {
   const {log_file: path} = config.postfix;
   if (path === undefined) return {jobs: [], close: async () => {}};
@@ -36,20 +37,24 @@ export const openPostfixLog = (
       await follower.follow();
       dependencies.worked(part);
     } catch (error) {
-      if (!(error instanceof LogUnreadable)) throw error;
-      dependencies.failed(part, {detail: error.message, isCertain: true});
+      if (error instanceof LogUnreadable) dependencies.failed(part, {detail: error.message, isCertain: true});
+      else noteFailure(error);
     }
   };
   // The place of the first look has to be before the first mail.
-  const first = follow().catch(() => undefined);
+  let current = follow().catch(() => undefined);
   const run = async (): Promise<void> => {
-    await first;
-    await follow();
+    await current;
+    const following = follow();
+    current = following.catch(() => undefined);
+    await following;
   };
   return {
-    jobs: [{everyMs: 500, what: 'following the log of Postfix', run}],
+    jobs: [{everyMs: 500, what: 'following the log of Postfix', run, mayBeCutOff: true}],
+    /** Call it before what may fail: its program must not outlive this node. Never rejects. */
     async close() {
-      await first;
+      follower.stop();
+      await current;
       await follower.close();
     },
   };

@@ -68,7 +68,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   const auditLog = createAuditLog({store, nodeId});
   const eventLog = openEventLog(base);
   const {trace, traceLog} = openTrace(base, others);
-  const postfixLog = openPostfixLog(base, eventLog.flush);
+  const postfixLog = openPostfixLog(base, eventLog);
 
   const readers = openReaders();
   const inbox = openReportInbox(base, readers);
@@ -108,14 +108,14 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     jobs: [...mail.jobs, ...dmarc.jobs, ...eventLog.jobs, ...postfixLog.jobs],
     flushKeyUses: keyDirectory.flush,
     async close() {
+      const postfixLogEnds = postfixLog.close();
       access.keyFailures.report(true);
       await Promise.race([mail.idle().then(mail.pool.close), delay(idleWaitMs)]);
       await readers.close();
       await keyDirectory.flush();
       await peerStates.flush();
       await dmarc.close();
-      await eventLog.flush();
-      await postfixLog.close();
+      await Promise.all([eventLog.flush(), postfixLogEnds]);
     },
   };
 };

@@ -36,6 +36,9 @@ export const createJournal = (needs: Needs): LogFollower => {
   let kept = {cursor: undefined as string | undefined, at: 0};
   let running: RunningJournalctl | undefined;
   let startedAt = Number.NEGATIVE_INFINITY;
+  /** Why the run before this one ended. */
+  let formerFault: string | undefined;
+  let isStopped = false;
 
   const keep = async (lines: readonly PostfixLine[], next: Place): Promise<void> => {
     await take(lines, JSON.stringify(next));
@@ -64,14 +67,15 @@ export const createJournal = (needs: Needs): LogFollower => {
 
   const ensureRunning = (from: Place): RunningJournalctl => {
     if (running && !running.hasEnded()) return running;
-    if (monotonic() - startedAt < restartMs) throw new LogUnreadable(running?.fault() ?? 'journalctl has ended');
+    formerFault = running?.fault();
+    if (formerFault !== undefined && monotonic() - startedAt < restartMs) throw new LogUnreadable(formerFault);
     startedAt = monotonic();
     running = runJournalctl(journalctl, from, monotonic);
     return running;
   };
 
   const takeSettled = async ({waiting, goOn}: RunningJournalctl, from: Place): Promise<void> => {
-    for (;;) {
+    while (!isStopped) {
       const unsettled = waiting.findIndex(entry => !isSettled(entry));
       const some = waiting.slice(0, Math.min(atOnce, unsettled < 0 ? waiting.length : unsettled));
       if (some.length === 0) return;
@@ -81,19 +85,28 @@ export const createJournal = (needs: Needs): LogFollower => {
     }
   };
 
+  const stop = (): void => {
+    isStopped = true;
+    running?.stop();
+  };
+
   return {
     async follow() {
       const from = place ?? (await begin());
+      if (isStopped) return;
       const current = ensureRunning(from);
       await takeSettled(current, from);
       if (place && place.cursor !== kept.cursor && monotonic() - kept.at >= placeMs) await keep([], place);
-      const fault = current.fault();
+      // One that ends again and again is one problem, and not a new one each time.
+      const hasLasted = monotonic() - startedAt >= settled;
+      const fault = current.fault() ?? (hasLasted ? undefined : formerFault);
       if (fault !== undefined) throw new LogUnreadable(fault);
     },
 
+    stop,
+
     async close() {
-      running?.stop();
-      running = undefined;
+      stop();
       if (place && place.cursor !== kept.cursor) await keep([], place).catch(() => undefined);
     },
   };

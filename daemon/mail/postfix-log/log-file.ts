@@ -58,7 +58,8 @@ interface Candidate {
 export const createLogFile = (needs: Needs): LogFollower => {
   const {path, readPlace, now, monotonic} = needs;
   const taker = createTaker(needs);
-  const {takeSettled, isOver} = createSettledReader(needs, taker.takeChunk);
+  let isStopped = false;
+  const {takeSettled, isOver} = createSettledReader(needs, {takeChunk: taker.takeChunk, isStopped: () => isStopped});
   let reading: Reading | undefined;
   let seenAt = 0;
 
@@ -96,8 +97,9 @@ export const createLogFile = (needs: Needs): LogFollower => {
   return {
     async follow() {
       let current = reading ?? (await begin());
-      for (;;) {
+      while (!isStopped) {
         const isSame = await takeSettled(current);
+        if (isStopped) break;
         const next = isSame ? await nextAfter(current) : await afterTruncation(path, current);
         if (!next) break;
         await goTo(next);
@@ -106,7 +108,12 @@ export const createLogFile = (needs: Needs): LogFollower => {
       await taker.keepAfter(placeMs, current);
     },
 
+    stop() {
+      isStopped = true;
+    },
+
     async close() {
+      isStopped = true;
       if (reading) await taker.keepAfter(0, reading).catch(() => undefined);
       await goTo(undefined);
     },
@@ -116,7 +123,7 @@ export const createLogFile = (needs: Needs): LogFollower => {
 /** Takes lines, and keeps the place after them. */
 const createTaker = ({take, now, monotonic}: Pick<Needs, 'take' | 'now' | 'monotonic'>) => {
   const readLine = createLineReader(now);
-  let kept = {place: '', at: 0};
+  let kept = {place: '', at: Number.NEGATIVE_INFINITY};
 
   const noteKept = ({inode, offset}: Pick<Reading, 'inode' | 'offset'>): void => {
     kept = {place: `${inode} ${offset}`, at: monotonic()};
@@ -160,7 +167,7 @@ const createTaker = ({take, now, monotonic}: Pick<Needs, 'take' | 'now' | 'monot
 /** Reads what is old enough. */
 const createSettledReader = (
   {monotonic, settleMs: settled = settleMs}: Pick<Needs, 'monotonic' | 'settleMs'>,
-  takeChunk: TakeChunk,
+  {takeChunk, isStopped}: {takeChunk: TakeChunk; isStopped(): boolean},
 ) => {
   /** Takes what is old enough. False when the file is not the one that was read before: it was truncated. */
   const takeSettled = async (current: Reading): Promise<boolean> => {
@@ -170,15 +177,16 @@ const createSettledReader = (
     const old = current.sizes.findLastIndex(({at}) => at <= monotonic() - settled);
     const limit = current.sizes[old]?.size ?? 0;
     current.sizes.splice(0, old);
-    for (;;) {
+    while (!isStopped()) {
       const {offset, tail} = current;
       const wanted = Math.max(0, Math.min(chunkBytes, limit - offset));
       const bytes = await readAt(current.file, offset - tail.length, tail.length + wanted);
       if (!bytes.subarray(0, tail.length).equals(tail)) return false;
       const chunk = wholeLines(bytes.subarray(tail.length));
-      if (chunk.length === 0) return true;
+      if (chunk.length === 0) break;
       await takeChunk(current, chunk);
     }
+    return true;
   };
 
   /** Whether nothing more comes in a file that was renamed: all of it was taken, and it has not grown for a while. */
@@ -265,12 +273,15 @@ const findPlace = async (files: readonly Candidate[], {inode, offset, tail, modi
 const openAt = async ({path}: Candidate, offset: number): Promise<Reading> => {
   // A pipe must not stop this node.
   const file = await ofLog(open(path, constants.O_RDONLY | constants.O_NONBLOCK));
-  const {ino, mtimeNs} = await ofLog(file.stat({bigint: true}));
-  const length = Math.min(offset, tailBytes);
-  return {
-    ...{file, inode: String(ino), modifiedMs: Number(mtimeNs) / 1e6, offset, sizes: []},
-    tail: await readAt(file, offset - length, length),
-  };
+  try {
+    const {ino, mtimeNs} = await ofLog(file.stat({bigint: true}));
+    const length = Math.min(offset, tailBytes);
+    const tail = await readAt(file, offset - length, length);
+    return {file, inode: String(ino), modifiedMs: Number(mtimeNs) / 1e6, offset, sizes: [], tail};
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
 };
 
 const readAt = async (file: FileHandle, position: number, length: number): Promise<Buffer> => {

@@ -4,7 +4,9 @@ import type {PostfixLine} from '../../services/events/postfix-line.ts';
 export interface LogFollower {
   /** Passes on what was written since; call it about twice a second. Rejects with `LogUnreadable` while the log cannot be read. */
   follow(): Promise<void>;
-  /** Keeps the place, so that the next start does not read again what was read. */
+  /** Ends its program at once, and `follow` soon, where it is running: there may be gigabytes to read. */
+  stop(): void;
+  /** Stops, and keeps the place, so that the next start does not read again what was read. Call it when `follow` has ended. */
   close(): Promise<void>;
 }
 

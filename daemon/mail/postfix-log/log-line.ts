@@ -11,8 +11,10 @@ export interface LogMessage {
   at: number;
 }
 
-/** Longer lines are not read. Postfix cuts its own at 2,000 characters or so. */
+/** Longer lines are not read. */
 export const maxLineChars = 16 * 1024;
+/** What is longer may have been cut: Postfix does that at 2,000 bytes, and some loggers at 1,024, less what stands before the message. */
+const maxWholeBytes = 900;
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const head =
@@ -90,11 +92,12 @@ const events = new Map([
 
 const deliveryIn = (text: string, at: number): PostfixLine | undefined => {
   const match = delivery.exec(text);
-  if (!match || !text.endsWith(')')) return undefined;
+  if (!match) return undefined;
   const [begin, id = '', to = '', originalTo, relay = '', attributes = '', status = ''] = match;
   const event = events.get(status as 'sent');
   if (event === undefined) return undefined;
-  const said = text.slice(begin.length, -1);
+  const isWhole = text.endsWith(')');
+  const said = isWhole ? text.slice(begin.length, -1) : `${text.slice(begin.length)}…`;
   const seconds = delay.exec(attributes)?.[1];
   return {
     kind: 'delivery',
@@ -105,7 +108,8 @@ const deliveryIn = (text: string, at: number): PostfixLine | undefined => {
     originalTo: originalTo === undefined ? undefined : bounded(originalTo, maxAddressChars),
     ...answerIn(event, relay, said),
     tookMs: seconds === undefined ? null : Math.round(Number(seconds) * 1000),
-    isAmbiguous: said.includes('>, relay='),
+    // Also where the rest of the address may have been cut off.
+    isAmbiguous: said.includes('>, relay=') || !isWhole || Buffer.byteLength(text) > maxWholeBytes,
   };
 };
 

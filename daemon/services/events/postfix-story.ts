@@ -2,6 +2,7 @@
 //
 // A mail is known by the queue id under which Postfix has it: entries of this node name it (`queueIdAtPostfix`). Also a content filter
 // behind Postfix, which hands the mail back, names the next id in its reply; `postsuper -r` gives a mail another one, which the log names.
+import type {TraceFilter} from '../../../shared/hold-filter.ts';
 import {comparableAddress} from '../../../shared/mail-address.ts';
 import type {Store} from '../ports.ts';
 import {unknownMail} from './held-event.ts';
@@ -44,7 +45,9 @@ export const createPostfixStory = ({store, nodeId, flush, now}: Needs): PostfixS
   /** The recipients that Postfix has given up: it has put off delivery to them, and said nothing final. */
   const leftOf = async ({queue_id}: MailFacts, written: readonly NewMailEvent[]): Promise<string[]> => {
     if (queue_id === null) return [];
-    const stored = await store.events.find({queue_id, event: ['sent', 'bounced', 'postponed']}, {kind: 'all'}, {limit: 1000});
+    // Another node may have the same queue id.
+    const filter: TraceFilter = {node: nodeId, queue_id, event: ['sent', 'bounced', 'postponed']};
+    const stored = await store.events.find(filter, {kind: 'all'}, {limit: 1000});
     const of = (isFinal: boolean) =>
       [...stored, ...written.filter(entry => entry.queue_id === queue_id)]
         .filter(({event}) => (event !== 'postponed') === isFinal)
@@ -175,7 +178,7 @@ interface Found {
  */
 const mailOf = (line: FateLine, id: string, entries: readonly MailFacts[]): Found | undefined => {
   const isLong = id.includes('z');
-  const recent = entries.filter(({at}) => isLong || line.at - Date.parse(at) < shortIdMs);
+  const recent = entries.filter(({at}) => isLong || Math.abs(line.at - Date.parse(at)) < shortIdMs);
   const fitting = recent.flatMap(mail => {
     const recipient = line.kind === 'delivery' ? recipientIn(mail, id, line) : '';
     return recipient === undefined ? [] : [{mail, recipient}];

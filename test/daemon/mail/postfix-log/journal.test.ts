@@ -18,10 +18,13 @@ const entry = (n: number, fields: object = {}): string =>
     ...fields,
   });
 
+const linesIn = async (file: string): Promise<string[]> =>
+  (await readFile(file, 'utf8').catch(() => '')).trim().split('\n').filter(Boolean);
+
 /** A program in the place of journalctl: writes how it was called, then what it is given, and stays. */
 const startJournal = async (t: ExecutionContext, script: string) => {
   const folder = await testFolder(t);
-  const [program, calls] = [join(folder, 'journalctl'), join(folder, 'calls')];
+  const [program, calls, pids] = ['journalctl', 'calls', 'pids'].map(name => join(folder, name)) as [string, string, string];
   await writeFile(program, `#!/bin/sh\necho "$@" >> ${calls}\n${script}\n`);
   await chmod(program, 0o755);
   const taken: DeliveryLine[] = [];
@@ -44,12 +47,21 @@ const startJournal = async (t: ExecutionContext, script: string) => {
   return {
     taken,
     open,
-    calls: async () => (await readFile(calls, 'utf8').catch(() => '')).trim().split('\n').filter(Boolean),
+    calls: async () => linesIn(calls),
+    pids: async () => linesIn(pids),
     place: () => place,
     pass: (ms: number) => {
       clock += ms;
     },
   };
+};
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 };
 
 const stays = 'exec sleep 30';
@@ -128,9 +140,27 @@ test('journalctl that ends is run again after ten seconds, and what it said is t
   t.like(error, {name: 'LogUnreadable', message: 'journalctl has ended: the journal is broken'});
   t.is((await journal.calls()).length, 1);
   journal.pass(10_000);
-  await failing();
 
-  t.is((await journal.calls()).length, 2);
+  await t.throwsAsync(follower.follow(), {message: error?.message}, 'not before it has run for a while');
+  await eventually(async () => (await journal.calls()).length === 2);
+});
+
+test('a stop ends journalctl at once, and nothing starts it again', async t => {
+  const journal = await startJournal(t, `echo $$ >> "$(dirname "$0")/pids"; ${stays}`);
+  const follower = journal.open();
+  await follower.follow();
+  const [pid] = await eventually(async () => {
+    const pids = await journal.pids();
+    return pids.length > 0 && pids;
+  });
+
+  follower.stop();
+  await eventually(() => !isRunning(Number(pid)));
+  journal.pass(60_000);
+  await follower.follow();
+  await follower.close();
+
+  t.is((await journal.calls()).length, 1);
 });
 
 test('a user who may not read the journal is told the group, and a machine without journalctl what to set', async t => {

@@ -20,6 +20,7 @@ const startLog = async (t: ExecutionContext) => {
   let clock = 1_000_000;
   let follower: LogFollower | undefined;
   let isStoreAway = false;
+  let onTake = (): void => {};
   const killed: LogFollower[] = [];
   t.teardown(async () => {
     isStoreAway = true;
@@ -32,6 +33,7 @@ const startLog = async (t: ExecutionContext) => {
       readPlace: async () => place,
       async take(lines, next) {
         if (isStoreAway) throw new Error('the store is away');
+        onTake();
         taken.push(...lines.map(({queueId}) => Number(/4jbbd(\d+)z/.exec(queueId)?.[1])));
         place = next;
       },
@@ -57,9 +59,14 @@ const startLog = async (t: ExecutionContext) => {
       clock += ms;
     },
     place: () => place,
+    onTake: (run: () => void) => {
+      onTake = run;
+    },
     storeIsAway: (isAway: boolean) => {
       isStoreAway = isAway;
     },
+    /** In the middle of what it reads. */
+    stopSoon: () => follower?.stop(),
     /** The node stops. */
     async stop() {
       await follower?.close();
@@ -305,6 +312,25 @@ test('a line without an end is left out, and what follows it is read from the ne
   await log.follow();
 
   t.deepEqual(log.taken, [2, 4]);
+});
+
+test('a stop does not wait until all of a long log was read, and nothing is lost or repeated', async t => {
+  const log = await startLog(t);
+  await writeFile(log.path, '');
+  await log.follow();
+  const numbers = Array.from({length: 10_000}, (_, n) => n);
+  await log.write(...numbers);
+  log.onTake(log.stopSoon);
+
+  await log.look();
+  log.pass(2500);
+  await log.look();
+  t.true(log.taken.length > 0 && log.taken.length < 5000, String(log.taken.length));
+  await log.stop();
+  log.onTake(() => {});
+  await log.follow();
+
+  t.deepEqual(log.taken, numbers);
 });
 
 test('a log that says nothing of mail that is known has its place kept once a minute and at the end', async t => {

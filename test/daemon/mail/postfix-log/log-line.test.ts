@@ -128,6 +128,19 @@ test('control characters of a server are marked, and long texts are cut', t => {
   t.is(message(sent.replace('OK', 'x'.repeat(20_000))), undefined);
 });
 
+test('a line that was cut is read as far as it goes, and is ambiguous, as one that may have been cut is', t => {
+  const refused = `4jbb1j3hz1: to=<a@b.test>, relay=mx[192.0.2.5]:25, delay=1, delays=0/0/1/0, dsn=5.0.0, status=bounced (host mx[192.0.2.5] said: 550 `;
+  const address = `a@b.test>, relay=h[1.2.3.4]:25, delay=1, delays=0/0/1/0, dsn=2.0.0, status=sent (250 ${'x'.repeat(900)})`;
+
+  t.like(message(`${refused}no, as`), {event: 'bounced', server: 'mx[192.0.2.5]:25', reply: '550 no, as…', isAmbiguous: true});
+  t.is(
+    message('4jbb1j3hz1: to=<a@b.test>, relay=mx[192.0.2.5]:25, delay=1, delays=0/0/1/0, dsn=5.0.0, status=bounced'),
+    undefined,
+  );
+  t.like(message(`4jbb1j3hz1: to=<${address}`), {event: 'sent', isAmbiguous: true});
+  t.like(message(`${refused}no)`), {isAmbiguous: false});
+});
+
 test('no text makes the parser fail', t => {
   const part = fc.oneof(
     fc.constantFrom(

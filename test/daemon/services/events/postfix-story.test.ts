@@ -1,9 +1,10 @@
+import type {CommonStore} from '../../../../daemon/services/common-store.ts';
 import {unknownMail} from '../../../../daemon/services/events/held-event.ts';
 import type {NewMailEvent, StoredMailEvent} from '../../../../daemon/services/events/mail-event.ts';
 import type {DeliveryLine, PostfixLine} from '../../../../daemon/services/events/postfix-line.ts';
 import {createPostfixStory} from '../../../../daemon/services/events/postfix-story.ts';
 import type {Store} from '../../../../daemon/services/ports.ts';
-import {testStores} from '../../../helpers/store-makes.ts';
+import {nodeId, testStores} from '../../../helpers/store-makes.ts';
 
 const start = Date.UTC(2026, 2, 1);
 const dayMs = 86_400_000;
@@ -41,7 +42,7 @@ const line = (queueId: string, fields: Partial<DeliveryLine> = {}): DeliveryLine
 
 /** The story of this node, and what it wrote of Postfix, oldest first. */
 const storyOf = (store: Store, now = start + 60_000) => {
-  const story = createPostfixStory({store, nodeId: 'mx1', flush: async () => {}, now: () => now});
+  const story = createPostfixStory({store, nodeId, flush: async () => {}, now: () => now});
   return {
     ...story,
     tell: async (...lines: PostfixLine[]) => story.add(lines, 'place'),
@@ -209,6 +210,33 @@ testStores('when Postfix gives up, those bounce to whom it has not delivered', a
   await tell(line(longId, {to: 'carl@one.test'}), {kind: 'expired', queueId: longId, at: start + 9000});
 
   t.like((await written()).at(-1), {event: 'bounced', recipients: ['ben@one.test'], reply: null, server: null});
+});
+
+testStores('what another node has tried with mail of the same queue id does not bounce here', async (t, {store}) => {
+  const shortId = '1A2B3C4D5E';
+  const others = 'of' in store ? (store as CommonStore).of('beta') : undefined;
+  await append(store, mail(shortId));
+  await others?.transaction(async tx =>
+    tx.events.append([mail(shortId, {event: 'postponed', domain: 'two.test', domain_id: 2, recipients: ['eve@two.test']})]),
+  );
+  const {tell, written} = storyOf(store);
+
+  await tell({kind: 'expired', queueId: shortId, at: start + 9000});
+
+  t.deepEqual(
+    (await written()).filter(({event}) => event === 'bounced'),
+    [],
+  );
+});
+
+testStores('a short id in a line from long before the mail is that of other mail', async (t, {store}) => {
+  const shortId = '1A2B3C4D5E';
+  await append(store, mail(shortId));
+  const {tell} = storyOf(store);
+
+  t.is(await tell(line(shortId, {at: start - 8 * dayMs})), 0);
+  // A clock that was set back.
+  t.is(await tell(line(shortId, {at: start - 3_600_000})), 1);
 });
 
 testStores(
