@@ -1,4 +1,5 @@
 // Event log of this node: what it writes, how much of it stays, and who reads it.
+import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../shared/fault.ts';
 import {toListEntry} from '../hold/held-facts.ts';
 import {createEventRecorder} from '../services/events/event-recorder.ts';
@@ -60,6 +61,24 @@ export const openEventLog = ({
   };
   const flush = async (): Promise<void> => recorder.flush().catch(noteFailure);
 
+  /** Writes the last of what waits: the store may be slow, or refuse an entry. */
+  const close = async (withinMs = 2000): Promise<void> => {
+    const endsAt = performance.now() + withinMs;
+    const isWritten = async () =>
+      recorder.flush().then(
+        () => true,
+        () => false,
+      );
+    while (!(await isWritten()) && performance.now() < endsAt) await delay(50);
+  };
+  /** After it. */
+  const reportLost = (): void => {
+    const count = recorder.waiting();
+    if (count === 0) return;
+    onLeftOut(count);
+    log.error({left_out: count}, 'entries of the event log could not be written before the stop');
+  };
+
   const tidy = async (parts: number): Promise<void> => {
     for (let left = parts; left > 0 && (await store.transaction(async tx => tx.events.tidy())); left -= 1);
   };
@@ -90,7 +109,7 @@ export const openEventLog = ({
       : []),
     {everyMs: 600_000, what: 'removing old entries of the event log', run: sweep, mayBeCutOff: true},
   ];
-  return {record: recorder.record, recordRefusal, leaveOutRefusal, jobs, flush, noteFailure};
+  return {record: recorder.record, recordRefusal, leaveOutRefusal, jobs, flush, close, reportLost, noteFailure};
 };
 
 const noteEveryMs = 3_600_000;

@@ -81,7 +81,10 @@ const open = async ({data, loaded, log, version, openCommon}: Needs, closers: Cl
   const base: Base = {config, settings, fqdn, storage, records, trust, metrics, dependencies, log, now};
   const cluster = openCluster(base, version, closers);
   const services = createServices(base, cluster, version);
-  closers.add(async () => void (await engine.settled(services.close())));
+  closers.add(async () => {
+    await engine.settled(services.close());
+    services.eventLog.reportLost();
+  });
   await services.takeBackOwnClaims();
   const listeners = await openListeners(base, {cluster, services, phase: () => phase, closers});
   const renew = createRenewal(base, {cluster, services, listeners});

@@ -112,10 +112,11 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
       access.keyFailures.report(true);
       await Promise.race([mail.idle().then(mail.pool.close), delay(idleWaitMs)]);
       await readers.close();
+      await eventLog.close();
       await keyDirectory.flush();
       await peerStates.flush();
       await dmarc.close();
-      await Promise.all([eventLog.flush(), postfixLogEnds]);
+      await postfixLogEnds;
     },
   };
 };

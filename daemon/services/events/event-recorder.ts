@@ -9,6 +9,8 @@ export interface EventRecorder {
   record(event: NewMailEvent): void;
   /** Writes what waits. Call it at least twice a second, and at the end. Rejects when the store does; what waits stays then. */
   flush(): Promise<void>;
+  /** How many entries wait. */
+  waiting(): number;
 }
 
 interface Needs {
@@ -71,6 +73,7 @@ export const createEventRecorder = ({store, onLeftOut, maxWaiting = usualMaxWait
   };
 
   return {
+    waiting: () => waiting.length,
     record(event) {
       const own = weightOf(event);
       if (weight + own > maxWaiting) {

@@ -12,7 +12,7 @@ const start = Date.UTC(2026, 2, 1);
 
 const openLog = (store: TestStore, {keep_days = 30, max_rows = 1_000_000} = {}) => {
   const test = {now: start, leftOut: 0, refusalsLeftOut: 0, surplus: 0, said: [] as string[]};
-  const {jobs, record, recordRefusal, leaveOutRefusal, flush} = openEventLog({
+  const {jobs, record, recordRefusal, leaveOutRefusal, close, reportLost} = openEventLog({
     storage: {store, engine: {kind: 'own'}} as unknown as Base['storage'],
     settings: () => ({events: {keep_days, max_rows, subjects: 'keep'}}) as ReturnType<Base['settings']>,
     metrics: {
@@ -35,7 +35,10 @@ const openLog = (store: TestStore, {keep_days = 30, max_rows = 1_000_000} = {}) 
     record,
     recordRefusal,
     leaveOutRefusal,
-    close: flush,
+    async close(withinMs?: number) {
+      await close(withinMs);
+      reportLost();
+    },
     write: async () => run(/^writing/),
     sweep: async () => run(/^removing/),
     merge: async () => run(/^merging/),
@@ -83,6 +86,28 @@ test('of a flood of refusals a few become entries, and the others are counted', 
 
   t.is(await store.events.count(), 25);
   t.is(log.test.refusalsLeftOut, 76);
+});
+
+test('what cannot be written before a stop is counted, and a line says so', async t => {
+  const store = await damagedLog(t);
+  const log = openLog(store);
+  for (let n = 0; n < 3; n += 1) log.record({...unknownMail, event: 'relayed', at: new Date(start).toISOString()});
+
+  await log.close(100);
+
+  t.is(log.test.leftOut, 3);
+  t.deepEqual(log.test.said, ['entries of the event log could not be written before the stop']);
+});
+
+test('what waits is written before a stop, and no line says otherwise', async t => {
+  const {store} = await testStore(t, {isDurable: false});
+  const log = openLog(store);
+  log.record({...unknownMail, event: 'relayed', at: new Date(start).toISOString()});
+
+  await log.close();
+
+  t.is(await store.events.count(), 1);
+  t.deepEqual([log.test.leftOut, log.test.said.length], [0, 0]);
 });
 
 const fill = async (store: TestStore, count: number, daysAgo: (n: number) => number) => {
