@@ -45,8 +45,11 @@ export interface MailFollowerNeeds {
 
 const waits = {firstMs: 25, mostMs: 1000};
 const failures = {firstMs: 250, mostMs: 5000};
-/** Between two readings without a signal. There are none for what is in the log only. */
-const idleMs = {signalled: 5000, logged: 1000};
+/**
+ * Between two readings without a signal. There are none for what is in the log only. More often than pings: each of them has a place that
+ * was written anew, whether or not the log has grown.
+ */
+const idleMs = {signalled: 4000, logged: 1000};
 
 export const startMailFollower = (needs: MailFollowerNeeds): MailFollower => {
   const {sources, types, onGap, now} = needs;
