@@ -53,8 +53,8 @@ export interface Transport {
   download(path: string, signal?: AbortSignal): Promise<AsyncIterable<Buffer>>;
   /**
    * Events from the moment this resolves, over one connection: the stream ends when the connection does, and when `signal`
-   * aborts. No types means the usual ones that the key may see. `place` is where the stream goes on, and is kept up to date. Rejects, or throws while it is read, with a CliError when the node refuses
-   * or the connection breaks. `followEvents` connects again.
+   * aborts. No types means the usual ones that the key may see. `place` is where the stream goes on, and is kept up to date. Rejects, or
+   * throws while it is read, with a CliError when the node refuses or the connection breaks. `followEvents` connects again.
    */
   events({types, after, place}: EventsWish, signal: AbortSignal): Promise<AsyncIterable<StreamEvent>>;
 }

@@ -120,13 +120,9 @@ const scoreText = ({event, score, symbols}: MailEvent): string => {
 
 const slowMs = 2000;
 
-/** What Postfix tells of mail in its own queue. */
-const byPostfix: ReadonlySet<MailEventName> = new Set(['sent', 'bounced', 'postponed']);
-
 /** Word for word. */
-const answerText = ({event, reply, server, took_ms}: MailEvent): string => {
+const answerText = ({reply, server, took_ms}: MailEvent): string => {
   if (reply === null) return '';
-  if (server === null && byPostfix.has(event)) return `Postfix says: ${reply}`;
   const time = took_ms !== null && took_ms >= slowMs ? ` after ${durationWords(Math.round(took_ms / 1000))}` : '';
   return server === null ? `the sending server was told${time}: ${reply}` : `${server} answered${time}: ${reply}`;
 };

@@ -115,8 +115,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
       await eventLog.close();
       await keyDirectory.flush();
       await peerStates.flush();
-      await dmarc.close();
-      await postfixLogEnds;
+      await Promise.all([dmarc.close(), postfixLogEnds]);
     },
   };
 };

@@ -59,8 +59,11 @@ const usualFaults: ReadonlySet<FaultCode> = new Set([
   'key_expired',
   'insufficient_scope',
 ]);
-/** Between two readings without a signal. There are none for what is in the log only. */
-const idleMs = {signalled: 5000, logged: 1000};
+/**
+ * Between two readings without a signal. There are none for what is in the log only. More often than pings: each of them has a place that
+ * was written anew, whether or not the log has grown.
+ */
+const idleMs = {signalled: 4000, logged: 1000};
 
 export const startMailFollower = (needs: MailFollowerNeeds): MailFollower => {
   const {sources, types, onGap, onFailure, now} = needs;

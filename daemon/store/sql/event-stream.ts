@@ -61,7 +61,8 @@ export const followLog = async (db: Db, after: string | undefined, choice: Event
   const placeOf = (row: Pick<EventRow, 'xid' | 'number'>) => written(epoch, asPosition(row));
   return {
     entries: rows.flatMap(({entry, ...row}) => (entry === null ? [] : [{place: placeOf(row), entry: toEvent({...row, entry})}])),
-    place: last ? placeOf(last) : after,
+    // Written anew: one that stays as it is would tell that others have no mail either.
+    place: last ? placeOf(last) : from.isTime ? after : written(epoch, from.position),
     isGap: false,
     hasMore: rows.length === choice.limit,
     isWaiting: isAhead,

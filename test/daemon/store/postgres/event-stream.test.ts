@@ -52,7 +52,7 @@ testWithPostgres('a reader stops before the oldest transaction that is under way
   await long;
   const after = await followAll(beta, during.place);
 
-  t.deepEqual(during, {entries: [], place: end, isGap: false, hasMore: false, isWaiting: true});
+  t.like(during, {entries: {length: 0}, isGap: false, hasMore: false, isWaiting: true});
   const all = ['alpha Long01', 'alpha Long02', 'alpha Short1', 'beta Short2'];
   t.deepEqual(ids(await followAll(beta, endDuring.place)), all);
   t.deepEqual(ids(after), all);
