@@ -74,7 +74,7 @@ export const openEventLog = ({
       : []),
     {everyMs: 600_000, what: 'removing old entries of the event log', run: sweep, mayBeCutOff: true},
   ];
-  return {record: recorder.record, jobs, flush, noteFailure};
+  return {record: recorder.record, jobs, flush, write: recorder.flush, noteFailure};
 };
 
 const noteEveryMs = 3_600_000;
