@@ -109,7 +109,7 @@ export const openEventLog = ({
       : []),
     {everyMs: 600_000, what: 'removing old entries of the event log', run: sweep, mayBeCutOff: true},
   ];
-  return {record: recorder.record, recordRefusal, leaveOutRefusal, jobs, flush, close, reportLost, noteFailure};
+  return {record: recorder.record, recordRefusal, leaveOutRefusal, jobs, write: recorder.flush, close, reportLost, noteFailure};
 };
 
 const noteEveryMs = 3_600_000;

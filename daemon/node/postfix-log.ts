@@ -14,12 +14,12 @@ const part = 'postfix_log';
 
 export const openPostfixLog = (
   {config, storage: {store, nodeId}, dependencies, now}: Pick<Base, 'config' | 'storage' | 'dependencies' | 'now'>,
-  {flush, noteFailure}: Pick<ReturnType<typeof openEventLog>, 'flush' | 'noteFailure'>,
+  {write, noteFailure}: Pick<ReturnType<typeof openEventLog>, 'write' | 'noteFailure'>,
 ): {jobs: Job[]; close(): Promise<void>} => {
   const {log_file: path} = config.postfix;
   if (path === undefined) return {jobs: [], close: async () => {}};
 
-  const story = createPostfixStory({store, nodeId, flush, now});
+  const story = createPostfixStory({store, nodeId, flush: write, now});
   const needs = {
     readPlace: story.place,
     take: async (...taken: Parameters<typeof story.add>) => void (await story.add(...taken)),

@@ -23,7 +23,7 @@ interface Needs {
   store: Pick<Store, 'transaction' | 'events' | 'state'>;
   /** The log is of this node alone, also where nodes share a store. */
   nodeId: string;
-  /** Writes what waits to be in the event log: it may be about the same mail. */
+  /** Writes what waits to be in the event log: it may be about the same mail. Where it rejects, so does `add`. */
   flush(): Promise<void>;
   now: () => number;
 }

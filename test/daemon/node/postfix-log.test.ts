@@ -6,16 +6,16 @@ import {openPostfixLog} from '../../../daemon/node/postfix-log.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {testFolder} from '../../helpers/test-folder.ts';
 
-/** A log that is followed by a node whose store does with a transaction what `write` does. */
-const openLog = (path: string, write: () => Promise<void>) => {
+/** A log that is followed by a node; `write` is of the entries that wait. */
+const openLog = (path: string, transaction: () => Promise<void>, write = async () => {}) => {
   const failures: unknown[] = [];
   const base = {
     config: {postfix: {log_file: path}},
-    storage: {nodeId: 'mx1', store: {state: {read: async () => undefined}, transaction: write}},
+    storage: {nodeId: 'mx1', store: {state: {read: async () => undefined}, transaction}},
     dependencies: {watch: () => {}, worked: () => {}, failed: () => {}},
     now: Date.now,
   } as unknown as Base;
-  const {jobs, close} = openPostfixLog(base, {flush: async () => {}, noteFailure: error => void failures.push(error)});
+  const {jobs, close} = openPostfixLog(base, {write, noteFailure: error => void failures.push(error)});
   return {failures, close, run: async () => Promise.all(jobs.map(async ({run}) => run()))};
 };
 
@@ -30,6 +30,32 @@ test('what keeps lines from being written is noted as it is for all entries, and
   await log.close();
 
   t.like(log.failures, {length: 2, 1: {message: 'database disk image is malformed'}});
+});
+
+test('while entries that wait cannot be written, no line is passed over: it may be about one of them', async t => {
+  const path = join(await testFolder(t), 'mail.log');
+  await writeFile(path, '');
+  let transactions = 0;
+  const log = openLog(
+    path,
+    async () => {
+      transactions += 1;
+    },
+    async () => {
+      throw new Error('an entry is refused');
+    },
+  );
+  await log.run();
+  const sent = '4jbbdM1j3hz1CjbZ: to=<ben@example.com>, relay=mx[192.0.2.5]:25, delay=1, dsn=2.0.0, status=sent (250 OK)';
+  await appendFile(path, `Nov 27 14:38:47 mx postfix/smtp[1]: ${sent}\n`);
+
+  await eventually(async () => {
+    await log.run();
+    return log.failures.length > 0;
+  });
+
+  t.like(log.failures[0], {message: 'an entry is refused'});
+  t.is(transactions, 1);
 });
 
 test('a stop waits for the transaction that is under way, and for no more of the log', async t => {
