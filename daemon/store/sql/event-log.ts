@@ -111,7 +111,8 @@ const append = async (tx: Db, events: readonly NewMailEvent[]): Promise<void> =>
     tx,
     events.map(given => {
       const event = logger.keepsSubjects() ? given : {...given, subject: null};
-      logger.numbers.last = Math.max(logger.numbers.last + 1, microsecondsOf(event.at));
+      // Not before now: a number that was given before a backup was restored is not given again to mail that is found once more.
+      logger.numbers.last = Math.max(logger.numbers.last + 1, microsecondsOf(event.at), Date.now() * 1000);
       return {...event, number: logger.numbers.last};
     }),
   );

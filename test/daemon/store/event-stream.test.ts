@@ -4,6 +4,7 @@ import {type EventChoice, type EventPage, type NewMailEvent, placeAt} from '../.
 import type {Store} from '../../../daemon/services/ports.ts';
 import {mailEvents} from '../../../shared/mail-event-name.ts';
 import {eventually} from '../../helpers/eventually.ts';
+import {pause} from '../../helpers/pause.ts';
 import {testStores} from '../../helpers/store-makes.ts';
 
 const start = Date.UTC(2026, 2, 1);
@@ -156,10 +157,24 @@ testStores('half a character or a zero in any text of an entry keeps nobody from
 
 testStores('a time is a place: what was logged later comes, also when the oldest of it is gone', async (t, {store}) => {
   t.is((await follow(store, placeAt(start))).entries.length, 0);
-  for (const seconds of [1, 2, 3]) await append(store, event(seconds));
+  await append(store, event(1));
+  await pause(2);
+  const between = Date.now();
+  await pause(2);
+  for (const seconds of [2, 3]) await append(store, event(seconds));
 
-  t.deepEqual(ids(await follow(store, placeAt(start + 1000))), ['Mail1002', 'Mail1003']);
-  t.deepEqual(ids(await follow(store, placeAt(start + 5000))), []);
+  t.deepEqual(ids(await follow(store, placeAt(between))), ['Mail1002', 'Mail1003']);
+  t.deepEqual(ids(await follow(store, placeAt(Date.now() + 5000))), []);
   await forget(store, 3);
   t.deepEqual(ids(await follow(store, placeAt(0))), ['Mail1003']);
+});
+
+testStores('mail that is found once more is logged after all that was logged before, whenever it came', async (t, {store}) => {
+  const before = Date.now() * 1000;
+
+  await append(store, event(1));
+
+  const [found] = await store.events.find({}, {kind: 'all'}, {limit: 1});
+  t.true((found?.number ?? 0) >= before);
+  t.is(found?.at, at(1));
 });
