@@ -1,14 +1,13 @@
 import {type Command, InvalidArgumentError, Option} from 'commander';
 import {CliError, exitCodes, usageError} from '../errors.ts';
 import {isColour, type Session} from '../session.ts';
+import {type ScreenName, screenNames} from './shell/screen-names.ts';
 
 interface DashboardFlags {
   readOnly?: boolean;
-  screen: (typeof screens)[number];
+  screen: ScreenName;
   undoDelay: number;
 }
-
-const screens = ['cluster', 'quarantine', 'domains', 'keys', 'audit', 'events', 'trace'] as const;
 
 export const addDashboardCommand = (program: Command, session: Session): void => {
   program
@@ -16,7 +15,7 @@ export const addDashboardCommand = (program: Command, session: Session): void =>
     .alias('top')
     .description('watch the cluster and work on it, full screen')
     .option('--read-only', 'change nothing')
-    .addOption(new Option('--screen <screen>', 'the one to begin with').choices(screens).default('cluster'))
+    .addOption(new Option('--screen <screen>', 'the one to begin with').choices(screenNames).default('cluster'))
     .option('--undo-delay <seconds>', 'how long a release or discard can be taken back', delaySeconds, 5)
     .addHelpText('after', '\nExamples:\n  mfctl dashboard\n  mfctl top --read-only --screen quarantine')
     .action((flags: DashboardFlags) => open(session, flags));

@@ -21,7 +21,8 @@ import {modalBorder, questionText} from './shell/modal-lines.ts';
 import {type ModalKeys, ModalView} from './shell/modal-view.tsx';
 import {pasteIgnored} from './shell/pasted-text.ts';
 import {type ScreenGuard, useRedraw, useTerminalSize} from './shell/screen-guard.ts';
-import {type ScreenName, type Shell, ShellContext, type Size} from './shell/shell.ts';
+import type {ScreenName} from './shell/screen-names.ts';
+import {type Shell, ShellContext, type Size} from './shell/shell.ts';
 import {
   briefCue,
   cutCue,

@@ -5,7 +5,7 @@ import {Dashboard} from './dashboard.tsx';
 import type {AppContext} from './shell/app-context.ts';
 import {type AppOptions, type AppTarget, initialTarget, openFirstApp, reopenApp} from './shell/open-app.ts';
 import {guardScreen, inkOutput, type ScreenGuard} from './shell/screen-guard.ts';
-import type {ScreenName} from './shell/shell.ts';
+import type {ScreenName} from './shell/screen-names.ts';
 import {createTerminalKeys, type TerminalKeys} from './shell/terminal-keys.ts';
 
 interface DashboardNeeds extends AppOptions {

@@ -17,7 +17,10 @@ export interface Tail<R extends TailRow> {
 
 export type TailEvent<R extends TailRow> =
   /** `isNewList`: there may be a gap between these and the present rows. */
-  {kind: 'arrived'; rows: readonly R[]; isNewList?: boolean} | {kind: 'pause-toggled'};
+  | {kind: 'arrived'; rows: readonly R[]; isNewList?: boolean}
+  /** They are not new, so a paused list shows them too. */
+  | {kind: 'older-read'; rows: readonly R[]}
+  | {kind: 'pause-toggled'};
 
 interface TailRules<R extends TailRow> {
   /** Newest first. */
@@ -35,6 +38,8 @@ export const createTailReducer =
       case 'arrived':
         if (tail.isPaused) return withWaiting(tail, event, rules);
         return {...tail, rows: merged(event.isNewList ? [] : tail.rows, event.rows, rules)};
+      case 'older-read':
+        return {...tail, rows: merged(tail.rows, event.rows, rules)};
       case 'pause-toggled':
         if (!tail.isPaused) return {...tail, isPaused: true};
         return {...emptyTail, rows: merged(tail.replacesRows ? [] : tail.rows, tail.waiting, rules)};

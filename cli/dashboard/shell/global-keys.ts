@@ -7,7 +7,8 @@ import type {DeferredActions} from './deferred-actions.ts';
 import {helpPage} from './help-page.ts';
 import type {Binding, KeyName} from './keys.ts';
 import {messagesPage, type SaidMessage} from './messages-page.ts';
-import {guarded, type ScreenBindings, type ScreenCommand, type ScreenName, type Shell, screenNames, whyNot} from './shell.ts';
+import {type ScreenName, screenNames} from './screen-names.ts';
+import {guarded, type ScreenBindings, type ScreenCommand, type Shell, whyNot} from './shell.ts';
 import {statusText} from './shell-lines.ts';
 
 export interface Globals extends Pick<Shell, 'say' | 'fail' | 'open' | 'goTo'> {

@@ -8,7 +8,8 @@ import {fitText, wrapText} from './fit-text.ts';
 import type {ConnectionState, LiveState} from './live.ts';
 import {keysLine} from './modal-lines.ts';
 import type {Notice} from './notices.ts';
-import {type ScreenName, type Size, screenNames} from './shell.ts';
+import {type ScreenName, screenNames} from './screen-names.ts';
+import type {Size} from './shell.ts';
 import type {Theme} from './theme.ts';
 
 /** The smallest usable terminal. */

@@ -7,9 +7,7 @@ import type {AppContext} from './app-context.ts';
 import type {DeferredAction} from './deferred-actions.ts';
 import type {Binding} from './keys.ts';
 import type {Modal} from './modal.ts';
-
-export const screenNames = ['cluster', 'quarantine', 'domains', 'keys', 'audit', 'events', 'trace'] as const;
-export type ScreenName = (typeof screenNames)[number];
+import type {ScreenName} from './screen-names.ts';
 
 export interface Size {
   columns: number;

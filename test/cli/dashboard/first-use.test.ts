@@ -1,6 +1,6 @@
 // Difficulties of first-time users who have not read any documentation.
 import test from 'ava';
-import {screenNames} from '../../../cli/dashboard/shell/shell.ts';
+import {screenNames} from '../../../cli/dashboard/shell/screen-names.ts';
 import {CliError, exitCodes} from '../../../cli/errors.ts';
 import {drawDashboard} from '../../helpers/dashboard/drawn-dashboard.ts';
 

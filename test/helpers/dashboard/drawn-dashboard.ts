@@ -10,7 +10,7 @@ import type {Terminal} from '../../../cli/command-line/terminal.ts';
 import {Dashboard} from '../../../cli/dashboard/dashboard.tsx';
 import {createAppContext} from '../../../cli/dashboard/shell/app-context.ts';
 import {startLive} from '../../../cli/dashboard/shell/live.ts';
-import type {ScreenName} from '../../../cli/dashboard/shell/shell.ts';
+import type {ScreenName} from '../../../cli/dashboard/shell/screen-names.ts';
 import {createTerminalKeys} from '../../../cli/dashboard/shell/terminal-keys.ts';
 import {createTheme} from '../../../cli/dashboard/shell/theme.ts';
 import {CliError} from '../../../cli/errors.ts';

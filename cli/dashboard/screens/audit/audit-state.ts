@@ -91,15 +91,13 @@ export const auditReducer = (state: AuditState, event: AuditEvent): AuditState =
   }
 };
 
-/** Older entries are not new, so a paused list shows them too. */
 const withOlder = (state: AuditState, {entries, total, unreachable}: AuditPage): AuditState => {
-  const {isPaused, rows, waiting} = state.tail;
+  const {rows, waiting} = state.tail;
   const known = new Set([...rows, ...waiting].map(({key}) => key));
   const older = rowsOf(entries).filter(({key}) => !known.has(key));
   // The set of answering nodes has changed, and with it the offsets; the next read of the newest page corrects the list.
   if (older.length === 0 || !isSame(unreachable, state.unreachable)) return {...state, older: 'failed'};
-  const tail = tailReducer({...state.tail, isPaused: false}, {kind: 'arrived', rows: older});
-  return {...state, tail: {...tail, isPaused}, total, older: 'idle'};
+  return {...state, tail: tailReducer(state.tail, {kind: 'older-read', rows: older}), total, older: 'idle'};
 };
 
 /** Known entries link the page to the list; without them, or with other nodes, the list starts again. */

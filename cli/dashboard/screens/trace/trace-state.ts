@@ -75,13 +75,10 @@ const cursorAfter = ({events, isFull}: TracePage): string | undefined => (isFull
 
 const rowsIn = ({tail}: TraceState): TraceRow[] => [...tail.waiting, ...tail.rows];
 
-/** Older entries are not new, so a paused list shows them too. */
 const withOlder = (state: TraceState, page: TracePage): TraceState => {
-  const {isPaused} = state.tail;
   const first = rowsIn(state).reduce((least, {place}) => Math.min(least, place), 0);
   const rows = page.events.map((event, at) => ({...event, key: event.id, place: first - 1 - at}));
-  const tail = tailReducer({...state.tail, isPaused: false}, {kind: 'arrived', rows});
-  return {...state, tail: {...tail, isPaused}, next: cursorAfter(page), older: 'idle'};
+  return {...state, tail: tailReducer(state.tail, {kind: 'older-read', rows}), next: cursorAfter(page), older: 'idle'};
 };
 
 /** Known entries link the page to the list; without them, or with other nodes, the list starts again. */
