@@ -3,6 +3,7 @@
 import {readFile} from 'node:fs/promises';
 import {type Command, InvalidArgumentError} from 'commander';
 import {hasOwn} from '../../shared/has-own.ts';
+import {jsonIn} from '../../shared/json-in.ts';
 import type {Method} from '../client/client.ts';
 import {chosenContext} from '../client/connection.ts';
 import {checkedMetricsUrl, defaultMetricsUrl, fetchMetrics} from '../client/metrics.ts';
@@ -26,7 +27,8 @@ export const addApiCommand = (program: Command, session: Session): void => {
       const body = data === undefined ? undefined : await bodyOf(data, session);
       const client = await session.client();
       const answer = await client.request(verb, path, body);
-      const json = answer.contentType.startsWith('application/json') ? parsed(answer.body) : undefined;
+      // Whatever its content type says.
+      const json = answer.contentType.startsWith('application/json') ? jsonIn(answer.body.toString('utf8')) : undefined;
       if (json !== undefined) printer.value(dataOf(json));
       else if (session.terminal.stdout.isTTY) printer.text(answer.body.toString('utf8'));
       else printer.bytes(answer.body);
@@ -55,15 +57,6 @@ const bodyOf = async (data: string, session: Session): Promise<string> => {
   return readFile(file, 'utf8').catch(error => {
     throw fileFailure(file, error, 'read');
   });
-};
-
-/** Undefined when it is no JSON, whatever its content type says. */
-const parsed = (body: Buffer): unknown => {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
 };
 
 const dataOf = (json: unknown): unknown => (typeof json === 'object' && json !== null && hasOwn(json, 'data') ? json.data : json);

@@ -9,6 +9,7 @@ import {remoteMailSource} from '../services/events/mail-source-questions.ts';
 import {createRefusalBudget} from '../services/events/refusal-budget.ts';
 import {createCommonTrace, createTrace, createTraceLog} from '../services/events/trace.ts';
 import {remoteTraceLog} from '../services/events/trace-questions.ts';
+import {createHourly} from '../services/hourly.ts';
 import type {AskedNode} from '../services/peers/question.ts';
 import {createSemaphore} from '../services/semaphore.ts';
 import type {Base} from './base.ts';
@@ -112,15 +113,11 @@ export const openEventLog = ({
   return {record: recorder.record, recordRefusal, leaveOutRefusal, jobs, write: recorder.flush, close, reportLost, noteFailure};
 };
 
-const noteEveryMs = 3_600_000;
-
 /** One line an hour: each change of held mail may meet the same full disk. */
 const createFailureNote = (log: Base['log'], now: () => number) => {
-  let notedAt = Number.NEGATIVE_INFINITY;
+  const isDue = createHourly(now);
   return (error: unknown): void => {
-    if (now() - notedAt < noteEveryMs) return;
-    notedAt = now();
-    log.error({err: error}, 'entries of the event log could not be written; mail goes on without them');
+    if (isDue()) log.error({err: error}, 'entries of the event log could not be written; mail goes on without them');
   };
 };
 

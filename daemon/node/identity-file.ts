@@ -4,6 +4,7 @@ import {readFile, rename, writeFile} from 'node:fs/promises';
 import {dirname} from 'node:path';
 import {z} from 'zod';
 import {nodeId} from '../../shared/fields.ts';
+import {jsonIn} from '../../shared/json-in.ts';
 import {syncFolder} from '../../shared/sync-folder.ts';
 import {fingerprintOf} from '../cluster/join-token.ts';
 import {readText} from '../config/load.ts';
@@ -20,7 +21,7 @@ export const readIdentityFile = async (file: string): Promise<NodeIdentity> => {
       throw new CommandError(`${file} is gone; restore it from a backup, or make a new node in another folder`);
     throw new CommandError(`${file} cannot be read (${error.code})`);
   });
-  const {data} = identitySchema.safeParse(parsed(text));
+  const {data} = identitySchema.safeParse(jsonIn(text));
   if (!data) throw new CommandError(`${file} does not say which node this is; restore it from a backup`);
   return {nodeId: data.node_id, nodeNo: data.node_no};
 };
@@ -44,11 +45,3 @@ export const readClusterFingerprint = async (caCertFile: string): Promise<string
 };
 
 export const clusterFingerprint = (hash: Buffer): string => `sha256:${hash.toString('hex')}`;
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};

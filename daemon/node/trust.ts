@@ -3,6 +3,7 @@ import {readFile} from 'node:fs/promises';
 import type {Logger} from 'pino';
 import type {NodeIdentity} from '../services/actor.ts';
 import {describedNames, ownNames} from '../services/cluster/certificate-names.ts';
+import {createHourly} from '../services/hourly.ts';
 import {openCertificates} from './certificate-renewal.ts';
 import type {DataFolder} from './data-folder.ts';
 import type {RunningConfig} from './live-settings.ts';
@@ -55,10 +56,8 @@ interface CutOffNeeds {
   monotonic?: () => number;
 }
 
-const logEveryMs = 3_600_000;
-
 export const createCutOff = ({since, log, monotonic = performance.now.bind(performance)}: CutOffNeeds) => {
-  let logAfterMs = Number.NEGATIVE_INFINITY;
+  const isDue = createHourly(monotonic);
   const advice = () => {
     const end = since();
     return end && cutOffText(end);
@@ -72,9 +71,7 @@ export const createCutOff = ({since, log, monotonic = performance.now.bind(perfo
     couldNotRenew(error: unknown): boolean {
       const text = advice();
       if (text === undefined) return false;
-      if (monotonic() < logAfterMs) return true;
-      logAfterMs = monotonic() + logEveryMs;
-      log.error({err: error}, text);
+      if (isDue()) log.error({err: error}, text);
       return true;
     },
   };

@@ -2,6 +2,7 @@
 import {type ChildProcess, spawn} from 'node:child_process';
 import {z} from 'zod';
 import {childEnvironment} from '../../../shared/child-environment.ts';
+import {jsonIn} from '../../../shared/json-in.ts';
 import type {PostfixLine} from '../../services/events/postfix-line.ts';
 import {atOnce, type LogFollower, type LogFollowerNeeds, LogUnreadable, placeMs, settleMs} from './log-follower.ts';
 import {maxLineChars, readMessage} from './log-line.ts';
@@ -114,13 +115,7 @@ export const createJournal = (needs: Needs): LogFollower => {
 
 type RunningJournalctl = ReturnType<typeof runJournalctl>;
 
-const parsedPlace = (text: string | undefined): Place | undefined => {
-  try {
-    return placeSchema.parse(JSON.parse(text ?? ''));
-  } catch {
-    return undefined;
-  }
-};
+const parsedPlace = (text: string | undefined): Place | undefined => placeSchema.safeParse(jsonIn(text ?? '')).data;
 
 /** Messages of the facility `mail`, from a place on, also those that are yet to come. */
 const argumentsFor = ({cursor, since}: Place): string[] => [
@@ -207,12 +202,4 @@ const entryIn = (text: string, cameAt: number): Entry | undefined => {
   const said = Array.isArray(message) ? Buffer.from(message as number[]).toString() : message;
   const isText = typeof identifier === 'string' && typeof said === 'string';
   return {cursor, cameAt, at, line: isText ? readMessage({identifier, text: said, at}) : undefined};
-};
-
-const jsonIn = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 };

@@ -8,6 +8,7 @@ import {constants} from 'node:fs';
 import {access, type FileHandle, open, readdir, stat} from 'node:fs/promises';
 import {basename, dirname, join} from 'node:path';
 import {z} from 'zod';
+import {jsonIn} from '../../../shared/json-in.ts';
 import type {PostfixLine} from '../../services/events/postfix-line.ts';
 import {atOnce, type LogFollower, type LogFollowerNeeds, LogUnreadable, placeMs, settleMs} from './log-follower.ts';
 import {createLineReader} from './log-line.ts';
@@ -237,13 +238,7 @@ const placeOf = ({inode, modifiedMs, offset, tail}: PlaceFacts): Place => ({
 });
 
 /** Undefined for the place in something else than a file. */
-const parsedPlace = (text: string | undefined): Place | undefined => {
-  try {
-    return placeSchema.parse(JSON.parse(text ?? ''));
-  } catch {
-    return undefined;
-  }
-};
+const parsedPlace = (text: string | undefined): Place | undefined => placeSchema.safeParse(jsonIn(text ?? '')).data;
 
 const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
 

@@ -8,6 +8,7 @@ import type {KeyDirectory} from '../access/key-directory.ts';
 import {boundIds, createAdmission, type RequireFresh} from '../access/keys.ts';
 import type {Actor} from '../actor.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
+import {createHourly} from '../hourly.ts';
 import type {ConfigStore} from '../ports.ts';
 import type {BusEvent} from './event-bus.ts';
 import {type MailFollower, startMailFollower} from './mail-follower.ts';
@@ -93,7 +94,8 @@ interface OpenWatch {
 
 export const createEvents = (needs: Needs): Events => {
   const {configuration, subscribeToPeers, limits = usualLimits} = needs;
-  const ofWatches = {...needs, onFailure: hourly(needs.onFailure, needs.now)};
+  const isFailureDue = createHourly(needs.now);
+  const onFailure: Needs['onFailure'] = (name, error) => void (isFailureDue(name) && needs.onFailure(name, error));
   const open = new Set<OpenWatch>();
   let peers: ReturnType<typeof subscribeToPeers> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -148,7 +150,7 @@ export const createEvents = (needs: Needs): Events => {
       if (isClosed) throw busy('the node is stopping');
       requireRoom(open, keyId, limits);
 
-      const watch = openWatch(ofWatches, currentAccessOf, {keyId, types, watcher, after: wish.after});
+      const watch = openWatch({...needs, onFailure}, currentAccessOf, {keyId, types, watcher, after: wish.after});
       if (open.size === 0) timer = setInterval(check, checkMs).unref();
       open.add(watch);
       peers ??= subscribeToPeers(receive);
@@ -165,17 +167,6 @@ export const createEvents = (needs: Needs): Events => {
       isClosed = true;
       for (const watch of [...open]) end(watch);
     },
-  };
-};
-
-const hourMs = 3_600_000;
-
-const hourly = (call: Needs['onFailure'], now: () => number): Needs['onFailure'] => {
-  const calledAt = new Map<string, number>();
-  return (name, error) => {
-    if (now() - (calledAt.get(name) ?? Number.NEGATIVE_INFINITY) < hourMs) return;
-    calledAt.set(name, now());
-    call(name, error);
   };
 };
 
@@ -224,7 +215,6 @@ const openWatch = (
   currentAccessOf: CurrentAccess,
   {keyId, types, watcher, after}: WatchedKey,
 ): OpenWatch => {
-  const send = (event: StreamEvent, id: string): void => watcher.event(event, id);
   const follower = startMailFollower({
     ...{sources, after, onFailure, now},
     types: types.filter(isMailType),
@@ -234,8 +224,9 @@ const openWatch = (
       return {keyId, scope: access.scope, reach: access.reach, remoteAddress: null};
     },
     ready: async () => watcher.ready(),
-    onEvent: send,
-    onGap: (name, id) => send({type: 'gap', at: new Date(now()).toISOString(), node_id: name === '' ? nodeId : name}, id),
+    onEvent: (event, id) => watcher.event(event, id),
+    onGap: (name, id) =>
+      watcher.event({type: 'gap', at: new Date(now()).toISOString(), node_id: name === '' ? nodeId : name}, id),
   });
   return {keyId, types, watcher, follower};
 };

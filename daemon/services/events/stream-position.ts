@@ -1,5 +1,6 @@
 // Position in a stream of events of mail, as the id of each of them: how far the log of each node was sent.
 import {nodeIdPattern} from '../../../shared/fields.ts';
+import {jsonIn} from '../../../shared/json-in.ts';
 
 /** The place in each log, by the name of its source: the node, or an empty text for the log that all nodes share. */
 export type StreamPosition = ReadonlyMap<string, string>;
@@ -15,16 +16,8 @@ export const placePattern = /^[\w.@-]{1,60}$/;
 /** Undefined for what is none: it is damaged, or an id of version 0.8. */
 export const readPosition = (id: string): StreamPosition | undefined => {
   if (id.length > maxChars) return undefined;
-  const entries = parsed(Buffer.from(id, 'base64url').toString());
+  const entries = jsonIn(Buffer.from(id, 'base64url').toString());
   return Array.isArray(entries) && entries.length > 0 && entries.every(isEntry) ? new Map(entries) : undefined;
-};
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 };
 
 const isEntry = (entry: unknown): entry is [string, string] => {

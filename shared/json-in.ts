@@ -1,0 +1,8 @@
+/** Undefined when the text is no JSON. */
+export const jsonIn = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
