@@ -250,7 +250,6 @@ const otherVersion = 'this node does not know this request; it may run another v
 const translations: readonly (readonly [ofApi: RegExp, ofMfctl: string])[] = [
   // The hint of the error names the command.
   [/; GET \/\S+ lists (?:them|the nodes)$/, ''],
-  [/; GET \/mail\/trace finds mail by its addresses$/, ''],
   [/\bGET \/mail\/quarantine shows\b/, 'mfctl quarantine list shows'],
   [/\bchange it with PUT\b/, 'change it with mfctl domain update'],
   [/\?force=true\b/, '--force'],

@@ -11,7 +11,10 @@ export interface NewMailEvent extends Omit<MailEvent, 'id' | 'node_id' | 'recipi
   domain_id: number | null;
 }
 
-/** `number`: the place of the entry in the log of its node, in microseconds since 1970, when it was written; it only increases, whatever the clock does. */
+/**
+ * `number`: the place of the entry in the log of its node, in microseconds since 1970, when it was written; it only increases, whatever the
+ * clock does.
+ */
 export interface StoredMailEvent extends Omit<MailEvent, 'id' | 'node_id' | 'key_name'> {
   number: number;
   domain_id: number | null;

@@ -143,7 +143,8 @@ const writtenClient = ({ip, name, helo, tls}: NonNullable<Entry['client']>) =>
   [short(ip, maxBytes.name), shortOrNull(name, maxBytes.name), helo === name ? same : short(helo, maxBytes.name), tls] as const;
 
 const writtenResults = ({spf, dkim, dmarc, arc}: MailAuthentication, sender: string) => {
-  const written = (domain: string) => (domain === domainOf(sender) ? same : short(domain, maxBytes.name));
+  const own = domainOf(sender);
+  const written = (domain: string) => (domain === own ? same : short(domain, maxBytes.name));
   return [
     [spf.result, written(spf.domain)],
     dkim
@@ -157,7 +158,8 @@ const writtenResults = ({spf, dkim, dmarc, arc}: MailAuthentication, sender: str
 type WrittenResults = ReturnType<typeof writtenResults>;
 
 const readResults = ([spf, dkim, dmarc, arc]: WrittenResults, sender: string): MailAuthentication => {
-  const read = (domain: string | typeof same) => (domain === same ? (domainOf(sender) ?? '') : domain);
+  const own = domainOf(sender) ?? '';
+  const read = (domain: string | typeof same) => (domain === same ? own : domain);
   return {
     spf: {result: spf[0], domain: read(spf[1])},
     dkim: dkim.map(([result, domain, selector]) => ({result, domain: read(domain), selector})),

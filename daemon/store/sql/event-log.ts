@@ -14,7 +14,7 @@ import {foldRecipients, foldSubject} from './held-mail.ts';
 /** Of the index of words, merged in one transaction. */
 const pagesAtOnce = 8;
 
-/** How far the number of an entry is ahead of its time, in microseconds, unless the clock was set back: entries wait for others to be written. */
+/** How far the number of an entry, which is when it was written, is usually ahead of its time, in microseconds: entries wait for others. */
 const usualLead = 60_000_000;
 
 export const eventLog = (db: Db): EventLog => {
@@ -229,7 +229,7 @@ const wantedWords = (filter: TraceFilter, reach: AccessScope): bigint[][] => {
   ];
 };
 
-/** How far numbers may be ahead of their times: more than usual only after the clock was set back. */
+/** How far numbers may be ahead of their times: more than usual after the clock was set back, and where old mail was found once more. */
 const leadOf = async (db: Db, {until}: TraceFilter): Promise<number> => {
   if (until === undefined) return 0;
   const [row] = await query<{lead: number | null}>(

@@ -1,29 +1,15 @@
 import fc from 'fast-check';
-import {unknownMail} from '../../../daemon/services/events/held-event.ts';
 import type {NewMailEvent, StoredMailEvent} from '../../../daemon/services/events/mail-event.ts';
 import type {Store} from '../../../daemon/services/ports.ts';
 import type {StoredHeldMail} from '../../../daemon/services/quarantine/stored-mail.ts';
 import type {TraceFilter} from '../../../shared/hold-filter.ts';
 import type {MailAuthentication} from '../../../shared/mail-authentication.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
+import {append, at, relayedEvent as event} from '../../helpers/mail-event.ts';
 import {testStores} from '../../helpers/store-makes.ts';
 import {oddSubjects, storedMail} from '../../helpers/stored-mail.ts';
 
-const start = Date.UTC(2026, 2, 1);
-const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
 const all: AccessScope = {kind: 'all'};
-
-const event = (seconds: number, fields: Partial<NewMailEvent> = {}): NewMailEvent => ({
-  ...unknownMail,
-  event: 'relayed',
-  at: at(seconds),
-  queue_id: `Mail${1000 + seconds}`,
-  domain: 'one.test',
-  domain_id: 1,
-  ...fields,
-});
-
-const append = async (store: Store, ...events: NewMailEvent[]) => store.transaction(async tx => tx.events.append(events));
 
 const found = async (
   store: Store,

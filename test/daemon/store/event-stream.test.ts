@@ -1,26 +1,12 @@
 import type {ExecutionContext} from 'ava';
-import {unknownMail} from '../../../daemon/services/events/held-event.ts';
-import {type EventChoice, type EventPage, type NewMailEvent, placeAt} from '../../../daemon/services/events/mail-event.ts';
+import {type EventChoice, type EventPage, placeAt} from '../../../daemon/services/events/mail-event.ts';
 import type {Store} from '../../../daemon/services/ports.ts';
 import {mailEvents} from '../../../shared/mail-event-name.ts';
 import {eventually} from '../../helpers/eventually.ts';
+import {append, at, relayedEvent as event, start} from '../../helpers/mail-event.ts';
 import {pause} from '../../helpers/pause.ts';
 import {testStores} from '../../helpers/store-makes.ts';
 
-const start = Date.UTC(2026, 2, 1);
-const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
-
-const event = (seconds: number, fields: Partial<NewMailEvent> = {}): NewMailEvent => ({
-  ...unknownMail,
-  event: 'relayed',
-  at: at(seconds),
-  queue_id: `Mail${1000 + seconds}`,
-  domain: 'one.test',
-  domain_id: 1,
-  ...fields,
-});
-
-const append = async (store: Store, ...events: NewMailEvent[]) => store.transaction(async tx => tx.events.append(events));
 const forget = async (store: Store, before: number) =>
   store.transaction(async tx => tx.events.forget({before: at(before), surplus: 0, limit: 1000}));
 

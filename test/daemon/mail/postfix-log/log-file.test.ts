@@ -87,6 +87,16 @@ const writtenAt = async (path: string, secondsAgo: number) => {
   await utimes(path, then, then);
 };
 
+/** The first line was there before the first look, and the second one was taken. */
+const startTaken = async (t: ExecutionContext) => {
+  const log = await startLog(t);
+  await log.write(1);
+  await log.follow();
+  await log.write(2);
+  await log.follow();
+  return log;
+};
+
 test('what is written after the first look is taken, once it is old enough', async t => {
   const log = await startLog(t);
   await log.write(1, 2);
@@ -132,11 +142,7 @@ test('where the first look is in the middle of a line, this line is not read', a
 });
 
 test('a stop and a kill lose no line and repeat none', async t => {
-  const log = await startLog(t);
-  await log.write(1);
-  await log.follow();
-  await log.write(2);
-  await log.follow();
+  const log = await startTaken(t);
 
   log.kill();
   await log.write(3);
@@ -173,11 +179,7 @@ for (const [how, restart] of [
   ['is killed', async (log: {kill(): void}) => log.kill()],
 ] as const) {
   test(`a log that is renamed and made anew loses nothing while the node ${how}`, async t => {
-    const log = await startLog(t);
-    await log.write(1);
-    await log.follow();
-    await log.write(2);
-    await log.follow();
+    const log = await startTaken(t);
     await log.write(3);
     await restart(log);
 
@@ -196,11 +198,7 @@ for (const [how, restart] of [
   });
 
   test(`a log that is copied and truncated loses nothing while the node ${how}`, async t => {
-    const log = await startLog(t);
-    await log.write(1);
-    await log.follow();
-    await log.write(2);
-    await log.follow();
+    const log = await startTaken(t);
     await log.write(3);
     await restart(log);
 
@@ -217,11 +215,7 @@ for (const [how, restart] of [
 }
 
 test('several rotations while the node was stopped lose nothing, and neither compressed files nor copies by hand are read', async t => {
-  const log = await startLog(t);
-  await log.write(1);
-  await log.follow();
-  await log.write(2);
-  await log.follow();
+  const log = await startTaken(t);
   await log.stop();
 
   await log.write(3);
@@ -240,11 +234,7 @@ test('several rotations while the node was stopped lose nothing, and neither com
 });
 
 test('a log whose former file is gone is read from its beginning', async t => {
-  const log = await startLog(t);
-  await log.write(1);
-  await log.follow();
-  await log.write(2);
-  await log.follow();
+  const log = await startTaken(t);
   await log.stop();
 
   await rm(log.path);
