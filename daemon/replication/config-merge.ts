@@ -29,6 +29,7 @@ export const rulesOf: Record<Kind, KindRules> = {
   api_key: {unique: ['key_hash'], earliest: ['revoked_at', 'expires_at']},
   mail_filter: {unique: [], parent: {kind: 'domain', field: 'domain_id'}},
   dkim_key: {unique: ['domain_id', 'selector'], parent: {kind: 'domain', field: 'domain_id'}},
+  webhook: {unique: [], parent: {kind: 'domain', field: 'domain_id'}},
 };
 
 /** Kinds whose records are deleted with their domain. */

@@ -35,7 +35,9 @@ import type {
   StoredApiKey,
   StoredDkimKey,
   StoredNode,
+  StoredWebhook,
 } from './records.ts';
+import type {WebhookReads, WebhookStore} from './webhooks/webhook-store.ts';
 
 /** The totals of one domain and reason in the summary. */
 export type HeldGroup = Omit<SummaryGroup, 'node_id'>;
@@ -80,6 +82,7 @@ export interface ConfigReads {
   listDomains(ids?: readonly number[]): Promise<Domain[]>;
   listMailFilters(domainIds?: readonly number[]): Promise<MailFilter[]>;
   listDkimKeys(domainIds?: readonly number[]): Promise<StoredDkimKey[]>;
+  listWebhooks(ids?: readonly number[]): Promise<StoredWebhook[]>;
   findApiKey(key: {id: number} | {key_hash: string}): Promise<StoredApiKey | undefined>;
   listApiKeys(ids?: readonly number[]): Promise<StoredApiKey[]>;
   findNode(nodeNo: number): Promise<StoredNode | undefined>;
@@ -242,6 +245,7 @@ interface StoreReads {
   state: StateReads;
   dmarc: DmarcReads;
   received: ReceivedReads;
+  webhooks: WebhookReads;
 }
 
 export interface StoreTransaction extends Omit<StoreReads, 'audit'> {
@@ -254,6 +258,7 @@ export interface StoreTransaction extends Omit<StoreReads, 'audit'> {
   state: StateStore;
   dmarc: DmarcStore;
   received: ReceivedStore;
+  webhooks: WebhookStore;
 }
 
 export interface EventSettings {

@@ -49,6 +49,13 @@ const schemas = {
     public_key: text(16_384),
     private_key_pem: text(16_384),
   }),
+  webhook: z.object({
+    ...{url: text(3000), created_at: timestamp, description: text(1000).nullable(), secret: text(200)},
+    events: z.array(text(100)).max(100).nullable(),
+    domain_id: id.or(z.literal(allDomains)),
+    ...{disabled_at: timestamp.nullable(), disabled_because: text(1000).nullable()},
+    replay: z.object({at: timestamp, since: timestamp, is_fresh_start: z.boolean()}).nullable(),
+  }),
 } satisfies Record<Kind, z.ZodObject>;
 
 /** Values of fields that a record of an earlier version may lack. Any other missing field is null. */

@@ -5,7 +5,7 @@ import type {DkimAlgorithm} from '../../shared/field-rules.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 
-export const kinds = ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key'] as const;
+export const kinds = ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key', 'webhook'] as const;
 export type Kind = (typeof kinds)[number];
 
 /** False for kinds that only a newer version knows. */
@@ -14,7 +14,7 @@ export const isKind = (kind: string): kind is Kind => (kinds as readonly string[
 /** An id is node number × 10^9 + local sequence, so nodes create ids without coordination. */
 export const idsPerNode = 1_000_000_000;
 
-/** The `domain_id` of filters for all domains. No domain has it. */
+/** The `domain_id` of filters and webhooks for all domains. No domain has it. */
 export const allDomains = 0;
 
 /** The number of the node that created a record. The id of a node record is that node's number. */
@@ -87,6 +87,23 @@ export interface StoredDkimKey {
   created_at: string;
 }
 
+/** A webhook with what it signs with. `domain_id` is `allDomains`, or that of a domain. */
+export interface StoredWebhook {
+  id: number;
+  url: string;
+  /** Null: all. A later version may have names that this one does not know. */
+  events: string[] | null;
+  domain_id: number;
+  description: string | null;
+  /** See `createdWebhookSchema`. */
+  secret: string;
+  created_at: string;
+  disabled_at: string | null;
+  disabled_because: string | null;
+  /** The last time that someone asked for a repetition, from when on, and whether what was not sent before is left out. */
+  replay: {at: string; since: string; is_fresh_start: boolean} | null;
+}
+
 /** The fields of each kind as they are stored, without `id` and fields derived from stamps. */
 export interface FieldsOf {
   /** A node announces `smtp_listen` when it listens. */
@@ -96,6 +113,7 @@ export interface FieldsOf {
   api_key: Omit<StoredApiKey, 'id' | 'domains' | 'domain_ids'> & Partial<Pick<StoredApiKey, 'domains' | 'domain_ids'>>;
   mail_filter: Omit<MailFilter, 'id'>;
   dkim_key: Omit<StoredDkimKey, 'id'>;
+  webhook: Omit<StoredWebhook, 'id'>;
 }
 
 /** The readable form of the live records of each kind. */
@@ -105,6 +123,7 @@ export interface ReadableOf {
   api_key: StoredApiKey;
   mail_filter: MailFilter;
   dkim_key: StoredDkimKey;
+  webhook: StoredWebhook;
 }
 
 /** The key of a record that a change has altered, and its parent. */

@@ -61,6 +61,10 @@ export const newFields = {
     public_key: 'public',
     private_key_pem: `PRIVATE-${domainId}-${selector}`,
   }),
+  webhook: (domainId: number) => ({
+    ...{created_at: '2026-01-01T00:00:00.000Z', url: 'https://hooks.test/', events: null, domain_id: domainId, description: null},
+    ...{secret: 'PRIVATE-secret', disabled_at: null, disabled_because: null, replay: null},
+  }),
 } as const;
 
 const domainIds = [1, 2, 3, 4];
@@ -76,6 +80,7 @@ const creations: Record<Kind, (id: number) => Record<string, Json>> = {
   api_key: newFields.apiKey,
   mail_filter: id => newFields.mailFilter(filterOwner(id)),
   dkim_key: id => newFields.dkimKey(1 + (id % 2), `s${id % 3}`),
+  webhook: id => newFields.webhook(filterOwner(id)),
 };
 
 const record = fc.oneof(
@@ -84,6 +89,7 @@ const record = fc.oneof(
   {weight: 1, arbitrary: fc.record({kind: fc.constant<Kind>('mail_filter'), id: fc.integer({min: 1, max: 4})})},
   {weight: 1, arbitrary: fc.record({kind: fc.constant<Kind>('api_key'), id: fc.integer({min: 1, max: 2})})},
   {weight: 1, arbitrary: fc.record({kind: fc.constant<Kind>('node'), id: fc.integer({min: 1, max: 3})})},
+  {weight: 1, arbitrary: fc.record({kind: fc.constant<Kind>('webhook'), id: fc.integer({min: 1, max: 4})})},
 );
 
 const updates: Record<Kind, fc.Arbitrary<Record<string, Json>>> = {
@@ -102,6 +108,7 @@ const updates: Record<Kind, fc.Arbitrary<Record<string, Json>>> = {
   api_key: fc.record({revoked_at: fc.constantFrom('2026-02-01T00:00:00.000Z', '2026-03-01T00:00:00.000Z')}),
   mail_filter: fc.record({comment: fc.constantFrom(null, 'x')}),
   dkim_key: fc.record({public_key: fc.constantFrom('public', 'other')}),
+  webhook: fc.record({url: fc.constantFrom('https://hooks.test/', 'https://other.test/')}),
 };
 
 /** Changes with distinct stamps; a record may be created, deleted and updated in any order of time. */

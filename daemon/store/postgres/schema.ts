@@ -1,6 +1,7 @@
 // Tables of a cluster in PostgreSQL.
 import type pg from 'pg';
 import {dmarcTables, receivedTables, reportIndexes} from '../sql/dmarc-tables.ts';
+import {webhookTables} from '../sql/webhook-store.ts';
 
 interface Migration {
   name: string;
@@ -162,6 +163,7 @@ const all: readonly Migration[] = [
     sql: 'CREATE INDEX held_mail_by_group ON held_mail (node_id, domain_id, reason, arrived_at) WHERE is_held;',
   },
   {name: '0010_mail_event', sql: mailEvents},
+  {name: '0011_webhook', sql: webhookTables(text).join(';\n')},
 ];
 
 const table = 'schema_migration';

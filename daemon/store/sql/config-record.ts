@@ -126,6 +126,7 @@ export const configReads = (db: Db): ConfigReads => {
     findDomain: async id => (await listDomains([id]))[0],
     listMailFilters: async domainIds => listBy('mail_filter', 'parent_id', domainIds),
     listDkimKeys: async domainIds => listBy('dkim_key', 'parent_id', domainIds),
+    listWebhooks: async ids => listBy('webhook', 'id', ids),
     listApiKeys: async ids => listBy('api_key', 'id', ids),
     async findApiKey(key) {
       if (hasOwn(key, 'id')) return (await listBy('api_key', 'id', [key.id]))[0];

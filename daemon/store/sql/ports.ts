@@ -11,6 +11,7 @@ import {keyUseStore, sequenceStore, stateStore} from './local-state.ts';
 import {outboxStore} from './outbox.ts';
 import {receivedStore} from './received-store.ts';
 import {trustStore} from './trust.ts';
+import {webhookStore} from './webhook-store.ts';
 
 /** For reading and writing. The types of the store give only transactions the writes. */
 export const portsOn = (db: Db): RecordTransaction & Pick<Store, 'audit'> => ({
@@ -24,6 +25,7 @@ export const portsOn = (db: Db): RecordTransaction & Pick<Store, 'audit'> => ({
   state: stateStore(db),
   dmarc: dmarcStore(db),
   received: receivedStore(db),
+  webhooks: webhookStore(db),
   records: recordStore(db),
   sequences: sequenceStore(db),
   outbox: outboxStore(db),

@@ -1,5 +1,6 @@
 import type {Knex} from 'knex';
 import {dmarcTables, receivedTables, reportIndexes} from '../sql/dmarc-tables.ts';
+import {webhookTables} from '../sql/webhook-store.ts';
 import {addHeaderFrom, addListIndexes, indexTrigrams} from './list-migration.ts';
 
 interface Migration {
@@ -25,6 +26,7 @@ const all: Migration[] = [
   {name: '0014_audit_target', up: auditTarget},
   {name: '0015_header_from', up: addHeaderFrom},
   {name: '0016_mail_event', up: mailEvent},
+  {name: '0017_webhook', up: webhooks},
 ];
 
 export const migrations: Knex.MigrationSource<Migration> = {
@@ -215,4 +217,8 @@ async function mailEvent(db: Knex): Promise<void> {
   );
   // Mail would wait for its merges: `tidy` makes them, a few pages at a time.
   await db.raw("INSERT INTO mail_event_word (mail_event_word, rank) VALUES ('automerge', 0)");
+}
+
+async function webhooks(db: Knex): Promise<void> {
+  for (const sql of webhookTables('text')) await db.raw(sql);
 }

@@ -51,6 +51,7 @@ const readFrom = async (config: ConfigReads) => ({
   api_key: await config.listApiKeys(),
   mail_filter: await config.listMailFilters(),
   dkim_key: await config.listDkimKeys(),
+  webhook: await config.listWebhooks(),
 });
 
 /** The hash as any reader of the records would compute it: from those that are read. */
