@@ -20,6 +20,7 @@ const services = [
   'daemon/services/intake',
   'daemon/services/peers',
   'daemon/services/quarantine',
+  'daemon/services/webhooks',
 ];
 const amongServices = (...folders: string[]): string[] => [
   'shared',
@@ -34,7 +35,7 @@ const mayImport: Record<string, string[]> = {
   'daemon/store/postgres': ['shared', ...services, 'daemon/store/sql'],
   'daemon/store/sqlite': ['shared', ...services, 'daemon/store/sql'],
   // The ports are in words of the services.
-  'daemon/services': amongServices('audit', 'cluster', 'dmarc', 'events', 'peers', 'quarantine'),
+  'daemon/services': amongServices('audit', 'cluster', 'dmarc', 'events', 'peers', 'quarantine', 'webhooks'),
   'daemon/services/access': amongServices('cluster', 'domains'),
   'daemon/services/audit': amongServices('peers'),
   'daemon/services/cluster': amongServices(),
@@ -45,6 +46,7 @@ const mayImport: Record<string, string[]> = {
   'daemon/services/intake': amongServices(),
   'daemon/services/peers': amongServices('access', 'domains'),
   'daemon/services/quarantine': amongServices('domains', 'intake', 'peers'),
+  'daemon/services/webhooks': amongServices('events'),
   'daemon/replication': ['shared', ...services],
   'daemon/common-store': ['shared', ...services, 'daemon/replication'],
   'daemon/mail': ['shared', ...services],
@@ -63,6 +65,7 @@ const mayImport: Record<string, string[]> = {
   'daemon/hold/postfix': ['shared', ...services, 'daemon/hold'],
   'daemon/hold/store': ['shared', ...services, 'daemon/hold', 'daemon/hold/spool'],
   'daemon/cluster': ['shared', ...services],
+  'daemon/webhooks': ['shared', ...services],
   'daemon/http': ['shared', ...services, 'daemon/http/api', 'daemon/http/peer'],
   'daemon/http/api': ['shared', ...services, 'daemon/http'],
   'daemon/http/peer': ['shared', ...services, 'daemon/http'],
@@ -96,6 +99,7 @@ const mayImport: Record<string, string[]> = {
     'daemon/mail/report',
     'daemon/mail/scan',
     'daemon/mail/socketmap',
+    'daemon/webhooks',
   ],
   'daemon/commands': [
     'shared',
@@ -194,6 +198,7 @@ const keptIn: Record<string, string[]> = {
   // Both programs parse their arguments with it.
   commander: ['daemon/main.ts', 'daemon/commands', 'cli', 'man'],
   got: ['cli/client'],
+  undici: ['daemon/webhooks'],
   // mfctl has one client. In the daemon each of several folders serves or asks for itself.
   'node:http': ['cli/client', 'daemon', 'shared'],
   'node:https': ['cli/client', 'daemon'],

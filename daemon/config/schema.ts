@@ -215,6 +215,12 @@ const everyKey = z.strictObject({
       .default('keep')
       .meta({description: 'Whether the event log has the subjects of mail'}),
   }),
+  webhooks: section({
+    allow_networks: z.array(network).default([]).meta({
+      description:
+        'Networks, as ADDRESS/BITS, that webhooks may reach besides public addresses, and with plain http:// as well; nothing else of a private network is ever reached',
+    }),
+  }),
   store: section({
     url: storeUrl.optional().meta({
       description:

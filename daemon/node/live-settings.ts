@@ -32,6 +32,8 @@ export interface LiveSettings {
   onScorerFailure: Config['scanner']['on_failure'];
   smarthost: Omit<Route, 'signFor'> | undefined;
   events: Config['events'];
+  /** Networks that webhooks may reach besides public addresses. */
+  webhookNetworks: NetworkSet;
   keepMs: Record<Reason, number>;
   /** The most days that a domain-admin key may set for its domains; undefined for no limit. */
   maxDays: number | undefined;
@@ -99,6 +101,7 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
   license: config.license,
   dmarc: config.dmarc,
   events: config.events,
+  webhookNetworks: networkSet('webhooks.allow_networks', config.webhooks.allow_networks),
   passwordFiles: passwordFilesIn(config),
 });
 

@@ -43,6 +43,7 @@ import {followPeers, openEvents} from './peer-clients.ts';
 import {openPostfixLog} from './postfix-log.ts';
 import {openReaders} from './readers.ts';
 import {openReportInbox} from './report-inbox.ts';
+import {openWebhookSender} from './webhooks.ts';
 
 /**
  * The listeners close first and have already waited. A delivery that takes longer is given up: its mail is held again at the next
@@ -105,6 +106,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     dmarc,
     inbox,
     eventLog,
+    webhookSender: openWebhookSender(base, version),
     jobs: [...mail.jobs, ...dmarc.jobs, ...eventLog.jobs, ...postfixLog.jobs],
     flushKeyUses: keyDirectory.flush,
     async close() {
