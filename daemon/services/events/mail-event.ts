@@ -75,6 +75,8 @@ export interface EventReads {
    * newest hundred of the mail with this id here, and the newest hundred of other mail.
    */
   handedOver(queueIds: readonly string[]): Promise<StoredMailEvent[]>;
+  /** The entries that a node wrote with these numbers, oldest first, without those that are gone; a store of one node has only its own. */
+  ofNumbers(loggedBy: string, numbers: readonly number[]): Promise<StoredMailEvent[]>;
   /** How many entries this node has written that are still there. */
   count(): Promise<number>;
 }

@@ -33,6 +33,14 @@ export const eventLog = (db: Db): EventLog => {
       const rows = await query<EventRow>(db, handedOver(db.dialect), [db.dialect.json(bound)]);
       return rows.map(toEvent);
     },
+    async ofNumbers(loggedBy, numbers) {
+      const {values, json} = db.dialect;
+      const [columns, condition, bound] =
+        words === 'index' ? ['', '', []] : [', node_id, logged_by', 'logged_by = ? AND ', [loggedBy]];
+      const sql = `SELECT number, at, entry${columns} FROM mail_event WHERE ${condition}number IN (${values('bigint')}) ORDER BY number`;
+      const rows = await query<EventRow>(db, sql, [...bound, json(numbers)]);
+      return rows.map(toEvent);
+    },
     async count() {
       const [row] = await query<{count: number}>(db, `SELECT count(*) AS count FROM ${counted}`);
       return row?.count ?? 0;

@@ -140,6 +140,20 @@ testStores('pages follow each other without gaps and without repetition', async 
   );
 });
 
+testStores(
+  'entries are read by their numbers, oldest first, without those that are gone or another node wrote',
+  async (t, {store}) => {
+    await append(store, event(1), event(2), event(3));
+    const [third, second, first] = await store.events.find({}, all, {limit: 3});
+    const numbers = [third?.number ?? 0, 5, first?.number ?? 0];
+    const writer = second?.logged_by ?? 'alpha';
+
+    t.deepEqual(await store.events.ofNumbers(writer, numbers), [first, third]);
+    t.deepEqual(await store.events.ofNumbers(writer, []), []);
+    if (second?.logged_by !== undefined) t.deepEqual(await store.events.ofNumbers('beta', numbers), []);
+  },
+);
+
 testStores('a key finds what belongs to its domains, and nothing else, whatever it asks for', async (t, {store}) => {
   await append(store, event(1), event(2, {domain: 'two.test', domain_id: 2}), event(3, {domain: null, domain_id: null}));
 
