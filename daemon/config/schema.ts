@@ -215,6 +215,12 @@ const everyKey = z.strictObject({
       .default('keep')
       .meta({description: 'Whether the event log has the subjects of mail'}),
   }),
+  webhooks: section({
+    allow_networks: z.array(network).default([]).meta({
+      description:
+        'Private networks that webhooks may reach, with http:// as well; without them: public addresses only, with https://',
+    }),
+  }),
   store: section({
     url: storeUrl.optional().meta({
       description:

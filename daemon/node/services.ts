@@ -17,6 +17,7 @@ import {createIssuedNames} from '../services/cluster/certificate-names.ts';
 import {createClusterView} from '../services/cluster/cluster-view.ts';
 import {createJoinTokens} from '../services/cluster/join-tokens.ts';
 import {createColocatedNodes, createJoining} from '../services/cluster/joining.ts';
+import {createKnownKinds} from '../services/cluster/known-kinds.ts';
 import {createNodeAnnouncement} from '../services/cluster/membership.ts';
 import {createRemoval} from '../services/cluster/removal.ts';
 import type {ReportedView} from '../services/dmarc/reported-view.ts';
@@ -31,6 +32,8 @@ import {createRetentionRules} from '../services/domains/retention-rules.ts';
 import type {MailClaim} from '../services/intake/intake.ts';
 import {createPeerActors} from '../services/peers/peer-actors.ts';
 import {createKeySearches} from '../services/search-limits.ts';
+import {remoteWebhookLog} from '../services/webhooks/webhook-questions.ts';
+import {createWebhookLog, createWebhooks, type WebhookLog, type Webhooks} from '../services/webhooks/webhooks.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
 import {scannerFault} from './dependencies.ts';
@@ -43,6 +46,7 @@ import {followPeers, openEvents} from './peer-clients.ts';
 import {openPostfixLog} from './postfix-log.ts';
 import {openReaders} from './readers.ts';
 import {openReportInbox} from './report-inbox.ts';
+import {watchWebhooks} from './webhook-health.ts';
 
 /**
  * The listeners close first and have already waited. A delivery that takes longer is given up: its mail is held again at the next
@@ -68,6 +72,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   const auditLog = createAuditLog({store, nodeId});
   const eventLog = openEventLog(base);
   const {trace, traceLog} = openTrace(base, others);
+  const {webhooks, webhookLog} = openWebhooks(base, others);
   const postfixLog = openPostfixLog(base, eventLog);
 
   const readers = openReaders();
@@ -98,14 +103,13 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
       problems: base.dependencies.problems,
     }),
     audit: openAudit(base, others, auditLog),
-    trace,
-    events,
-    forPeers: {auditLog, traceLog, source, actors, bus},
+    ...{trace, webhooks, events},
+    forPeers: {auditLog, traceLog, webhookLog, source, actors, bus},
     ...mail,
     dmarc,
     inbox,
     eventLog,
-    jobs: [...mail.jobs, ...dmarc.jobs, ...eventLog.jobs, ...postfixLog.jobs],
+    jobs: [...mail.jobs, ...dmarc.jobs, ...eventLog.jobs, ...postfixLog.jobs, watchWebhooks(base)],
     flushKeyUses: keyDirectory.flush,
     async close() {
       const postfixLogEnds = postfixLog.close();
@@ -144,6 +148,26 @@ const openAudit = (
   own: ReturnType<typeof createAuditLog>,
 ): Audit =>
   engine.kind === 'own' ? createAudit({logs: () => [own, ...nodes().map(remoteAuditLog)], ask}) : createCommonAudit(own);
+
+const openWebhooks = (
+  {storage: {store, nodeId, engine}, records, settings, now}: Pick<Base, 'storage' | 'records' | 'settings' | 'now'>,
+  {nodes, ask}: Pick<ReturnType<typeof followPeers>, 'nodes' | 'ask'>,
+): {webhooks: Webhooks; webhookLog: WebhookLog} => {
+  const {configuration, domainDirectory: domains, nodeDirectory: directory, peerStates} = records;
+  const webhookLog = createWebhookLog({store, nodeId});
+  const webhooks = createWebhooks({
+    ...{store, configuration, domains, ask, now},
+    requireKnown: createKnownKinds({directory, peerStates}),
+    mayUseHttp: () => settings().webhookNetworks !== undefined,
+    tester: {
+      async test() {
+        throw new Error('the sender of webhooks is not wired yet');
+      },
+    },
+    logs: () => (engine.kind === 'own' ? [webhookLog, ...nodes().map(remoteWebhookLog)] : [webhookLog]),
+  });
+  return {webhooks, webhookLog};
+};
 
 /** Who may do what: API keys, and the nodes of the cluster. */
 const createAccess = (
