@@ -26,6 +26,7 @@ import {type OutputFormat, outputFormat, outputFormats} from './output/output-fo
 import {addQuarantineCommands} from './quarantine/quarantine.ts';
 import {createSession, type GlobalFlags, isColour, type Session} from './session.ts';
 import {addTraceCommands} from './trace/trace.ts';
+import {addWebhookCommands} from './webhook/webhook.ts';
 
 export const run = async (argv: readonly string[], terminal: Terminal): Promise<number> => {
   const {program, session} = createCommands(argv, terminal);
@@ -127,6 +128,7 @@ const addCommands = (program: Command, session: Session): void => {
   addClusterCommands(program, session);
   addDmarcCommands(program, session);
   addTraceCommands(program, session);
+  addWebhookCommands(program, session);
   addAuditCommand(program, session);
   addEventsCommand(program, session);
   addMetricsCommand(program, session);

@@ -17,6 +17,7 @@ export const dependencyParts = [
   'postfix',
   'postfix_log',
   'password_file',
+  'webhook',
 ] as const;
 export type DependencyPart = (typeof dependencyParts)[number];
 
@@ -31,14 +32,16 @@ export const problemSchema = z
       .meta({description: `One of ${dependencyParts.join(', ')}; later versions may add others`}),
     name: z.string().max(300).meta({
       description:
-        '`host:port` of a backend or of the smarthost, or the key of a password file in the configuration; empty for what a node has one of',
+        '`host:port` of a backend or of the smarthost, the key of a password file in the configuration, or the id of a webhook; empty for what a node has one of',
     }),
     domains: z.array(z.string().max(300)).max(maxProblemDomains).meta({description: 'The first domains with that backend'}),
     since: timestamp,
     detail: z
       .string()
       .max(300)
-      .meta({description: 'Why, as the system or the server says it; only `full-admin` keys see that of the store'}),
+      .meta({
+        description: 'Why, as the system or the server says it; only `full-admin` keys see that of the store and of webhooks',
+      }),
     refuses_mail: z.boolean().meta({description: 'Whether the node answers all mail with 451 because of it'}),
   })
   .meta({id: 'Problem', description: 'Something that a node depends on and that does not work'});

@@ -6,6 +6,7 @@ import {canonicalHost} from './host-port.ts';
 import {comparableAddress, parseMailAddress} from './mail-address.ts';
 import {mailEvents} from './mail-event-name.ts';
 import {reasons} from './reason.ts';
+import {deliveryStates} from './webhook.ts';
 
 // Query parameters of the quarantine. They arrive as text; each schema says which text is valid and what it means. The types
 // in `meta` are for the API description.
@@ -168,6 +169,15 @@ export const traceQuerySchema = z.strictObject({
     .max(200, 'must be the id of an entry')
     .optional()
     .meta({description: 'The `id` of an entry: only what comes after it in the list'}),
+  strict,
+});
+
+export const webhookDeliveriesQuerySchema = z.strictObject({
+  state: z
+    .enum(deliveryStates, `must be one of ${deliveryStates.join(', ')}`)
+    .optional()
+    .meta({description: 'Only these'}),
+  limit: pageShape.limit,
   strict,
 });
 

@@ -19,7 +19,8 @@ const description = label(200).nullable();
 /** Why it can be no address of a webhook. What its name resolves to is judged whenever it is connected to. */
 export const webhookUrlFault = (text: string): string | undefined => {
   if (!URL.canParse(text)) return 'must be an address such as https://hooks.example.com/mail';
-  const {protocol, username, password, hash} = new URL(text);
+  const {protocol, username, password, hash, href} = new URL(text);
+  if (href.length > maxUrlChars) return `must be at most ${maxUrlChars} characters, encoded as it is sent`;
   if (protocol !== 'https:' && protocol !== 'http:')
     return 'must begin with https://, or with http:// to a network of webhooks.allow_networks';
   if (username !== '' || password !== '')
@@ -87,6 +88,9 @@ export const webhookDetailSchema = webhookSchema
   .meta({id: 'WebhookDetail'});
 export type WebhookDetail = z.infer<typeof webhookDetailSchema>;
 
+/** `waiting` is tried again. */
+export const deliveryStates = ['waiting', 'given_up'] as const;
+
 export const webhookDeliverySchema = z
   .strictObject({
     node_id: nodeId.meta({description: 'The node that logged the event'}),
@@ -95,7 +99,7 @@ export const webhookDeliverySchema = z
     mail_node_id: nodeId.meta({description: 'The node that has the mail or had it'}),
     queue_id: queueId.nullable(),
     at: timestamp.meta({description: 'When it happened'}),
-    state: z.enum(['waiting', 'given_up']).meta({description: '`waiting` is tried again'}),
+    state: z.enum(deliveryStates).meta({description: '`waiting` is tried again'}),
     tries: count,
     tried_at: timestamp,
     next_try_at: timestamp.nullable(),

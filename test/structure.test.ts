@@ -46,7 +46,7 @@ const mayImport: Record<string, string[]> = {
   'daemon/services/intake': amongServices(),
   'daemon/services/peers': amongServices('access', 'domains'),
   'daemon/services/quarantine': amongServices('domains', 'intake', 'peers'),
-  'daemon/services/webhooks': amongServices('events'),
+  'daemon/services/webhooks': amongServices('cluster', 'domains', 'events', 'peers'),
   'daemon/replication': ['shared', ...services],
   'daemon/common-store': ['shared', ...services, 'daemon/replication'],
   'daemon/mail': ['shared', ...services],

@@ -25,6 +25,7 @@ import type {CreateMailFilter, GlobalFilter, MailFilter} from '../../shared/mail
 import {reasons} from '../../shared/reason.ts';
 import type {ReportedSources} from '../../shared/reported-source.ts';
 import type {AppliedRetention, RetentionPatch} from '../../shared/retention.ts';
+import type {CreatedWebhook, CreateWebhook, Webhook, WebhookDelivery, WebhookDetail, WebhookTest} from '../../shared/webhook.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {
   createTransport,
@@ -73,6 +74,7 @@ export const clientOver = (transport: Transport, {onStatus = () => {}}: ClientOb
   quarantine: quarantineOver(transport),
   cluster: clusterOver(transport, onStatus),
   dmarc: dmarcOver(transport),
+  webhooks: webhooksOver(transport),
   trace: {
     find: (query: Query) => transport.send<MailEvent[]>({path: 'mail/trace', query}),
     show: ({node_id, queue_id}: MailReference) => transport.send<MailEvent[]>({path: `mail/trace/${node_id}/${queue_id}`}),
@@ -149,6 +151,17 @@ const filtersOver = ({send}: Transport) => ({
   list: () => send<GlobalFilter[]>({path: 'filters'}),
   add: (json: NewFilter) => send<GlobalFilter>({method: 'POST', path: 'filters', json}),
   remove: (id: Id) => send<null>({method: 'DELETE', path: `filters/${id}`}),
+});
+
+const webhooksOver = ({send}: Transport) => ({
+  list: () => send<Webhook[]>({path: 'webhooks'}),
+  get: (id: Id) => send<WebhookDetail>({path: `webhooks/${id}`}),
+  add: (json: Input<CreateWebhook>) => send<CreatedWebhook>({method: 'POST', path: 'webhooks', json}),
+  remove: (id: Id) => send<null>({method: 'DELETE', path: `webhooks/${id}`}),
+  test: (id: Id) => send<WebhookTest>({method: 'POST', path: `webhooks/${id}/test`}),
+  /** Since a time, ISO 8601. */
+  replay: (id: Id, json: {since: string}) => send<Webhook>({method: 'POST', path: `webhooks/${id}/replay`, json}),
+  deliveries: (id: Id, query: Query) => send<WebhookDelivery[]>({path: `webhooks/${id}/deliveries`, query}),
 });
 
 const ifMatch = (etag: string | undefined): Record<string, string> => (etag === undefined ? {} : {'if-match': etag});

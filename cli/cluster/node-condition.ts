@@ -60,6 +60,7 @@ const partWords: Record<DependencyPart, string> = {
   postfix: 'no Postfix',
   postfix_log: 'no log of Postfix',
   password_file: 'open password file',
+  webhook: 'failing webhook',
 };
 
 /** What the node depends on and does not work, each once. Nodes of an older version do not report it. */

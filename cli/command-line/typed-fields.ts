@@ -24,6 +24,7 @@ const options: Readonly<Record<string, readonly string[]>> = {
 /** Members and path parameters that are arguments, with the names of these arguments. */
 const operands: Readonly<Record<string, readonly string[]>> = {
   name: ['name'],
+  url: ['url'],
   id: ['domain', 'id'],
   node_id: ['node'],
   filter_id: ['id'],

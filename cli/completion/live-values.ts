@@ -78,6 +78,10 @@ const askers: Record<LiveKind, (question: LiveQuestion) => Promise<Candidate[]>>
     const {data} = await client.domains.dkimKeys(await findDomainId(client, domain));
     return data.map(({selector, algorithm}) => ({value: selector, about: algorithm}));
   },
+  webhook: async ({client}) => {
+    const {data} = await client.webhooks.list();
+    return data.map(({id, url, description}) => ({value: String(id), about: description ?? url}));
+  },
   action: async ({client}) => {
     const {data} = await client.audit.list({limit: 1000});
     return [...new Set(data.map(({action}) => action))].toSorted().map(value => ({value, about: ''}));
@@ -120,7 +124,17 @@ const regularFile = async (given: string | undefined, env: Terminal['env'], vari
 // others that are missing here.
 
 /** Kinds whose values only a node knows. */
-export type LiveKind = 'node' | 'mail' | 'tracedMail' | 'domain' | 'key' | 'filter' | 'globalFilter' | 'selector' | 'action';
+export type LiveKind =
+  | 'node'
+  | 'mail'
+  | 'tracedMail'
+  | 'domain'
+  | 'key'
+  | 'filter'
+  | 'globalFilter'
+  | 'selector'
+  | 'action'
+  | 'webhook';
 
 /** A list contains all choices. `@file` is a file after an @. */
 export type ValueKind = LiveKind | 'context' | 'command' | 'field' | 'recordField' | 'file' | '@file' | readonly string[];
@@ -155,11 +169,13 @@ const kinds: Record<string, ValueKind | ValueList> = {
   '--file': 'file',
   'domain filters <id>': 'filter',
   'filter <id>': 'globalFilter',
+  'webhook <id>': 'webhook',
   '<selector>': 'selector',
 
   'quarantine <id>': 'mail',
   'trace <mail>': 'tracedMail',
   '--event': {listOf: mailEvents},
+  '--events': {listOf: mailEvents},
   '--output-file': 'file',
 
   '<node>': 'node',

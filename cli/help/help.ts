@@ -64,7 +64,7 @@ const unknownCommand = (program: Command, parent: Command, {words, word}: {words
 /** Groups of commands in the help of the program; a test finds a command without one. */
 export const commandGroups: Record<string, string[]> = {
   'Mail:': ['quarantine', 'trace', 'dmarc'],
-  'Configuration:': ['domain', 'filter', 'key'],
+  'Configuration:': ['domain', 'filter', 'key', 'webhook'],
   'The cluster:': ['cluster', 'dashboard', 'audit', 'events', 'metrics'],
   'The API as it is:': ['api', 'openapi'],
   'mfctl itself:': ['login', 'whoami', 'context', 'completion', 'help'],

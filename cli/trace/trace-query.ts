@@ -23,7 +23,8 @@ export const addTraceOptions = (command: Command): Command =>
     .option('--node <node>', 'that came to this node')
     .option('--event <events>', `what happened, with commas between: ${mailEvents.join(', ')}`, eventNames);
 
-const eventNames = (text: string): string => {
+/** For an option with names of events. */
+export const eventNames = (text: string): string => {
   const fault = eventsFault(text);
   if (fault === undefined) return text;
   throw new InvalidArgumentError(`M${fault.slice(1)}.`);

@@ -32,8 +32,8 @@ export interface LiveSettings {
   onScorerFailure: Config['scanner']['on_failure'];
   smarthost: Omit<Route, 'signFor'> | undefined;
   events: Config['events'];
-  /** Networks that webhooks may reach besides public addresses. */
-  webhookNetworks: NetworkSet;
+  /** Private networks that webhooks may reach; undefined for none. */
+  webhookNetworks: NetworkSet | undefined;
   keepMs: Record<Reason, number>;
   /** The most days that a domain-admin key may set for its domains; undefined for no limit. */
   maxDays: number | undefined;
@@ -101,7 +101,10 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
   license: config.license,
   dmarc: config.dmarc,
   events: config.events,
-  webhookNetworks: networkSet('webhooks.allow_networks', config.webhooks.allow_networks),
+  webhookNetworks:
+    config.webhooks.allow_networks.length === 0
+      ? undefined
+      : networkSet('webhooks.allow_networks', config.webhooks.allow_networks),
   passwordFiles: passwordFilesIn(config),
 });
 

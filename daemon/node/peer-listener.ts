@@ -12,6 +12,7 @@ import {dmarcQuestions, reportedQuestion} from '../services/dmarc/dmarc-question
 import {mailSourceQuestions} from '../services/events/mail-source-questions.ts';
 import {traceQuestions} from '../services/events/trace-questions.ts';
 import {holdListQuestions, holdQuestions} from '../services/quarantine/hold-questions.ts';
+import {webhookQuestions} from '../services/webhooks/webhook-questions.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
 import {publicRemarks} from './dependencies.ts';
@@ -117,12 +118,13 @@ export const openMetricsListener = async (
 };
 
 /** What other nodes may ask of this one for their callers. */
-const questionRoutes = ({queue, listed, dmarc, forPeers: {auditLog, traceLog, source, actors}}: Services) => [
+const questionRoutes = ({queue, listed, dmarc, forPeers: {auditLog, traceLog, webhookLog, source, actors}}: Services) => [
   ...(listed ? [routeQuestions(actors, listed, holdListQuestions)] : []),
   routeQuestions(actors, queue, holdQuestions),
   routeMailBodies(actors, queue),
   routeQuestions(actors, auditLog, auditQuestions),
   routeQuestions(actors, traceLog, traceQuestions),
+  routeQuestions(actors, webhookLog, webhookQuestions),
   routeQuestions(actors, source, mailSourceQuestions),
   routeQuestions(actors, dmarc.own, dmarcQuestions),
   routeQuestions(actors, dmarc.own, {reportedQuestion}),

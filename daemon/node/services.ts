@@ -17,6 +17,7 @@ import {createIssuedNames} from '../services/cluster/certificate-names.ts';
 import {createClusterView} from '../services/cluster/cluster-view.ts';
 import {createJoinTokens} from '../services/cluster/join-tokens.ts';
 import {createColocatedNodes, createJoining} from '../services/cluster/joining.ts';
+import {createKnownKinds} from '../services/cluster/known-kinds.ts';
 import {createNodeAnnouncement} from '../services/cluster/membership.ts';
 import {createRemoval} from '../services/cluster/removal.ts';
 import type {ReportedView} from '../services/dmarc/reported-view.ts';
@@ -31,6 +32,9 @@ import {createRetentionRules} from '../services/domains/retention-rules.ts';
 import type {MailClaim} from '../services/intake/intake.ts';
 import {createPeerActors} from '../services/peers/peer-actors.ts';
 import {createKeySearches} from '../services/search-limits.ts';
+import {remoteWebhookLog} from '../services/webhooks/webhook-questions.ts';
+import type {WebhookSender} from '../services/webhooks/webhook-sender.ts';
+import {createWebhookLog, createWebhooks, type WebhookLog, type Webhooks} from '../services/webhooks/webhooks.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
 import {scannerFault} from './dependencies.ts';
@@ -43,6 +47,7 @@ import {followPeers, openEvents} from './peer-clients.ts';
 import {openPostfixLog} from './postfix-log.ts';
 import {openReaders} from './readers.ts';
 import {openReportInbox} from './report-inbox.ts';
+import {watchWebhooks} from './webhook-health.ts';
 import {openWebhookSender} from './webhooks.ts';
 
 /**
@@ -69,6 +74,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   const auditLog = createAuditLog({store, nodeId});
   const eventLog = openEventLog(base);
   const {trace, traceLog} = openTrace(base, others);
+  const {webhookLog, ...webhooks} = openWebhooks(base, others, version);
   const postfixLog = openPostfixLog(base, eventLog);
 
   const readers = openReaders();
@@ -99,15 +105,13 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
       problems: base.dependencies.problems,
     }),
     audit: openAudit(base, others, auditLog),
-    trace,
-    events,
-    forPeers: {auditLog, traceLog, source, actors, bus},
+    ...{...webhooks, trace, events},
+    forPeers: {auditLog, traceLog, webhookLog, source, actors, bus},
     ...mail,
     dmarc,
     inbox,
     eventLog,
-    webhookSender: openWebhookSender(base, version),
-    jobs: [...mail.jobs, ...dmarc.jobs, ...eventLog.jobs, ...postfixLog.jobs],
+    jobs: [...mail.jobs, ...dmarc.jobs, ...eventLog.jobs, ...postfixLog.jobs, watchWebhooks(base)],
     flushKeyUses: keyDirectory.flush,
     async close() {
       const postfixLogEnds = postfixLog.close();
@@ -146,6 +150,26 @@ const openAudit = (
   own: ReturnType<typeof createAuditLog>,
 ): Audit =>
   engine.kind === 'own' ? createAudit({logs: () => [own, ...nodes().map(remoteAuditLog)], ask}) : createCommonAudit(own);
+
+const openWebhooks = (
+  base: Pick<Base, 'storage' | 'records' | 'settings' | 'metrics' | 'log' | 'now'>,
+  {nodes, ask}: Pick<ReturnType<typeof followPeers>, 'nodes' | 'ask'>,
+  version: string,
+): {webhooks: Webhooks; webhookLog: WebhookLog; webhookSender: WebhookSender} => {
+  const {storage, records, settings, now} = base;
+  const {store, nodeId, engine} = storage;
+  const {configuration, domainDirectory: domains, nodeDirectory: directory, peerStates} = records;
+  const webhookLog = createWebhookLog({store, nodeId});
+  const webhookSender = openWebhookSender(base, version);
+  const webhooks = createWebhooks({
+    ...{store, configuration, domains, ask, now},
+    requireKnown: createKnownKinds({directory, peerStates}),
+    mayUseHttp: () => settings().webhookNetworks !== undefined,
+    tester: webhookSender,
+    logs: () => (engine.kind === 'own' ? [webhookLog, ...nodes().map(remoteWebhookLog)] : [webhookLog]),
+  });
+  return {webhooks, webhookLog, webhookSender};
+};
 
 /** Who may do what: API keys, and the nodes of the cluster. */
 const createAccess = (

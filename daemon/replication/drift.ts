@@ -165,7 +165,8 @@ interface Compared {
   there: ConfigRecord | undefined;
 }
 
-const secretFields = ['key_hash', 'private_key_pem'];
+/** Also the address of a webhook, which may hold what lets anybody write there: other keys than full-admin ones see these differences. */
+const secretFields = ['key_hash', 'private_key_pem', 'secret', 'url'];
 
 const differenceOf = ({key: {kind, id}, nodeId, here, there}: Compared): DriftRecord => {
   const names = new Set([...Object.keys(here?.fields ?? {}), ...Object.keys(there?.fields ?? {})]);

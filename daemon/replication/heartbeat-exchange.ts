@@ -13,7 +13,7 @@ import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {Refusals} from '../services/cluster/refusals.ts';
 import type {EventInbox, HeartbeatExchange, Replication} from '../services/cluster/replication-ports.ts';
 import type {NodeStore} from '../services/node-store.ts';
-import {type ConfigRecord, replicatedPart} from '../services/records.ts';
+import {type ConfigRecord, kinds, replicatedPart} from '../services/records.ts';
 import type {Drift} from './drift.ts';
 
 /** What the heartbeats of every node contain, whatever store it has. */
@@ -60,6 +60,7 @@ export const createHeartbeats = (needs: HeartbeatNeeds): HeartbeatExchange => {
         has_authority: needs.hasAuthority,
         dmarc: needs.dmarc(),
         problems: needs.problems(),
+        kinds: [...kinds],
         key_counts: limiter.counts(),
         key_uses: uses,
         unreached: peerStates.unreached().slice(0, 1000),

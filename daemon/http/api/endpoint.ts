@@ -24,6 +24,7 @@ import type {Events} from '../../services/events/events.ts';
 import type {Trace} from '../../services/events/trace.ts';
 import type {Quarantine} from '../../services/quarantine/quarantine.ts';
 import type {KeySearches} from '../../services/search-limits.ts';
+import type {Webhooks} from '../../services/webhooks/webhooks.ts';
 import type {Ctx} from '../observe.ts';
 
 /** What endpoints call. */
@@ -40,6 +41,7 @@ export interface ApiServices {
   cluster: ClusterView;
   audit: Audit;
   trace: Trace;
+  webhooks: Webhooks;
   dmarc: {view: DmarcView & ReportedView};
   events: Events;
   explainDrift(): Promise<ClusterDrift>;

@@ -8,6 +8,7 @@ import {filterEndpoints} from './endpoints-filters.ts';
 import {keyEndpoints} from './endpoints-keys.ts';
 import {quarantineEndpoints} from './endpoints-quarantine.ts';
 import {traceEndpoints} from './endpoints-trace.ts';
+import {webhookEndpoints} from './endpoints-webhooks.ts';
 
 export const endpoints: readonly Endpoint[] = [
   ...keyEndpoints,
@@ -15,6 +16,7 @@ export const endpoints: readonly Endpoint[] = [
   ...domainEndpoints,
   ...quarantineEndpoints,
   ...traceEndpoints,
+  ...webhookEndpoints,
   ...clusterEndpoints,
   ...dmarcEndpoints,
   ...eventEndpoints,

@@ -1,5 +1,5 @@
 // Status of the cluster, as this node sees it.
-import type {ClusterStatus, License, Peer, Problem} from '../../../shared/cluster-status.ts';
+import type {ClusterStatus, DependencyPart, License, Peer, Problem} from '../../../shared/cluster-status.ts';
 import {healthOf} from '../../../shared/health.ts';
 import {permissionsOf} from '../../../shared/scopes.ts';
 import type {Actor} from '../actor.ts';
@@ -13,7 +13,7 @@ import type {Refusals} from './refusals.ts';
 
 export interface ClusterView {
   status(): Promise<ClusterStatus>;
-  /** As a caller sees it: only full-admin keys learn where a store is. */
+  /** As a caller sees it: only full-admin keys learn where a store or a webhook is. */
   statusFor(actor: Pick<Actor, 'scope' | 'reach'>): Promise<ClusterStatus>;
 }
 
@@ -84,16 +84,18 @@ export const createClusterView = (needs: Needs): ClusterView => {
     async statusFor({scope, reach}) {
       const whole = await status();
       if (permissionsOf(scope, reach).includes('cluster:write')) return whole;
-      return {...whole, peers: whole.peers.map(withoutStoreDetails)};
+      return {...whole, peers: whole.peers.map(withoutAdminDetails)};
     },
   };
 };
 
-/** The detail of a problem with a store names its address and database, or a file. */
-const withoutStoreDetails = (peer: Peer): Peer => ({
+/** The detail of a problem with a store names its address and database, or a file; that of a webhook, a server inside. */
+const adminParts: readonly string[] = ['store', 'webhook'] satisfies DependencyPart[];
+
+const withoutAdminDetails = (peer: Peer): Peer => ({
   ...peer,
   ...(peer.problems && {
-    problems: peer.problems.map(problem => (problem.part === 'store' ? {...problem, detail: hiddenDetail} : problem)),
+    problems: peer.problems.map(problem => (adminParts.includes(problem.part) ? {...problem, detail: hiddenDetail} : problem)),
   }),
 });
 

@@ -133,6 +133,8 @@ export const heartbeatSchema = z.object({
   dmarc: dmarcStateSchema.optional(),
   // Since 0.9:
   problems: z.array(z.object(problemSchema.shape)).max(maxProblems).optional(),
+  /** The kinds of records that the sender knows. */
+  kinds: z.array(z.string().max(64)).max(100).optional(),
 });
 export type Heartbeat = z.infer<typeof heartbeatSchema>;
 

@@ -10,7 +10,7 @@ import {createSemaphore} from '../semaphore.ts';
 
 export interface Dependency {
   part: DependencyPart;
-  /** The address of a backend or of the smarthost, the key of a password file; empty for what a node has one of. */
+  /** The address of a backend or of the smarthost, the key of a password file, the id of a webhook; empty for what a node has one of. */
   name: string;
   /** The domains with that backend. */
   domains?: readonly string[];
@@ -21,8 +21,14 @@ export interface Dependency {
   retryMs: number;
   /** The first of all checks includes it. */
   isCheckedFirst?: true;
-  /** Resolves with why it does not work; with undefined when it works. */
-  check(): Promise<string | undefined>;
+  /** Resolves with why it does not work, and since when if that is known; with undefined when it works. */
+  check(): Promise<string | DatedFailure | undefined>;
+}
+
+export interface DatedFailure {
+  detail: string;
+  /** Milliseconds since 1970. */
+  sinceMs: number;
 }
 
 export interface Dependencies {
@@ -99,10 +105,11 @@ export const createDependencies = ({now, monotonic, onProblem = () => {}, onEnd 
     const leave = dependency.part === 'backend' ? backendChecks.tryAcquire() : () => {};
     if (!leave) return;
     state.isChecking = true;
-    const detail = await dependency.check().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
+    const failure = await dependency.check().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
     leave();
     state.isChecking = false;
-    states.checked(key, detail);
+    if (typeof failure === 'object') states.checked(key, failure.detail, failure.sinceMs);
+    else states.checked(key, failure);
   };
   const lastAtMs = (dependency: Dependency): number => states.of(keyOf(dependency)).lastAtMs;
   const isDue = (dependency: Dependency): boolean => {
@@ -189,11 +196,12 @@ const createStates = ({now, monotonic, onBegin, onEnd}: StatesNeeds) => {
       begin(key, state, detail);
       return true;
     },
-    checked(key: string, detail: string | undefined): void {
+    checked(key: string, detail: string | undefined, sinceMs?: number): void {
       const state = stateOf(key);
       state.lastAtMs = monotonic();
       if (detail !== undefined) {
-        if (state.detail === undefined && state.failedUses === 0) state.sinceMs = now();
+        if (sinceMs !== undefined) state.sinceMs = sinceMs;
+        else if (state.detail === undefined && state.failedUses === 0) state.sinceMs = now();
         state.isCheckDoubted = false;
         begin(key, state, detail);
       } else if (monotonic() - state.lastFailedUseMs > usesCountMs) end(key, state);
@@ -221,8 +229,8 @@ const problemOf = ({part, name, domains = [], refusesMail = false}: Dependency, 
   refuses_mail: refusesMail,
 });
 
-/** A hundred dead backends must not hide a dead scanner. */
-const rankOf = ({part, refuses_mail}: Problem): number => (refuses_mail ? 0 : part === 'backend' ? 2 : 1);
+/** A hundred dead backends or webhooks must not hide a dead scanner. */
+const rankOf = ({part, refuses_mail}: Problem): number => (refuses_mail ? 0 : part === 'backend' || part === 'webhook' ? 2 : 1);
 
 /** Servers write a part of it. */
 const oneLine = (text: string): string =>

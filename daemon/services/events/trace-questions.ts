@@ -29,7 +29,7 @@ const filter: z.ZodType<TraceFilter> = z.strictObject({
 
 const position = z.object({number: z.int().min(0), logged_by: nodeId});
 
-const isIdOf = (owner: string) => (id: string) => {
+export const isIdOf = (owner: string) => (id: string) => {
   try {
     return positionOf(id).logged_by === owner;
   } catch {

@@ -124,4 +124,4 @@ export const positionOf = (id: string): TracePosition => {
 };
 
 /** Newest first, then by node. */
-const inOrder = (a: TracePosition, b: TracePosition): number => b.number - a.number || ascending(a.logged_by, b.logged_by);
+export const inOrder = (a: TracePosition, b: TracePosition): number => b.number - a.number || ascending(a.logged_by, b.logged_by);

@@ -115,7 +115,7 @@ const createRetries = (
   /** Another one each time: several that cannot be taken may follow each other. */
   const another = (): Waiting | undefined => {
     const others = window.open().slice(1);
-    return others[others.findIndex(entry => entry === lastTried) + 1] ?? others[0];
+    return others[(lastTried ? others.indexOf(lastTried) : -1) + 1] ?? others[0];
   };
 
   const tryAnother = async (entry: Waiting, [head, first]: [Waiting, First]): Promise<void> => {
