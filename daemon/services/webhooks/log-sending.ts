@@ -96,7 +96,9 @@ const createRetries = (
     const failing_since = progress.now().failing_since ?? tried.tried_at;
     mayTryAnother = tries >= triesBeforeOthers;
     progress.set({failing_since, status, error, first: nextAt === undefined ? null : {...tried, next_try_at: timeAt(nextAt)}});
-    if (now - Date.parse(failing_since) >= silenceMs) deliver.end(`it has taken nothing since ${failing_since}`);
+    // Where events are rare, one failure after a long time says little.
+    const isSure = nextAt === undefined || mayTryAnother;
+    if (isSure && now - Date.parse(failing_since) >= silenceMs) deliver.end(`it has taken nothing since ${failing_since}`);
     if (nextAt !== undefined) return progress.save();
     onResult('given_up');
     window.done(entry);
