@@ -20,6 +20,7 @@ const services = [
   'daemon/services/intake',
   'daemon/services/peers',
   'daemon/services/quarantine',
+  'daemon/services/webhooks',
 ];
 const amongServices = (...folders: string[]): string[] => [
   'shared',
@@ -34,7 +35,7 @@ const mayImport: Record<string, string[]> = {
   'daemon/store/postgres': ['shared', ...services, 'daemon/store/sql'],
   'daemon/store/sqlite': ['shared', ...services, 'daemon/store/sql'],
   // The ports are in words of the services.
-  'daemon/services': amongServices('audit', 'cluster', 'dmarc', 'events', 'peers', 'quarantine'),
+  'daemon/services': amongServices('audit', 'cluster', 'dmarc', 'events', 'peers', 'quarantine', 'webhooks'),
   'daemon/services/access': amongServices('cluster', 'domains'),
   'daemon/services/audit': amongServices('peers'),
   'daemon/services/cluster': amongServices(),
@@ -45,6 +46,7 @@ const mayImport: Record<string, string[]> = {
   'daemon/services/intake': amongServices(),
   'daemon/services/peers': amongServices('access', 'domains'),
   'daemon/services/quarantine': amongServices('domains', 'intake', 'peers'),
+  'daemon/services/webhooks': amongServices('cluster', 'domains', 'events', 'peers'),
   'daemon/replication': ['shared', ...services],
   'daemon/common-store': ['shared', ...services, 'daemon/replication'],
   'daemon/mail': ['shared', ...services],
@@ -129,6 +131,7 @@ const mayImport: Record<string, string[]> = {
   'cli/key': cliShared,
   'cli/quarantine': [...cliShared, 'cli/audit', 'cli/domain', 'cli/filter'],
   'cli/trace': [...cliShared, 'cli/quarantine'],
+  'cli/webhook': [...cliShared, 'cli/quarantine', 'cli/trace'],
   'cli/dashboard/shell': [...cliShared, 'cli/dashboard/list'],
   'cli/dashboard/list': ['shared', 'cli', 'cli/output', 'cli/dashboard/shell'],
   'cli/dashboard/screens/audit': [...screenShared, 'cli/audit'],
@@ -165,6 +168,7 @@ const mayImport: Record<string, string[]> = {
     'cli/key',
     'cli/quarantine',
     'cli/trace',
+    'cli/webhook',
   ],
   // Generates the manual from the help of both programs, and is part of neither.
   man: ['shared', 'cli', 'cli/command-line', 'cli/help', 'daemon', 'daemon/config', 'daemon/node'],

@@ -158,7 +158,7 @@ const openWebhooks = (
   const webhooks = createWebhooks({
     ...{store, configuration, domains, ask, now},
     requireKnown: createKnownKinds({directory, peerStates}),
-    mayUseHttp: () => settings().webhookNetworks !== undefined,
+    mayUseHttp: () => settings().mayWebhookUseHttp,
     tester: {
       async test() {
         throw new Error('the sender of webhooks is not wired yet');
