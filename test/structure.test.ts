@@ -65,6 +65,7 @@ const mayImport: Record<string, string[]> = {
   'daemon/hold/postfix': ['shared', ...services, 'daemon/hold'],
   'daemon/hold/store': ['shared', ...services, 'daemon/hold', 'daemon/hold/spool'],
   'daemon/cluster': ['shared', ...services],
+  'daemon/webhooks': ['shared', ...services],
   'daemon/http': ['shared', ...services, 'daemon/http/api', 'daemon/http/peer'],
   'daemon/http/api': ['shared', ...services, 'daemon/http'],
   'daemon/http/peer': ['shared', ...services, 'daemon/http'],
@@ -98,6 +99,7 @@ const mayImport: Record<string, string[]> = {
     'daemon/mail/report',
     'daemon/mail/scan',
     'daemon/mail/socketmap',
+    'daemon/webhooks',
   ],
   'daemon/commands': [
     'shared',
@@ -198,6 +200,7 @@ const keptIn: Record<string, string[]> = {
   // Both programs parse their arguments with it.
   commander: ['daemon/main.ts', 'daemon/commands', 'cli', 'man'],
   got: ['cli/client'],
+  undici: ['daemon/webhooks'],
   // mfctl has one client. In the daemon each of several folders serves or asks for itself.
   'node:http': ['cli/client', 'daemon', 'shared'],
   'node:https': ['cli/client', 'daemon'],

@@ -17,6 +17,10 @@ export interface MailMetrics {
   eventsLeftOut(why: 'refusals' | 'store', count?: number): void;
   /** Counts entries that were removed because there were too many. */
   eventsSurplus(count: number): void;
+  /** Counts a try of an event at the address of a webhook, or an event that was given up. */
+  webhookDelivery(result: 'taken' | 'failed' | 'given_up'): void;
+  /** How many logs are not taken by a webhook now. */
+  webhooksFailing(count: number): void;
   /** Records a successful poll of Postfix's hold queue, at this time in milliseconds. */
   postfixReconciled(at: number): void;
   postfixFailed(): void;
@@ -29,7 +33,24 @@ export const createMailMetrics = (registers: Registry[]): MailMetrics => ({
   ...createDmarcMetrics(registers),
   ...createPostfixMetrics(registers),
   ...createEventMetrics(registers),
+  ...createWebhookMetrics(registers),
 });
+
+const createWebhookMetrics = (registers: Registry[]): Pick<MailMetrics, 'webhookDelivery' | 'webhooksFailing'> => {
+  const deliveries = new Counter({
+    name: 'mfd_webhook_deliveries_total',
+    help: 'Tries of events at the addresses of webhooks that this node sends, and events that were given up',
+    labelNames: ['result'],
+    registers,
+  });
+  for (const result of ['taken', 'failed', 'given_up']) deliveries.inc({result}, 0);
+  const failing = new Gauge({
+    name: 'mfd_webhooks_failing',
+    help: 'Webhooks whose address takes nothing from this node now; one that sends for another node counts for each',
+    registers,
+  });
+  return {webhookDelivery: result => deliveries.inc({result}), webhooksFailing: count => failing.set(count)};
+};
 
 const createEventMetrics = (registers: Registry[]): Pick<MailMetrics, 'eventsLeftOut' | 'eventsSurplus'> => {
   const leftOut = new Counter({

@@ -67,6 +67,8 @@ export const keysIn = ({
   ...keyDirectory.list().map(({id}) => ({kind: 'api_key' as const, id, parent_id: null})),
   // Filters and signing keys are read by the id of their domain: one key stands for all of them.
   {kind: 'mail_filter', id: allDomains, parent_id: allDomains},
+  // One key stands for all webhooks: what follows them reads all.
+  {kind: 'webhook', id: allDomains, parent_id: allDomains},
   ...domainDirectory.list().flatMap(({id}): ChangedKey[] => [
     {kind: 'domain', id, parent_id: null},
     {kind: 'mail_filter', id, parent_id: id},

@@ -100,6 +100,7 @@ const open = async ({data, loaded, log, version, openCommon}: Needs, closers: Cl
   // A scanner that is dead already is not to be found by the first mail.
   dependencies.check();
   phase = 'open';
+  services.webhookSender.start();
   // Renewal that was due before the peers were connected.
   void renewOrLog(false);
 
@@ -125,7 +126,7 @@ const open = async ({data, loaded, log, version, openCommon}: Needs, closers: Cl
       // These requests never end on their own.
       services.events.close();
       services.forPeers.bus.close();
-      await listeners.stop();
+      await Promise.all([listeners.stop(), engine.settled(services.webhookSender.stop())]);
       await closers.closeAll();
     },
   };

@@ -33,6 +33,7 @@ import type {MailClaim} from '../services/intake/intake.ts';
 import {createPeerActors} from '../services/peers/peer-actors.ts';
 import {createKeySearches} from '../services/search-limits.ts';
 import {remoteWebhookLog} from '../services/webhooks/webhook-questions.ts';
+import type {WebhookTester} from '../services/webhooks/webhook-sender.ts';
 import {createWebhookLog, createWebhooks, type WebhookLog, type Webhooks} from '../services/webhooks/webhooks.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
@@ -47,6 +48,7 @@ import {openPostfixLog} from './postfix-log.ts';
 import {openReaders} from './readers.ts';
 import {openReportInbox} from './report-inbox.ts';
 import {watchWebhooks} from './webhook-health.ts';
+import {openWebhookSender} from './webhooks.ts';
 
 /**
  * The listeners close first and have already waited. A delivery that takes longer is given up: its mail is held again at the next
@@ -72,7 +74,8 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   const auditLog = createAuditLog({store, nodeId});
   const eventLog = openEventLog(base);
   const {trace, traceLog} = openTrace(base, others);
-  const {webhooks, webhookLog} = openWebhooks(base, others);
+  const webhookSender = openWebhookSender(base, version);
+  const {webhooks, webhookLog} = openWebhooks(base, others, webhookSender);
   const postfixLog = openPostfixLog(base, eventLog);
 
   const readers = openReaders();
@@ -106,9 +109,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     ...{trace, webhooks, events},
     forPeers: {auditLog, traceLog, webhookLog, source, actors, bus},
     ...mail,
-    dmarc,
-    inbox,
-    eventLog,
+    ...{dmarc, inbox, eventLog, webhookSender},
     jobs: [...mail.jobs, ...dmarc.jobs, ...eventLog.jobs, ...postfixLog.jobs, watchWebhooks(base)],
     flushKeyUses: keyDirectory.flush,
     async close() {
@@ -152,6 +153,7 @@ const openAudit = (
 const openWebhooks = (
   {storage: {store, nodeId, engine}, records, settings, now}: Pick<Base, 'storage' | 'records' | 'settings' | 'now'>,
   {nodes, ask}: Pick<ReturnType<typeof followPeers>, 'nodes' | 'ask'>,
+  tester: WebhookTester,
 ): {webhooks: Webhooks; webhookLog: WebhookLog} => {
   const {configuration, domainDirectory: domains, nodeDirectory: directory, peerStates} = records;
   const webhookLog = createWebhookLog({store, nodeId});
@@ -159,11 +161,7 @@ const openWebhooks = (
     ...{store, configuration, domains, ask, now},
     requireKnown: createKnownKinds({directory, peerStates}),
     mayUseHttp: () => settings().mayWebhookUseHttp,
-    tester: {
-      async test() {
-        throw new Error('the sender of webhooks is not wired yet');
-      },
-    },
+    tester,
     logs: () => (engine.kind === 'own' ? [webhookLog, ...nodes().map(remoteWebhookLog)] : [webhookLog]),
   });
   return {webhooks, webhookLog};

@@ -64,8 +64,20 @@ export interface Leases {
   giveBack(): Promise<number>;
 }
 
+/** Which node sends the events that a node has logged to webhooks: itself, or another one while it is away. By the clock of the store. */
+export interface LogHolds {
+  /**
+   * Takes the log of this node, and the logs of nodes that are away and that nobody has. `held`: all that this node has for the next 20 s;
+   * `returning`: those that it still has, whose nodes are back.
+   */
+  renew(): Promise<{held: string[]; returning: string[]}>;
+  giveBack(loggedBy: string): Promise<void>;
+}
+
 export interface CommonTransaction extends RecordTransaction {
   bodies: BodyStore;
+  /** Whether this node has a log. No other one takes it before the transaction ends. */
+  holdsLog(loggedBy: string): Promise<boolean>;
 }
 
 export interface CommonStore extends Store {
@@ -73,6 +85,7 @@ export interface CommonStore extends Store {
   outbox: OutboxReads;
   bodies: BodyReads;
   leases: Leases;
+  logHolds: LogHolds;
   heldQuery: CommonHeldQuery;
   /** Rejects with a Fault `unavailable` when the database cannot be reached, and `outcome_unknown` when nobody can say what became of it. */
   transaction<T>(work: (tx: CommonTransaction) => Promise<T>): Promise<T>;

@@ -42,6 +42,8 @@ export interface TracePage {
 export interface EventChoice {
   events: readonly MailEventName[];
   reach: AccessScope;
+  /** Only what this node wrote, in a store that all nodes share; without it: all. */
+  loggedBy?: string;
   /** How many entries are read at most, wanted or not. */
   limit: number;
 }
@@ -55,6 +57,8 @@ export interface EventPage {
   entries: {place: string; entry: StoredMailEvent}[];
   /** How far was read. */
   place: string;
+  /** The number of the last entry that was read, wanted or not. */
+  last: number | undefined;
   /** `after` is not in the log: it was restored, or the next entries are gone. There are no entries then, and `place` is the end. */
   isGap: boolean;
   hasMore: boolean;
@@ -63,7 +67,10 @@ export interface EventPage {
 }
 
 /** The place in any log after what was logged up to this time. */
-export const placeAt = (timeMs: number): string => `@${Math.max(0, timeMs * 1000).toString(36)}`;
+export const placeAt = (timeMs: number): string => placeAfter(Math.max(0, timeMs * 1000));
+
+/** The place in any log after the entry with this number. */
+export const placeAfter = (number: number): string => `@${number.toString(36)}`;
 
 export interface EventReads {
   /** The entries after a place. Without one there are none, and `place` is the end. */
@@ -79,6 +86,8 @@ export interface EventReads {
   ofNumbers(loggedBy: string, numbers: readonly number[]): Promise<StoredMailEvent[]>;
   /** How many entries this node has written that are still there. */
   count(): Promise<number>;
+  /** The greatest number among the entries of a node that were removed because of their age or of too many; 0 before the first. */
+  forgottenUpTo(loggedBy: string): Promise<number>;
 }
 
 export interface EventLog extends EventReads {

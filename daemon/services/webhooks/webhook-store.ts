@@ -13,10 +13,10 @@ export interface SentLog {
 export interface StoredProgress extends SentLog {
   /** All entries up to it are taken, or are deliveries of their own. See `EventPage`. */
   place: string;
-  /** The number of the last entry that was taken or set aside, in microseconds since 1970; where to go on when `place` is not in the log. */
+  /** The number of the last entry up to it, in microseconds since 1970; where to go on when `place` is not in the log. */
   number: number;
   /** The entry that failed and that later ones wait for. */
-  first: {number: number; tries: number; next_try_at: string} | null;
+  first: {number: number; tries: number; tried_at: string; next_try_at: string} | null;
   delivered_at: string | null;
   failing_since: string | null;
   status: number | null;
@@ -57,6 +57,10 @@ export interface WebhookStore extends WebhookReads {
   save(progress: StoredProgress): Promise<void>;
   put(delivery: StoredDelivery): Promise<void>;
   remove(delivery: SentLog & {number: number}): Promise<void>;
+  /** Drops the deliveries of entries from this number on; with `waiting` the earlier ones that wait as well. */
+  restart(log: SentLog, from: number, earlier: 'waiting' | 'none'): Promise<void>;
+  /** Drops what was given up of entries up to this number, and all but the newest `most` of the webhook. */
+  forgetGivenUp(log: SentLog, upTo: number, most: number): Promise<void>;
   /** Drops what is of other webhooks. */
   keepOnly(webhookIds: readonly number[]): Promise<void>;
 }

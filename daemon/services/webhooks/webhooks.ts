@@ -23,6 +23,7 @@ import type {AskAll, Gathered} from '../peers/gather.ts';
 import type {ConfigStore, ConfigTransaction, Store} from '../ports.ts';
 import {allDomains, type StoredWebhook} from '../records.ts';
 import {invalidFields, validate} from '../validate.ts';
+import type {WebhookTester} from './webhook-sender.ts';
 import type {StoredDelivery} from './webhook-store.ts';
 
 export interface Webhooks {
@@ -58,7 +59,7 @@ interface Needs {
   requireKnown: RequireKnownKind;
   /** Whether this node may send over plain HTTP, to some networks. */
   mayUseHttp(): boolean;
-  tester: {test(webhook: StoredWebhook): Promise<WebhookTest>};
+  tester: WebhookTester;
   /** The logs of all current nodes; called for every request. */
   logs(): WebhookLog[];
   ask: AskAll;

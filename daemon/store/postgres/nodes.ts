@@ -1,7 +1,7 @@
 // Entries of nodes about themselves: that they live, and that they still work on the mails they have claimed.
 import type {Reason} from '../../../shared/reason.ts';
 import type {NodeIdentity} from '../../services/actor.ts';
-import type {CommonStore, Leases, NodePresence} from '../../services/common-store.ts';
+import type {CommonStore, Leases, LogHolds, NodePresence} from '../../services/common-store.ts';
 import {query} from '../sql/db.ts';
 import {leaseSeconds, type PostgresDb} from './dialect.ts';
 
@@ -57,4 +57,41 @@ export const leasesOn = (db: PostgresDb, monotonicMs = () => performance.now()):
       return (await db.run(sql, [])).length;
     },
   };
+};
+
+/** A node that dies is away after 15 s, and its log is free after 20 s. */
+const awaySeconds = 15;
+const holdSeconds = 20;
+
+const joined = 'webhook_sender LEFT JOIN node_presence ON node_id = logged_by';
+const isAway = `coalesce(last_seen < now() - interval '${awaySeconds} s', true)`;
+
+export const logHoldsOn = (db: PostgresDb, holder: string): LogHolds => ({
+  async renew() {
+    // A node that died before there was a webhook has a log as well.
+    const adding = `INSERT INTO webhook_sender (logged_by, holder, until) SELECT node_id, '', now() FROM node_presence
+      UNION SELECT ?, '', now() ON CONFLICT DO NOTHING`;
+    await db.run(adding, [holder]);
+    const mayHave = `(holder = ? OR until < now()) AND (logged_by = ? OR ${isAway})`;
+    const taking = `UPDATE webhook_sender SET holder = ?, until = now() + interval '${holdSeconds} s' WHERE logged_by IN (
+      SELECT logged_by FROM ${joined} WHERE ${mayHave} ORDER BY logged_by FOR UPDATE OF webhook_sender
+    ) RETURNING logged_by`;
+    const held = await query<{logged_by: string}>(db, taking, [holder, holder, holder]);
+    const isReturning = `holder = ? AND logged_by <> ? AND until > now() AND NOT ${isAway}`;
+    const returning = await query<{logged_by: string}>(db, `SELECT logged_by FROM ${joined} WHERE ${isReturning}`, [
+      holder,
+      holder,
+    ]);
+    return {held: held.map(row => row.logged_by), returning: returning.map(row => row.logged_by)};
+  },
+  giveBack: async loggedBy =>
+    void (await db.run("UPDATE webhook_sender SET holder = '', until = now() WHERE logged_by = ? AND holder = ?", [
+      loggedBy,
+      holder,
+    ])),
+});
+
+export const holdsLog = async (tx: PostgresDb, loggedBy: string, holder: string): Promise<boolean> => {
+  const sql = 'SELECT 1 FROM webhook_sender WHERE logged_by = ? AND holder = ? AND until > clock_timestamp() FOR SHARE';
+  return (await tx.run(sql, [loggedBy, holder])).length > 0;
 };

@@ -147,6 +147,9 @@ CREATE INDEX mail_event_by_subject ON mail_event USING gin (folded_subject gin_t
 CREATE INDEX mail_event_ahead ON mail_event ((number - at)) WHERE number - at > 60000000;`;
 
 /** A released migration is never edited, except for parts that a later one replaces: add new ones below. */
+const webhookSenders = `
+CREATE TABLE webhook_sender (logged_by ${text} PRIMARY KEY, holder ${text} NOT NULL, until timestamptz NOT NULL)`;
+
 const all: readonly Migration[] = [
   {name: '0001_first', sql: configuration + nodes + hold},
   {name: '0002_authentication', sql: `ALTER TABLE held_mail ADD COLUMN authentication ${text};`},
@@ -163,7 +166,7 @@ const all: readonly Migration[] = [
     sql: 'CREATE INDEX held_mail_by_group ON held_mail (node_id, domain_id, reason, arrived_at) WHERE is_held;',
   },
   {name: '0010_mail_event', sql: mailEvents},
-  {name: '0011_webhook', sql: webhookTables(text).join(';\n')},
+  {name: '0011_webhook', sql: [...webhookTables(text), webhookSenders].join(';\n')},
 ];
 
 const table = 'schema_migration';

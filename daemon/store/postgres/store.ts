@@ -15,7 +15,7 @@ import {type Database, openDatabase} from './database.ts';
 import {dbOn, dialectOf, newLogState, type PostgresDb, type Scope, withEntries} from './dialect.ts';
 import {createCommonHeldQuery} from './held-query.ts';
 import {inspectPostgres, StoreRefusal} from './inspect.ts';
-import {leasesOn, presenceOn} from './nodes.ts';
+import {holdsLog, leasesOn, logHoldsOn, presenceOn} from './nodes.ts';
 import {migrate} from './schema.ts';
 import {openSearches, type Searches} from './searches.ts';
 import {channel, startWatch} from './watch.ts';
@@ -111,6 +111,7 @@ const createPostgresStore = ({database, searches, settings, identity}: StoreNeed
       state: ownState(db, scope),
       bodies: bodyReads(db),
       leases: leasesOn(db),
+      logHolds: logHoldsOn(db, scope.claimant),
       heldQuery: heldQueryOn(db, onSearch),
       ...presenceOn(db, identity),
       transaction,
@@ -188,6 +189,7 @@ const transactionOn = (tx: PostgresDb, scope: Scope): CommonTransaction => {
     },
     state: ownState(tx, scope),
     bodies: bodyStore(tx),
+    holdsLog: async loggedBy => holdsLog(tx, loggedBy, scope.claimant),
   };
 };
 

@@ -8,7 +8,7 @@ import {inPieces} from '../../services/events/event-weight.ts';
 import {type EventLog, type NewMailEvent, queueIdAtPostfix, type TracePage} from '../../services/events/mail-event.ts';
 import {type ChangeEntries, type Db, type Dialect, insertOwn, query} from './db.ts';
 import {soughtSubject, writeEntry} from './event-entry.ts';
-import {type EventRow, followLog, noteForgotten, orderColumn, toEvent} from './event-stream.ts';
+import {type EventRow, followLog, forgottenUpTo, noteForgotten, orderColumn, toEvent} from './event-stream.ts';
 import {foldRecipients, foldSubject} from './held-mail.ts';
 
 /** Of the index of words, merged in one transaction. */
@@ -45,6 +45,7 @@ export const eventLog = (db: Db): EventLog => {
       const [row] = await query<{count: number}>(db, `SELECT count(*) AS count FROM ${counted}`);
       return row?.count ?? 0;
     },
+    forgottenUpTo: async loggedBy => forgottenUpTo(db, loggedBy),
     follow: async (after, choice) => followLog(db, after, choice),
     append: async events => append(db, events),
     move: async events => insert(db, events),

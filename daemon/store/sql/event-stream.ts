@@ -63,6 +63,7 @@ export const followLog = async (db: Db, after: string | undefined, choice: Event
     entries: rows.flatMap(({entry, ...row}) => (entry === null ? [] : [{place: placeOf(row), entry: toEvent({...row, entry})}])),
     // Written anew: one that stays as it is would tell that others have no mail either.
     place: last ? placeOf(last) : from.isTime ? after : written(epoch, from.position),
+    last: last?.number,
     isGap: false,
     hasMore: rows.length === choice.limit,
     isWaiting: isAhead,
@@ -76,19 +77,28 @@ const atEnd = async (db: Db, isGap: boolean): Promise<EventPage> => {
   const [newest] = await query<Pick<EventRow, 'xid' | 'number'>>(db, sql);
   const {epoch, floor} = await readLog(db);
   const place = written(epoch, newest ? later(asPosition(newest), floor) : floor);
-  return {entries: [], place, isGap, hasMore: false, isWaiting: isAhead};
+  return {entries: [], place, last: undefined, isGap, hasMore: false, isWaiting: isAhead};
 };
 
 const isWaiting = async (db: Db): Promise<boolean> => isCommon(db.dialect) && exists(db, `xid >= ${underWay}`, []);
 
-const rowsAfter = async (db: Db, {xid, number}: Position, {events, reach, limit}: EventChoice): Promise<OrderedRow[]> => {
+const rowsAfter = async (
+  db: Db,
+  {xid, number}: Position,
+  {events, reach, loggedBy, limit}: EventChoice,
+): Promise<OrderedRow[]> => {
   const {dialect} = db;
   const {json, values} = dialect;
   const ids = domainIdsIn(reach);
   const member = (at: number) => (isCommon(dialect) ? `entry::json->>${at}` : `entry->>'$[${at}]'`);
   const isWanted = [`${member(0)} IN (${values('text')})`];
   if (ids !== undefined) isWanted.push(`${isCommon(dialect) ? `(${member(4)})::bigint` : member(4)} IN (${values('bigint')})`);
-  const wanted = [json([...events]), ...(ids === undefined ? [] : [json([...ids])])];
+  if (loggedBy !== undefined && isCommon(dialect)) isWanted.push('logged_by = ?');
+  const wanted = [
+    json([...events]),
+    ...(ids === undefined ? [] : [json([...ids])]),
+    ...(loggedBy !== undefined && isCommon(dialect) ? [loggedBy] : []),
+  ];
   const entry = `CASE WHEN ${isWanted.join(' AND ')} THEN entry END AS entry`;
   if (!isCommon(dialect)) {
     const sql = `SELECT number, at, ${entry} FROM mail_event WHERE number > ? ORDER BY number LIMIT ?`;
@@ -202,6 +212,12 @@ export const noteForgotten = async (tx: Db, gone: readonly Pick<EventRow, 'xid' 
   const [row] = await query<{value: string}>(tx, 'SELECT value FROM mail_event_log WHERE name = ?', [name]);
   const {xid, number} = gone.map(asPosition).reduce(later, row ? floorIn(row.value) : start);
   await query(tx, writing, [name, `${xid}.${number}`]);
+};
+
+export const forgottenUpTo = async (db: Db, loggedBy: string): Promise<number> => {
+  const name = isCommon(db.dialect) ? `${floorName}${loggedBy}` : floorName;
+  const [row] = await query<{value: string}>(db, 'SELECT value FROM mail_event_log WHERE name = ?', [name]);
+  return row ? floorIn(row.value).number : 0;
 };
 
 /** For a log that was restored from a backup: places in it that were given since are not in it. */

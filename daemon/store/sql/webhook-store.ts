@@ -73,6 +73,19 @@ export const webhookStore = (db: Db): WebhookStore => ({
   async remove({webhook_id, logged_by, number}) {
     await query(db, `DELETE FROM webhook_delivery WHERE ${ofLog} AND number = ?`, [webhook_id, logged_by, number]);
   },
+  async restart({webhook_id, logged_by}, from, earlier) {
+    const isDropped = earlier === 'waiting' ? '(number >= ? OR NOT is_given_up)' : 'number >= ?';
+    await query(db, `DELETE FROM webhook_delivery WHERE ${ofLog} AND ${isDropped}`, [webhook_id, logged_by, from]);
+  },
+  async forgetGivenUp({webhook_id, logged_by}, upTo, most) {
+    const sql = `DELETE FROM webhook_delivery WHERE ${ofLog} AND is_given_up AND number <= ?`;
+    await query(db, sql, [webhook_id, logged_by, upTo]);
+    const surplus =
+      'SELECT number FROM webhook_delivery WHERE webhook_id = ? AND is_given_up ORDER BY number DESC LIMIT 1 OFFSET ?';
+    await query(db, `DELETE FROM webhook_delivery WHERE webhook_id = ? AND is_given_up AND number <= (${surplus})`, [
+      ...[webhook_id, webhook_id, most],
+    ]);
+  },
   async keepOnly(webhookIds) {
     for (const table of ['webhook_progress', 'webhook_delivery'])
       await query(db, `DELETE FROM ${table} WHERE webhook_id NOT IN (${db.dialect.values('bigint')})`, [

@@ -1,0 +1,105 @@
+// Runner that sends the log of one node to one webhook. The log is the queue: what is stored is a place in it, and the few entries that
+// were not taken.
+import {setImmediate as afterOthers} from 'node:timers/promises';
+import {Fault} from '../../../shared/fault.ts';
+import type {Store} from '../ports.ts';
+import type {StoredWebhook} from '../records.ts';
+import {createDeliver} from './deliver.ts';
+import {createLogSending} from './log-sending.ts';
+import {LostLog, openProgress, type Progress} from './progress.ts';
+import {createSetAside} from './set-aside.ts';
+import type {WebhookStore} from './webhook-store.ts';
+import type {Post} from './webhook-transport.ts';
+
+export interface Clock {
+  now(): number;
+  /** Resolves after `ms`, or when `signal` aborts. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+export interface LogRunnerNeeds {
+  webhook: StoredWebhook;
+  /** The node whose log is sent. */
+  loggedBy: string;
+  store: Pick<Store, 'config' | 'events' | 'webhooks'>;
+  /** One transaction. False, and nothing is written, when the log is another node's to send by now. */
+  write(work: (webhooks: WebhookStore) => Promise<void>): Promise<boolean>;
+  post: Post;
+  version: string;
+  clock: Clock;
+  random(): number;
+  /** The webhook has to be disabled; the runner has ended. */
+  onGone(because: string): void;
+  onResult(result: 'taken' | 'failed' | 'given_up'): void;
+  /** Entries were gone from the log before they were sent. */
+  onMissed(): void;
+  onFailure(error: unknown): void;
+}
+
+export interface LogRunner {
+  /** Also without `stop`: the log is another node's, or the webhook has to be disabled. */
+  hasEnded(): boolean;
+  isFailing(): boolean;
+  /** Waits a second for requests under way, and stores how far the log was sent. */
+  stop(): Promise<void>;
+}
+
+const failedMs = 5000;
+const stopMs = 1000;
+
+export const startLogRunner = (needs: LogRunnerNeeds): LogRunner => {
+  const {clock, onFailure} = needs;
+  const ended = new AbortController();
+  const cut = new AbortController();
+  const isOver = (): boolean => ended.signal.aborted;
+  let progress: Progress | undefined;
+
+  /** Each step resolves with how long to wait before the next one, in milliseconds. */
+  const repeat = async (step: () => Promise<number>): Promise<void> => {
+    while (!isOver())
+      try {
+        const waitMs = await step();
+        await (waitMs > 0 ? clock.sleep(waitMs, ended.signal) : afterOthers());
+      } catch (error) {
+        if (error instanceof LostLog) ended.abort();
+        // That the store is away is logged elsewhere.
+        else if (!(error instanceof Fault)) onFailure(error);
+        await clock.sleep(failedMs, ended.signal);
+      }
+  };
+
+  const run = async (): Promise<void> => {
+    let opened: Progress;
+    let steps: (() => Promise<number>)[] = [];
+    await repeat(async () => {
+      if (steps.length > 0) return Promise.all(steps.map(repeat)).then(() => 0);
+      opened = await openProgress(needs);
+      progress = opened;
+      const deliver = createDeliver(needs, {
+        progress: opened,
+        isOver,
+        cut: cut.signal,
+        onGone(because) {
+          ended.abort();
+          needs.onGone(because);
+        },
+      });
+      const aside = createSetAside(needs, {progress: opened, deliver});
+      steps = [createLogSending(needs, {progress: opened, deliver, setAside: aside.set, isOver}), aside.step];
+      return 0;
+    });
+    await progress?.save().catch(() => {});
+  };
+
+  const running = run();
+  return {
+    hasEnded: isOver,
+    isFailing: () => progress !== undefined && progress.now().failing_since !== null,
+    async stop() {
+      ended.abort();
+      const timer = setTimeout(() => cut.abort(), stopMs);
+      await running;
+      clearTimeout(timer);
+    },
+  };
+};

@@ -1,0 +1,150 @@
+// The order in which the entries of a log are sent to a webhook.
+//
+//   flowing (8 under way) → some fail → `first`, the earliest of them, is tried again, and the others wait → it is taken → flowing
+//   `first` has failed three times → another one is tried once → it is taken → `first` is set aside → flowing
+import {type Deliver, isTaken} from './deliver.ts';
+import type {LogRunnerNeeds} from './log-runner.ts';
+import {createLogWindow, type LogWindow, type Waiting} from './log-window.ts';
+import type {Progress} from './progress.ts';
+import type {StoredDelivery, StoredProgress} from './webhook-store.ts';
+import type {PostResult} from './webhook-transport.ts';
+
+interface Parts {
+  progress: Progress;
+  deliver: Deliver;
+  /** Others do not wait for it any more. Stores the progress as well. */
+  setAside(delivery: StoredDelivery): Promise<void>;
+  isOver(): boolean;
+}
+
+const startedAtOnce = 8;
+const idleMs = 1000;
+/** After entries of which none is wanted. */
+const passingMs = 5;
+/** The clock may be set meanwhile. */
+const longestSleepMs = 600_000;
+const triesBeforeOthers = 3;
+const silenceMs = 75 * 3_600_000;
+
+const timeAt = (ms: number): string => new Date(ms).toISOString();
+
+/** The next step, which resolves with how long to wait before the one after it, in milliseconds. */
+export const createLogSending = (needs: LogRunnerNeeds, parts: Parts): (() => Promise<number>) => {
+  const {progress} = parts;
+  const window = createLogWindow(needs, progress);
+  const {failed, retry} = createRetries(needs, parts, window);
+  const flow = createFlow(parts, window);
+
+  return async () => {
+    if (progress.isSaveDue()) await progress.save();
+    const {first} = progress.now();
+    if (first) return retry(first);
+    if (!window.head()) {
+      const hasMore = await window.read();
+      if (!window.head()) return hasMore ? passingMs : idleMs;
+    }
+    await flow();
+    const head = window.head();
+    if (head?.failure) await failed(head, 0, head.failure);
+    return 0;
+  };
+};
+
+/** Sends what was read, until one fails. What failed after the first of them is as good as not started. */
+const createFlow =
+  ({progress, deliver, isOver}: Parts, window: LogWindow): (() => Promise<void>) =>
+  async () => {
+    let hasFailed = false;
+    const open = window.open();
+    for (const entry of open) delete entry.failure;
+    const next = () => (hasFailed || isOver() ? undefined : open.shift());
+    const work = async (): Promise<void> => {
+      for (let entry = next(); entry; entry = next()) {
+        entry.state = 'started';
+        const result = await deliver.send(entry.event, entry.number);
+        if (result && isTaken(result)) {
+          window.done(entry);
+          if (progress.isSaveDue()) await progress.save();
+        } else {
+          entry.state = 'new';
+          entry.failure = result;
+          hasFailed = true;
+        }
+      }
+    };
+    const ends = await Promise.allSettled(Array.from({length: startedAtOnce}, work));
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  };
+
+type First = NonNullable<StoredProgress['first']>;
+
+const createRetries = (
+  {webhook, loggedBy, clock, onResult}: LogRunnerNeeds,
+  {progress, deliver, setAside}: Parts,
+  window: LogWindow,
+) => {
+  const log = {webhook_id: webhook.id, logged_by: loggedBy};
+  let mayTryAnother = (progress.now().first?.tries ?? 0) >= triesBeforeOthers;
+  let lastTried: Waiting | undefined;
+
+  const failed = async (entry: Waiting, before: number, result: PostResult): Promise<void> => {
+    const {status, error} = result;
+    const now = clock.now();
+    const tries = before + 1;
+    const nextAt = deliver.nextTryAt(result, tries);
+    const tried = {number: entry.number, tries, tried_at: timeAt(now)};
+    const failing_since = progress.now().failing_since ?? tried.tried_at;
+    mayTryAnother = tries >= triesBeforeOthers;
+    progress.set({failing_since, status, error, first: nextAt === undefined ? null : {...tried, next_try_at: timeAt(nextAt)}});
+    if (now - Date.parse(failing_since) >= silenceMs) deliver.end(`it has taken nothing since ${failing_since}`);
+    if (nextAt !== undefined) return progress.save();
+    onResult('given_up');
+    window.done(entry);
+    return setAside({...log, ...tried, is_given_up: true, next_try_at: null, status, error});
+  };
+
+  const tryFirst = async (entry: Waiting, {tries}: First): Promise<void> => {
+    const result = await deliver.send(entry.event, entry.number);
+    if (!result) return;
+    if (!isTaken(result)) return failed(entry, tries, result);
+    progress.set({first: null});
+    window.done(entry);
+    return progress.save();
+  };
+
+  /** Another one each time: several that cannot be taken may follow each other. */
+  const another = (): Waiting | undefined => {
+    const others = window.open().slice(1);
+    return others[others.findIndex(entry => entry === lastTried) + 1] ?? others[0];
+  };
+
+  const tryAnother = async (entry: Waiting, [head, first]: [Waiting, First]): Promise<void> => {
+    const {status, error} = progress.now();
+    lastTried = entry;
+    mayTryAnother = false;
+    const result = await deliver.send(entry.event, entry.number);
+    if (!result || !isTaken(result)) return;
+    progress.set({first: null});
+    window.done(entry);
+    window.done(head);
+    return setAside({...log, ...first, is_given_up: false, status, error});
+  };
+
+  const retry = async (first: First): Promise<number> => {
+    if (!window.head()) await window.read();
+    const head = window.head();
+    if (head?.number !== first.number) {
+      progress.set({first: null});
+      return 0;
+    }
+    const waitMs = Date.parse(first.next_try_at) - clock.now();
+    if (waitMs <= 0) return tryFirst(head, first).then(() => 0);
+    if (!mayTryAnother) return Math.min(waitMs, longestSleepMs);
+    if (!another()) await window.read();
+    const other = another();
+    if (!other) return Math.min(waitMs, idleMs);
+    return tryAnother(other, [head, first]).then(() => 0);
+  };
+
+  return {failed, retry};
+};

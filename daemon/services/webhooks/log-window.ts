@@ -1,0 +1,85 @@
+// The entries of a log that are sent to a webhook next, in the order of the log: at most two pages.
+import type {MailEvent} from '../../../shared/mail-event.ts';
+import {mailEvents} from '../../../shared/mail-event-name.ts';
+import type {EventChoice} from '../events/mail-event.ts';
+import {shownEvents} from '../events/trace.ts';
+import {allDomains, type StoredWebhook} from '../records.ts';
+import type {LogRunnerNeeds} from './log-runner.ts';
+import type {Progress} from './progress.ts';
+import type {PostResult} from './webhook-transport.ts';
+
+export interface Waiting {
+  number: number;
+  /** The place after it. */
+  place: string;
+  event: MailEvent;
+  /** `done`: it was taken, or is a delivery of its own. */
+  state: 'new' | 'started' | 'done';
+  failure?: PostResult | undefined;
+}
+
+export interface LogWindow {
+  /** The first that is not done. */
+  head(): Waiting | undefined;
+  /** Those that are neither done nor under way. */
+  open(): Waiting[];
+  /** Moves the progress on. */
+  done(entry: Waiting): void;
+  /** Reads another page; resolves with whether there is more. */
+  read(): Promise<boolean>;
+}
+
+const entriesAtOnce = 200;
+
+export const createLogWindow = ({webhook, loggedBy, store}: LogRunnerNeeds, progress: Progress): LogWindow => {
+  const choice = choiceOf(webhook, loggedBy);
+  let entries: Waiting[] = [];
+  /** Where reading goes on, while there are entries. */
+  let end: {place: string; last: number | undefined} | undefined;
+
+  const advance = (): void => {
+    for (let head = entries[0]; head?.state === 'done'; head = entries[0]) {
+      progress.set({place: head.place, number: head.number});
+      entries.shift();
+    }
+    if (entries.length > 0 || !end) return;
+    if (end.last !== undefined) progress.set({place: end.place, number: end.last});
+    end = undefined;
+  };
+
+  return {
+    head: () => entries[0],
+    open: () => entries.filter(({state}) => state === 'new'),
+    done(entry) {
+      entry.state = 'done';
+      advance();
+    },
+    async read() {
+      const page = await store.events.follow(end?.place ?? progress.now().place, choice);
+      if (page.isGap) {
+        entries = [];
+        end = undefined;
+        await progress.skipGone();
+        return true;
+      }
+      const shown = await shownEvents(
+        {store, nodeId: loggedBy},
+        page.entries.map(({entry}) => entry),
+      );
+      for (const [at, {place, entry}] of page.entries.entries()) {
+        const event = shown[at];
+        if (event) entries.push({number: entry.number, place, event, state: 'new'});
+      }
+      end = {place: page.place, last: page.last ?? end?.last};
+      advance();
+      return page.hasMore;
+    },
+  };
+};
+
+const choiceOf = ({events, domain_id}: StoredWebhook, loggedBy: string): EventChoice => ({
+  events: mailEvents.filter(name => events?.includes(name) ?? true),
+  reach: domain_id === allDomains ? {kind: 'all'} : {kind: 'domain', domainId: domain_id},
+  loggedBy,
+  limit: entriesAtOnce,
+});

@@ -1,0 +1,47 @@
+// Resolution of the names of webhooks. Each address is judged here, where a connection gets it, so it is the one that is connected to.
+import {lookup, Resolver} from 'node:dns/promises';
+import {isIP, type LookupFunction} from 'node:net';
+
+/** Rejects when the name has no address. */
+export type Resolve = (name: string) => Promise<string[]>;
+
+/** Why an address is not connected to. */
+export class AddressRefusal extends Error {
+  override readonly name = 'AddressRefusal';
+}
+
+/** There is no such name in DNS, or no DNS: the system may know it, as from /etc/hosts. */
+const unknown: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
+
+/**
+ * Asks DNS without the threads of the process, which disk and database need: a name whose servers are mute must not delay them, nor the
+ * mail of backends with names.
+ */
+export const resolveName: Resolve = async name => {
+  const resolver = new Resolver({timeout: 2000, tries: 2});
+  const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  const addresses = answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : []));
+  if (addresses.length > 0) return addresses;
+  const failure = answers.flatMap(answer => (answer.status === 'rejected' ? [answer.reason as NodeJS.ErrnoException] : []));
+  const worst = failure.find(({code}) => !unknown.has(code));
+  if (worst) throw worst;
+  return (await lookup(name, {all: true})).map(({address}) => address);
+};
+
+/** `refusalOf`: why an address must not be connected to. */
+export const judgedLookup =
+  (resolve: Resolve, refusalOf: (address: string) => string | undefined): LookupFunction =>
+  (name, {all, family}, done) => {
+    const find = async () => {
+      const found = (await resolve(name)).filter(address => family === undefined || family === 0 || isIP(address) === family);
+      const allowed = found.filter(address => refusalOf(address) === undefined);
+      const refusal = found.map(refusalOf).find(text => text !== undefined);
+      if (allowed.length === 0)
+        throw refusal === undefined ? Object.assign(new Error(name), {code: 'ENOTFOUND'}) : new AddressRefusal(refusal);
+      return allowed.map(address => ({address, family: isIP(address)}));
+    };
+    find().then(
+      addresses => (all ? done(null, addresses) : done(null, addresses[0]?.address ?? '', addresses[0]?.family)),
+      error => done(error as Error, []),
+    );
+  };
