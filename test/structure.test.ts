@@ -133,6 +133,7 @@ const mayImport: Record<string, string[]> = {
   'cli/key': cliShared,
   'cli/quarantine': [...cliShared, 'cli/audit', 'cli/domain', 'cli/filter'],
   'cli/trace': [...cliShared, 'cli/quarantine'],
+  'cli/webhook': [...cliShared, 'cli/quarantine', 'cli/trace'],
   'cli/dashboard/shell': [...cliShared, 'cli/dashboard/list'],
   'cli/dashboard/list': ['shared', 'cli', 'cli/output', 'cli/dashboard/shell'],
   'cli/dashboard/screens/audit': [...screenShared, 'cli/audit'],
@@ -169,6 +170,7 @@ const mayImport: Record<string, string[]> = {
     'cli/key',
     'cli/quarantine',
     'cli/trace',
+    'cli/webhook',
   ],
   // Generates the manual from the help of both programs, and is part of neither.
   man: ['shared', 'cli', 'cli/command-line', 'cli/help', 'daemon', 'daemon/config', 'daemon/node'],

@@ -106,24 +106,21 @@ export const createdWebhook: Shown<CreatedWebhook> = {
 export const shownWebhook: Shown<WebhookDetail> = {
   ...named,
   fields: [...named.fields, 'progress'],
-  details: webhook => [...webhookDetails(webhook), ['Progress', webhook.progress.map(progressText)]],
+  details: webhook => [...webhookDetails(webhook), ['Progress', webhook.progress.flatMap(progressLines)]],
 };
 
-/** `alpha: last taken 2026-03-01T09:30:00Z; failing since …: it answered 503, next try …; 3 events tried again, 1 event given up` */
-const progressText = ({node_id, delivered_at, failing_since, next_try_at, missed_at, ...rest}: WebhookProgress): string => {
+/** A line for each fact: `mx1: last taken 2026-03-01T09:30:00Z`, `mx1: 1 event given up`. */
+const progressLines = ({node_id, delivered_at, failing_since, next_try_at, missed_at, ...rest}: WebhookProgress): string[] => {
   const {waiting, given_up} = rest;
-  const counts = [
-    ...(waiting > 0 ? [`${plural(waiting, 'event')} tried again`] : []),
-    ...(given_up > 0 ? [`${plural(given_up, 'event')} given up`] : []),
-  ];
   const next = next_try_at === null ? '' : `, next try ${timeText(next_try_at)}`;
-  const parts = [
+  const facts = [
     delivered_at === null ? 'nothing taken yet' : `last taken ${timeText(delivered_at)}`,
     ...(failing_since === null ? [] : [`failing since ${timeText(failing_since)}: ${failureText(rest)}${next}`]),
-    ...(counts.length > 0 ? [counts.join(', ')] : []),
-    ...(missed_at === null ? [] : [`events were gone before they were sent at ${timeText(missed_at)}`]),
+    ...(waiting > 0 ? [`${plural(waiting, 'event')} tried again later`] : []),
+    ...(given_up > 0 ? [`${plural(given_up, 'event')} given up`] : []),
+    ...(missed_at === null ? [] : [`events were gone from the log before they were sent, last seen ${timeText(missed_at)}`]),
   ];
-  return `${node_id}: ${parts.join('; ')}`;
+  return facts.map(fact => `${node_id}: ${fact}`);
 };
 
 /** Of a try that failed. */

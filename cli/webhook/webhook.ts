@@ -52,7 +52,7 @@ export const addWebhookCommands = (program: Command, session: Session): void => 
     });
 
   addFieldOptions(session.prints(webhook.command('add'), createdWebhook), Object.values(newWebhookFields))
-    .description('tell an address what happens to mail from now on, and show the secret that signs it once')
+    .description('tell an address what happens to mail from now on; the secret that signs it is shown once')
     .argument('<url>', 'where to send each event, such as https://hooks.example.com/mail')
     .addHelpText('after', addHelp)
     .action((url: string, flags: NewWebhookFlags) => add(session, url, flags));

@@ -218,7 +218,7 @@ const everyKey = z.strictObject({
   webhooks: section({
     allow_networks: z.array(network).default([]).meta({
       description:
-        'Private networks that webhooks may reach, with http:// as well; without them: public addresses only, with https://',
+        'Networks, as ADDRESS/BITS, that webhooks may reach besides public addresses, and with plain http:// as well; nothing else of a private network is ever reached',
     }),
   }),
   store: section({

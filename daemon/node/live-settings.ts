@@ -32,11 +32,13 @@ export interface LiveSettings {
   onScorerFailure: Config['scanner']['on_failure'];
   smarthost: Omit<Route, 'signFor'> | undefined;
   events: Config['events'];
-  /** Private networks that webhooks may reach; undefined for none. */
-  webhookNetworks: NetworkSet | undefined;
+  /** Networks that webhooks may reach besides public addresses. */
+  webhookNetworks: NetworkSet;
   keepMs: Record<Reason, number>;
   /** The most days that a domain-admin key may set for its domains; undefined for no limit. */
   maxDays: number | undefined;
+  /** Whether a webhook may have an http:// address: that of a network that is allowed. */
+  mayWebhookUseHttp: boolean;
   /** Whether STARTTLS has a certificate of the operator. */
   hasOwnCertificate: boolean;
   license: Config['license'];
@@ -97,14 +99,12 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
     reasons.map(reason => [reason, (config.retention.by_reason[reason] ?? config.retention.days) * dayMs]),
   ) as Record<Reason, number>,
   maxDays: config.retention.max_days,
+  mayWebhookUseHttp: config.webhooks.allow_networks.length > 0,
   hasOwnCertificate: config.api.cert_file !== undefined,
   license: config.license,
   dmarc: config.dmarc,
   events: config.events,
-  webhookNetworks:
-    config.webhooks.allow_networks.length === 0
-      ? undefined
-      : networkSet('webhooks.allow_networks', config.webhooks.allow_networks),
+  webhookNetworks: networkSet('webhooks.allow_networks', config.webhooks.allow_networks),
   passwordFiles: passwordFilesIn(config),
 });
 

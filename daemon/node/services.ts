@@ -33,7 +33,7 @@ import type {MailClaim} from '../services/intake/intake.ts';
 import {createPeerActors} from '../services/peers/peer-actors.ts';
 import {createKeySearches} from '../services/search-limits.ts';
 import {remoteWebhookLog} from '../services/webhooks/webhook-questions.ts';
-import type {WebhookSender} from '../services/webhooks/webhook-sender.ts';
+import type {WebhookTester} from '../services/webhooks/webhook-sender.ts';
 import {createWebhookLog, createWebhooks, type WebhookLog, type Webhooks} from '../services/webhooks/webhooks.ts';
 import type {Base} from './base.ts';
 import type {Cluster} from './cluster.ts';
@@ -74,7 +74,8 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   const auditLog = createAuditLog({store, nodeId});
   const eventLog = openEventLog(base);
   const {trace, traceLog} = openTrace(base, others);
-  const {webhookLog, ...webhooks} = openWebhooks(base, others, version);
+  const webhookSender = openWebhookSender(base, version);
+  const {webhooks, webhookLog} = openWebhooks(base, others, webhookSender);
   const postfixLog = openPostfixLog(base, eventLog);
 
   const readers = openReaders();
@@ -105,12 +106,10 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
       problems: base.dependencies.problems,
     }),
     audit: openAudit(base, others, auditLog),
-    ...{...webhooks, trace, events},
+    ...{trace, webhooks, events},
     forPeers: {auditLog, traceLog, webhookLog, source, actors, bus},
     ...mail,
-    dmarc,
-    inbox,
-    eventLog,
+    ...{dmarc, inbox, eventLog, webhookSender},
     jobs: [...mail.jobs, ...dmarc.jobs, ...eventLog.jobs, ...postfixLog.jobs, watchWebhooks(base)],
     flushKeyUses: keyDirectory.flush,
     async close() {
@@ -152,23 +151,20 @@ const openAudit = (
   engine.kind === 'own' ? createAudit({logs: () => [own, ...nodes().map(remoteAuditLog)], ask}) : createCommonAudit(own);
 
 const openWebhooks = (
-  base: Pick<Base, 'storage' | 'records' | 'settings' | 'metrics' | 'log' | 'now'>,
+  {storage: {store, nodeId, engine}, records, settings, now}: Pick<Base, 'storage' | 'records' | 'settings' | 'now'>,
   {nodes, ask}: Pick<ReturnType<typeof followPeers>, 'nodes' | 'ask'>,
-  version: string,
-): {webhooks: Webhooks; webhookLog: WebhookLog; webhookSender: WebhookSender} => {
-  const {storage, records, settings, now} = base;
-  const {store, nodeId, engine} = storage;
+  tester: WebhookTester,
+): {webhooks: Webhooks; webhookLog: WebhookLog} => {
   const {configuration, domainDirectory: domains, nodeDirectory: directory, peerStates} = records;
   const webhookLog = createWebhookLog({store, nodeId});
-  const webhookSender = openWebhookSender(base, version);
   const webhooks = createWebhooks({
     ...{store, configuration, domains, ask, now},
     requireKnown: createKnownKinds({directory, peerStates}),
-    mayUseHttp: () => settings().webhookNetworks !== undefined,
-    tester: webhookSender,
+    mayUseHttp: () => settings().mayWebhookUseHttp,
+    tester,
     logs: () => (engine.kind === 'own' ? [webhookLog, ...nodes().map(remoteWebhookLog)] : [webhookLog]),
   });
-  return {webhooks, webhookLog, webhookSender};
+  return {webhooks, webhookLog};
 };
 
 /** Who may do what: API keys, and the nodes of the cluster. */

@@ -1,14 +1,11 @@
 // Sender of webhooks, wired to the store, the settings and the way out.
 import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../shared/fault.ts';
-import {createNetworkSet} from '../mail/networks.ts';
 import {createHourly} from '../services/hourly.ts';
 import {createWebhookSender, type SentLogs, type WebhookSender} from '../services/webhooks/webhook-sender.ts';
 import {createWebhookTransport} from '../webhooks/post.ts';
 import type {Base} from './base.ts';
 import type {Storage} from './storage.ts';
-
-const none = createNetworkSet([]);
 
 export const openWebhookSender = (
   {settings, storage, records, metrics, log, now}: Pick<Base, 'settings' | 'storage' | 'records' | 'metrics' | 'log' | 'now'>,
@@ -17,7 +14,7 @@ export const openWebhookSender = (
   const isDue = createHourly(now);
   const sender = createWebhookSender({
     ...{version, nodeId: storage.nodeId, store: storage.store, configuration: records.configuration},
-    transport: createWebhookTransport({networks: () => settings().webhookNetworks ?? none}),
+    transport: createWebhookTransport({networks: () => settings().webhookNetworks}),
     logs: logsOf(storage),
     clock: {now, sleep: async (ms, signal) => delay(ms, undefined, {signal, ref: false}).catch(() => {})},
     onResult: metrics.webhookDelivery,

@@ -20,6 +20,9 @@ import {
   status,
   summary,
   token,
+  webhook,
+  webhookDeliveries,
+  webhookDetail,
 } from '../helpers/cli/sample-answers.ts';
 import {detail, domain, key, mail, mailEvent, outcome} from '../helpers/cli/sample-records.ts';
 import {type Reply, startApi} from '../helpers/cli/scripted-api.ts';
@@ -209,6 +212,31 @@ const nouns = {
           {...mailEvent, at: '2026-03-01T10:00:00.000Z', event: 'released', key_id: 7, key_name: 'helpdesk', took_ms: null},
         ],
       },
+    },
+  },
+  webhook: {
+    commands: [
+      ['webhook', 'list'],
+      ['webhook', 'show', '5'],
+      ['webhook', 'add', 'https://hooks.example.com/mail', '--events', 'held,released', '--domain', 'example.com'],
+      ['webhook', 'test', '5'],
+      ['webhook', 'deliveries', '5'],
+      ['webhook', 'replay', '5', '--since', '2026-03-01T09:00:00Z'],
+      ['webhook', 'remove', '5', '--yes'],
+    ],
+    answers: {
+      'GET /webhooks': {
+        data: [
+          webhook,
+          {...webhook, id: 6, events: null, domain: null, disabled_at: webhook.created_at, disabled_because: 'it answered 410'},
+        ],
+      },
+      'GET /webhooks/5': {data: webhookDetail, headers: {'x-unreachable-nodes': 'mx3'}},
+      'POST /webhooks': {status: 201, data: {...webhook, secret: 'whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='}},
+      'POST /webhooks/5/test': {data: {node_id: 'mx1', status: 200, error: null, took_ms: 31}},
+      'GET /webhooks/5/deliveries': {data: webhookDeliveries, headers: {'x-unreachable-nodes': 'mx3'}},
+      'POST /webhooks/5/replay': {data: webhook},
+      'DELETE /webhooks/5': {data: null},
     },
   },
   cluster: {

@@ -33,7 +33,10 @@ test.after.always(() => rm(XDG_CONFIG_HOME, {recursive: true}));
 test('wrong usage exits 2 and says what to type', async t => {
   const wrong: [string[], RegExp][] = [
     [['quarantin'], /hint: did you mean quarantine\? See mfctl --help/],
-    [['list'], /hint: did you mean quarantine list, domain list, filter list, key list or context list\? See mfctl --help/],
+    [
+      ['list'],
+      /hint: did you mean quarantine list, domain list, filter list, key list, webhook list or context list\? See mfctl --help/,
+    ],
     [['-c', 'list', 'release', 'mx1/aaaaaa', '--yes'], /hint: did you mean quarantine release\?/],
     [['show'], /hint: did you mean quarantine show, trace show, domain show, .* or cluster show\?/],
     [['add'], /hint: did you mean filter add or context add\?/],

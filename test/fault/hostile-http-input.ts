@@ -28,6 +28,8 @@ const rightBodies: Record<string, object> = {
   'PUT /domains/:id': {quarantine_threshold: 5},
   'POST /domains/:id/filters': {action: 'block', match: 'subject', pattern: 'x'},
   'POST /filters': {action: 'block', match: 'subject', pattern: 'x'},
+  'POST /webhooks': {url: 'https://hooks.invalid/', events: ['held']},
+  'POST /webhooks/:id/replay': {since: '2026-03-01T09:30:00Z'},
   'POST /domains/:id/dkim-keys': {selector: 's1', algorithm: 'ed25519'},
   'POST /mail/quarantine/release': {items: [{node_id: 'x', queue_id: 'abcdef'}]},
   'POST /mail/quarantine/discard': {items: [{node_id: 'x', queue_id: 'abcdef'}]},

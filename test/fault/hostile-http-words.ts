@@ -1,7 +1,7 @@
 // Vocabulary of a hostile HTTP client: parts of paths, parameters, members, values and whole bodies.
 
 export const segments = [
-  ...'auth me domains filters quarantine release .. .'.split(' '),
+  ...'auth me domains filters webhooks quarantine release .. .'.split(' '),
   '',
   ...'..%2f %00 %ff %zz % %F0%9F%98%80 0 -1 1e9'.split(' '),
   '9'.repeat(30),

@@ -52,6 +52,7 @@ const inDomain = {own: '201', other: '201', deleted: gone, unknown: gone};
 /** Mail stays when its domain is deleted. */
 const ofMail = {own: '200', other: '200', deleted: '200', unknown: gone};
 const ofKey = {own: '200', unknown: gone};
+const ofWebhook = ofKey;
 const ofLists = {own: '200 some', other: '200 some', deleted: '200 some', unknown: '200 none'};
 const bulk = (state: string) => ({own: `200 ${state}`, other: `200 ${state}`, deleted: `200 ${state}`, unknown: '200 not_found'});
 
@@ -76,6 +77,13 @@ export const rules: Record<string, Rule> = {
   'GET /filters': {permitted: admins, answers: ofNothing},
   'POST /filters': {permitted: admins, answers: {own: '201'}},
   'DELETE /filters/:id': {permitted: admins, answers: {own: '200', unknown: gone}, isDestructive: true},
+  'GET /webhooks': {permitted: admins, answers: ofNothing},
+  'POST /webhooks': {permitted: admins, answers: {own: '201'}},
+  'GET /webhooks/:id': {permitted: admins, answers: ofWebhook},
+  'DELETE /webhooks/:id': {permitted: admins, answers: ofWebhook, isDestructive: true},
+  'POST /webhooks/:id/test': {permitted: admins, answers: ofWebhook},
+  'POST /webhooks/:id/replay': {permitted: admins, answers: ofWebhook},
+  'GET /webhooks/:id/deliveries': {permitted: admins, answers: ofWebhook},
   'GET /domains/:id/dkim-keys': {permitted: domainReaders, answers: ofDomain, beyondReach: gone},
   'POST /domains/:id/dkim-keys': {permitted: domainWriters, answers: inDomain, beyondReach: gone},
   'DELETE /domains/:id/dkim-keys/:selector': {

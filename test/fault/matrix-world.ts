@@ -18,11 +18,14 @@ export interface DomainThings {
   mail: MailReference;
   /** A key that no caller uses. */
   keyId: number;
+  webhookId: number;
 }
 
 export interface World {
   things: Record<Target, DomainThings>;
   keyOf(caller: Caller): string | null;
+  /** The id of a new webhook; there may be a few dozen. */
+  newWebhook(): Promise<number>;
   /** The same as `things[target]`, for a request that removes an object, and the key of a permitted caller. */
   fresh(target: Target, caller: Caller): Promise<{things: DomainThings; key: string | null}>;
 }
@@ -40,6 +43,8 @@ export const createWorld = async (node: MailNode): Promise<World> => {
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(json)}`);
     return json.data;
   };
+  const newWebhook = async (): Promise<number> => (await must('POST', 'webhooks', {url: 'https://hooks.invalid/'})).id;
+  const webhookId = await newWebhook();
   const furnish = async (fields: Partial<Domain> = {}): Promise<DomainThings> => {
     const domain = await node.createDomain(fields);
     const [filter, forAll, mail, key] = await Promise.all([
@@ -49,7 +54,7 @@ export const createWorld = async (node: MailNode): Promise<World> => {
       node.createKey('read-only'),
       must('POST', `domains/${domain.id}/dkim-keys`, {selector: 'standing', algorithm: 'ed25519'}),
     ]);
-    return {domain, filterId: filter.id, globalFilterId: forAll.id, selector: 'standing', mail, keyId: key.id};
+    return {domain, filterId: filter.id, globalFilterId: forAll.id, selector: 'standing', mail, keyId: key.id, webhookId};
   };
   const take = async (target: Target): Promise<DomainThings> => {
     if (target === 'unknown') return unknown(node.node_id);
@@ -111,6 +116,7 @@ export const createWorld = async (node: MailNode): Promise<World> => {
   return {
     things,
     keyOf,
+    newWebhook,
     async fresh(target, caller) {
       const taken = await take(target);
       const isBound = caller.kind === 'good' && caller.scope === 'domain-admin' && target === 'own';
@@ -127,6 +133,7 @@ const unknown = (node_id: string): DomainThings => ({
   selector: 'never',
   mail: {node_id, queue_id: 'neverKnown1'},
   keyId: 4_000_000_042,
+  webhookId: 4_000_000_042,
 });
 
 /** Sends mails that are held, all over one connection, one after the other. */

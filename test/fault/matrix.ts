@@ -160,7 +160,10 @@ const stateOf = async (node: MailNode, {things: {own, other, deleted}}: World): 
 /** The errors in the answer to a cell. */
 const outcomeOf = async (node: MailNode, world: World, {route, rule, caller, target, expected}: Cell): Promise<string[]> => {
   const takes = rule.isDestructive && !expected.startsWith('4') && !expected.endsWith('not_found');
-  const {things, key} = takes ? await world.fresh(target, caller) : {things: world.things[target], key: world.keyOf(caller)};
+  const {things: given, key} = takes
+    ? await world.fresh(target, caller)
+    : {things: world.things[target], key: world.keyOf(caller)};
+  const things = takes && route.path === '/webhooks/:id' ? {...given, webhookId: await world.newWebhook()} : given;
   const from = caller.kind === 'bad' ? {from: otherAddress()} : {};
   const answer = await node.api(route.method, pathOf(route, node, things), {key, ...bodyOf(route, things), ...from});
   const actual = route.method === 'HEAD' ? String(answer.status) : textOf(answer, nameOf(route));
@@ -200,8 +203,9 @@ const pathOf = ({path}: ApiRoute, node: MailNode, things: DomainThings): string 
   return `${path.replace(/:\w+/g, name => values[name] ?? name)}${query}`;
 };
 
-const idFor = (path: string, {domain, keyId, globalFilterId}: DomainThings): number => {
+const idFor = (path: string, {domain, keyId, globalFilterId, webhookId}: DomainThings): number => {
   if (path.startsWith('/domains')) return domain.id;
+  if (path.startsWith('/webhooks')) return webhookId;
   return path.startsWith('/filters') ? globalFilterId : keyId;
 };
 
@@ -217,6 +221,8 @@ const bodyOf = (route: ApiRoute, {mail}: DomainThings): {body?: object} => {
     'PUT /domains/:id/retention': {days: 30},
     'POST /domains/:id/filters': {action: 'block', match: 'sender', pattern: 'a@b.test'},
     'POST /filters': {action: 'block', match: 'sender', pattern: 'a@b.test'},
+    'POST /webhooks': {url: 'https://hooks.invalid/'},
+    'POST /webhooks/:id/replay': {since: '2026-03-01T09:30:00Z'},
     'POST /domains/:id/dkim-keys': {selector: `made${made}`, algorithm: 'ed25519'},
     'POST /mail/quarantine/release': {items: [mail]},
     'POST /mail/quarantine/discard': {items: [mail]},

@@ -24,19 +24,18 @@ interface Options {
   /** Serves HTTPS. */
   tls?: {key: string; cert: string};
   port?: number;
-  secret?: string;
 }
 
 export const startReceiver = async (owner: Owner, options: Options = {}) => {
   const received: Delivery[] = [];
   const forged: string[] = [];
-  const receiver = {received, forged, answer: options.answer ?? (() => 204), url: ''};
+  const receiver = {received, forged, secret, answer: options.answer ?? ((() => 204) as Answer), url: ''};
 
   const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await text(request);
     const id = String(request.headers['webhook-id']);
     try {
-      new Webhook(options.secret ?? secret).verify(body, request.headers as Record<string, string>);
+      new Webhook(receiver.secret).verify(body, request.headers as Record<string, string>);
     } catch (error) {
       forged.push(`${id}: ${error}`);
       response.writeHead(401).end();

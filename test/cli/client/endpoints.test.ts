@@ -59,6 +59,13 @@ const askAll = async ({keys, domains, quarantine, cluster, ...client}: Client): 
   await client.dmarc.sources({domain: 'example.com', verified: true});
   await client.dmarc.reports({});
   await client.dmarc.preview('2026-03-01', 'bank.test');
+  await client.webhooks.list();
+  await client.webhooks.get(1);
+  await client.webhooks.add({url: 'https://hooks.test/'});
+  await client.webhooks.remove(1);
+  await client.webhooks.test(1);
+  await client.webhooks.replay(1, {since: '2026-03-01T09:30:00Z'});
+  await client.webhooks.deliveries(1, {state: 'given_up'});
   await client.openapi(true);
 };
 

@@ -22,7 +22,7 @@ const valuesIn = (stdout: string): string[] =>
 /** Arguments and options that may stand for anything. */
 // biome-ignore format: a list of names
 const free = [
-  '<name>', '<path>', '<url>', '--address', '--after', '--at', '--backend', '--backlog', '--client', '--comment', '--date', '--days', '--drift-age', '--expect-count', '--expires-at',
+  '<name>', '<path>', '<url>', '--address', '--after', '--at', '--backend', '--backlog', '--client', '--comment', '--date', '--days', '--description', '--drift-age', '--expect-count', '--expires-at',
   '--expires-in', '--fingerprint', '--for', '--from', '--header', '--in', '--interval', '--last', '--limit', '--max-score', '--message-id', '--metrics-url',
   '--min-score', '--name', '--offset', '--overlap', '--policy-domain', '--quarantine-threshold', '--rate-limit', '--reason', '--recipient', '--reject-threshold',
   '--retry-for', '--score', '--selector', '--sender', '--sender-domain', '--since', '--subject', '--tenant-id', '--timeout',

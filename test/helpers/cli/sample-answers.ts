@@ -11,6 +11,7 @@ import type {DnsRecord, DomainDns} from '../../../shared/domain-dns.ts';
 import type {Summary} from '../../../shared/held-mail.ts';
 import type {GlobalFilter, MailFilter} from '../../../shared/mail-filter.ts';
 import type {ReportedSources} from '../../../shared/reported-source.ts';
+import type {Webhook, WebhookDelivery, WebhookDetail} from '../../../shared/webhook.ts';
 import {domain, hostile, key, mail, peer as peerOf} from './sample-records.ts';
 
 const at = key.created_at;
@@ -245,3 +246,57 @@ export const clusterNode: ClusterNode = {
   shares_store: false,
   keys: [key, {...key, id: 9, name: 'Example Ltd.', revoked_at: key.created_at}],
 };
+
+export const webhook: Webhook = {
+  ...{
+    id: 5,
+    url: 'https://hooks.example.com/mail',
+    events: ['held', 'released'],
+    domain: 'example.com',
+    description: 'to the chat',
+  },
+  ...{created_at: at, disabled_at: null, disabled_because: null},
+};
+
+export const webhookDetail: WebhookDetail = {
+  ...webhook,
+  progress: [
+    {
+      ...{
+        node_id: 'mx1',
+        delivered_at: '2026-03-01T09:30:00.000Z',
+        failing_since: null,
+        next_try_at: null,
+        status: 200,
+        error: null,
+      },
+      ...{waiting: 0, given_up: 2, missed_at: null},
+    },
+    {
+      ...{node_id: 'mx2', delivered_at: null, failing_since: '2026-03-01T09:30:00.000Z', next_try_at: '2026-03-01T09:35:00.000Z'},
+      ...{status: 503, error: null, waiting: 1, given_up: 0, missed_at: at},
+    },
+  ],
+};
+
+const delivery: WebhookDelivery = {
+  ...{
+    node_id: 'mx1',
+    event_id: 'dxyz-mx1',
+    event: 'held',
+    mail_node_id: 'mx1',
+    queue_id: 'aaaaaa',
+    at,
+    state: 'waiting',
+    tries: 3,
+  },
+  ...{tried_at: '2026-03-01T09:30:00.000Z', next_try_at: '2026-03-01T10:00:00.000Z', status: 503, error: null},
+};
+
+export const webhookDeliveries: WebhookDelivery[] = [
+  delivery,
+  {
+    ...delivery,
+    ...{event: 'refused', queue_id: null, state: 'given_up', next_try_at: null, status: null, error: hostile},
+  },
+];
