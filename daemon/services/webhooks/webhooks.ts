@@ -40,7 +40,7 @@ export interface Webhooks {
   deliveries(actor: Actor, id: number, choice: DeliveryChoice): Promise<Gathered<WebhookDelivery[]>>;
 }
 
-export interface DeliveryChoice {
+interface DeliveryChoice {
   state?: (typeof deliveryStates)[number] | undefined;
   limit: number;
 }
