@@ -160,7 +160,7 @@ const webhooksOver = ({send}: Transport) => ({
   remove: (id: Id) => send<null>({method: 'DELETE', path: `webhooks/${id}`}),
   test: (id: Id) => send<WebhookTest>({method: 'POST', path: `webhooks/${id}/test`}),
   /** Since a time, ISO 8601. */
-  replay: (id: Id, json: {since: string}) => send<Webhook>({method: 'POST', path: `webhooks/${id}/replay`, json}),
+  replay: (id: Id, json: ReplayWebhook) => send<Webhook>({method: 'POST', path: `webhooks/${id}/replay`, json}),
   deliveries: (id: Id, query: Query) => send<WebhookDelivery[]>({path: `webhooks/${id}/deliveries`, query}),
 });
 
