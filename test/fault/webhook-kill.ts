@@ -1,8 +1,8 @@
 // Nodes and the receiver of a webhook that are killed repeatedly: each event in the log of a node arrives, signed, with the id that it has there.
 import {setTimeout as delay} from 'node:timers/promises';
+import {createClosers} from '../../daemon/node/closers.ts';
 import type {MailEvent} from '../../shared/mail-event.ts';
 import {startCluster} from '../helpers/cluster.ts';
-import {createClosers} from '../../daemon/node/closers.ts';
 import type {Owner} from '../helpers/daemon.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {holdAll, type MailNode} from '../helpers/mail-node.ts';
