@@ -2,7 +2,8 @@ import type {ExecutionContext} from 'ava';
 import {Webhook} from 'standardwebhooks';
 import type {Store} from '../../../../daemon/services/ports.ts';
 import type {StoredWebhook} from '../../../../daemon/services/records.ts';
-import {type LogRunner, type LogRunnerNeeds, startLogRunner} from '../../../../daemon/services/webhooks/log-runner.ts';
+import {type LogRunner, startLogRunner} from '../../../../daemon/services/webhooks/log-runner.ts';
+import type {RunnerNeeds} from '../../../../daemon/services/webhooks/runner-needs.ts';
 import type {PostResult} from '../../../../daemon/services/webhooks/webhook-transport.ts';
 import {append, at, relayedEvent as event} from '../../../helpers/mail-event.ts';
 import {createStepClock} from '../../../helpers/step-clock.ts';
@@ -32,7 +33,7 @@ interface Posted {
 type Answer = (mail: string, count: number) => PostResult | Promise<PostResult>;
 
 /** A runner with a clock of its own. Its receiver answers by the mail that an event is about, and how often it got it. */
-const begin = (t: ExecutionContext, store: Store, needs: Partial<LogRunnerNeeds> = {}) => {
+const begin = (t: ExecutionContext, store: Store, needs: Partial<RunnerNeeds> = {}) => {
   const clock = createStepClock(Date.now());
   const seen = {
     posted: [] as Posted[],
@@ -44,7 +45,7 @@ const begin = (t: ExecutionContext, store: Store, needs: Partial<LogRunnerNeeds>
     results: [] as string[],
     answer: (() => taken) as Answer,
   };
-  const post: LogRunnerNeeds['post'] = async ({url, headers, body}) => {
+  const post: RunnerNeeds['post'] = async ({url, headers, body}) => {
     const {data} = JSON.parse(body) as {data: {queue_id: string | null}};
     const id = headers['webhook-id'] ?? '';
     const signature = new Webhook(secret).sign(id, new Date(Number(headers['webhook-timestamp']) * 1000), body);
@@ -57,7 +58,7 @@ const begin = (t: ExecutionContext, store: Store, needs: Partial<LogRunnerNeeds>
     seen.underWay -= 1;
     return result;
   };
-  const startRunner = (more: Partial<LogRunnerNeeds> = {}): LogRunner =>
+  const startRunner = (more: Partial<RunnerNeeds> = {}): LogRunner =>
     startLogRunner({
       ...{webhook, loggedBy: nodeId, store, post, version: '1', clock, random: () => 0.5},
       async write(work) {
@@ -88,7 +89,7 @@ const begin = (t: ExecutionContext, store: Store, needs: Partial<LogRunnerNeeds>
       clock.move(ms);
       await settled();
     },
-    async restart(more: Partial<LogRunnerNeeds> = {}) {
+    async restart(more: Partial<RunnerNeeds> = {}) {
       await runner.stop();
       runner = startRunner(more);
       await settled();
