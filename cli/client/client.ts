@@ -25,7 +25,15 @@ import type {CreateMailFilter, GlobalFilter, MailFilter} from '../../shared/mail
 import {reasons} from '../../shared/reason.ts';
 import type {ReportedSources} from '../../shared/reported-source.ts';
 import type {AppliedRetention, RetentionPatch} from '../../shared/retention.ts';
-import type {CreatedWebhook, CreateWebhook, Webhook, WebhookDelivery, WebhookDetail, WebhookTest} from '../../shared/webhook.ts';
+import type {
+  CreatedWebhook,
+  CreateWebhook,
+  ReplayWebhook,
+  Webhook,
+  WebhookDelivery,
+  WebhookDetail,
+  WebhookTest,
+} from '../../shared/webhook.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {
   createTransport,
