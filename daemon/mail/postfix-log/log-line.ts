@@ -63,7 +63,8 @@ const address = String.raw`<("(?:[^"\\]|\\.)*"@[^<>]*|[^<>"][^<>]*)>`;
 const delivery = new RegExp(
   String.raw`^(${queueId}): to=${address}(?:, orig_to=${address})?, relay=([^\s,]{1,400})((?:, [a-z_]{1,20}=[^\s,()]{1,100}){1,8}), status=(\w{1,20}) \(`,
 );
-const delay = /, delay=(\d{1,9}(?:\.\d{1,6})?)(?=,|$)/;
+/** `delays=a/b/c/d`, in seconds: before the queue manager and in it, where held mail waits; then the connection, and the transmission. */
+const conversation = /, delays=[\d.]{1,16}\/[\d.]{1,16}\/(\d{1,9}(?:\.\d{1,6})?)\/(\d{1,9}(?:\.\d{1,6})?)(?=,|$)/;
 const expired = new RegExp(`^(${queueId}): from=<[^<>]*>, status=(?:force-)?expired, returned to sender$`);
 const requeued = new RegExp(String.raw`^(${queueId}): uid=\d{1,10} from=<[^<>]*> orig_id=(${queueId})$`);
 
@@ -98,7 +99,7 @@ const deliveryIn = (text: string, at: number): PostfixLine | undefined => {
   if (event === undefined) return undefined;
   const isWhole = text.endsWith(')');
   const said = isWhole ? text.slice(begin.length, -1) : `${text.slice(begin.length)}…`;
-  const seconds = delay.exec(attributes)?.[1];
+  const [, connecting, sending] = conversation.exec(attributes) ?? [];
   return {
     kind: 'delivery',
     queueId: id,
@@ -107,7 +108,7 @@ const deliveryIn = (text: string, at: number): PostfixLine | undefined => {
     to: bounded(to, maxAddressChars),
     originalTo: originalTo === undefined ? undefined : bounded(originalTo, maxAddressChars),
     ...answerIn(event, relay, said),
-    tookMs: seconds === undefined ? null : Math.round(Number(seconds) * 1000),
+    tookMs: connecting === undefined ? null : Math.round((Number(connecting) + Number(sending)) * 1000),
     // Also where the rest of the address may have been cut off.
     isAmbiguous: said.includes('>, relay=') || !isWhole || Buffer.byteLength(text) > maxWholeBytes,
   };

@@ -8,7 +8,7 @@ const reading = (line: string) => readLine(line);
 const message = (text: string, program = 'smtp') => readMessage({identifier: `postfix/${program}`, text, at: now});
 
 const sent =
-  '4jbbdM1j3hz1CjbZ: to=<ben@example.com>, relay=mx.example.com[192.0.2.5]:25, delay=0.13, delays=0.02/0.01/0.1/0, dsn=2.0.0, status=sent (250 OK: queued)';
+  '4jbbdM1j3hz1CjbZ: to=<ben@example.com>, relay=mx.example.com[192.0.2.5]:25, delay=9000.13, delays=9000/0.01/0.1/0.02, dsn=2.0.0, status=sent (250 OK: queued)';
 const delivered = {
   kind: 'delivery',
   queueId: '4jbbdM1j3hz1CjbZ',
@@ -18,7 +18,7 @@ const delivered = {
   server: 'mx.example.com[192.0.2.5]:25',
   reply: '250 OK: queued',
   detail: '',
-  tookMs: 130,
+  tookMs: 120,
   isAmbiguous: false,
 };
 
@@ -150,6 +150,7 @@ test('no text makes the parser fail', t => {
       'orig_to=<',
       'relay=',
       'delay=1',
+      'delays=0/0/1/0',
       'status=sent',
       ' (',
       ')',
