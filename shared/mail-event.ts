@@ -42,13 +42,10 @@ export const mailEventSchema = z
     authentication: mailAuthenticationSchema.nullable(),
     reply: text('What was answered: to the client, or by `server`'),
     server: text('HOST:PORT of the server that answered; NAME[ADDRESS]:PORT where the log of Postfix says it'),
-    took_ms: z
-      .int()
-      .nullable()
-      .meta({
-        description:
-          'From the end of the content to the answer, in milliseconds; of a server of Postfix, from the connection to it',
-      }),
+    took_ms: z.int().nullable().meta({
+      description:
+        'From the end of the content to the answer, in milliseconds; of a server of Postfix, from the connection to it',
+    }),
     key_id: z.int().nullable().meta({description: 'The key that acted'}),
     key_name: text('Also null after the key has been deleted'),
     detail: z.string(),

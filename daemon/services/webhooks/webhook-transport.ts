@@ -10,7 +10,7 @@ export interface PostResult {
   retryAfterMs?: number | undefined;
 }
 
-export interface PostRequest {
+interface PostRequest {
   url: string;
   headers: Record<string, string>;
   body: string;
