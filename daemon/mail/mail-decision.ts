@@ -167,27 +167,35 @@ export const conclude = ({log, intake}: {log: MailLog; intake: IntakePort}, fact
 const decisionEvent = (
   {queueId, client, sender, recipients, ownership: {direction, domain}, received}: MailFacts,
   {verdict, reply, answered = reply, judgement, problem}: Decision,
-): NewMailEvent => ({
-  ...unknownMail,
-  event: verdict,
-  at: new Date().toISOString(),
-  queue_id: queueId ?? null,
-  direction,
-  domain: domain.name,
-  domain_id: domain.id,
-  sender,
-  recipients: [...recipients],
-  ...(received && {
-    ...headerFacts(received.headers),
-    size_bytes: received.content.sizeBytes,
-    took_ms: Date.now() - received.receivedAtMs,
-  }),
-  client: clientFacts(client),
-  ...(judgement && judgementFacts(judgement)),
-  reply: replyText(answered),
-  server: answered.server ?? null,
-  detail: problem ?? '',
-});
+): NewMailEvent => {
+  // Each member is named once: V8 needs ten times as long where one of them is written over.
+  const {from, subject, message_id} = received ? headerFacts(received.headers) : unknownMail;
+  const {score, reason, symbols, authentication} = judgement ? judgementFacts(judgement) : unknownMail;
+  return {
+    event: verdict,
+    at: new Date().toISOString(),
+    queue_id: queueId ?? null,
+    direction,
+    domain: domain.name,
+    domain_id: domain.id,
+    sender,
+    recipients: [...recipients],
+    from,
+    subject,
+    message_id,
+    client: clientFacts(client),
+    size_bytes: received?.content.sizeBytes ?? null,
+    score,
+    reason,
+    symbols,
+    authentication,
+    reply: replyText(answered),
+    server: answered.server ?? null,
+    took_ms: received ? Date.now() - received.receivedAtMs : null,
+    key_id: null,
+    detail: problem ?? '',
+  };
+};
 
 const logDecision = (
   log: MailLog,

@@ -101,7 +101,7 @@ export const openEventLog = ({
     ...(engine.kind === 'own'
       ? [
           {
-            everyMs: 400,
+            everyMs: 2000,
             what: 'merging the index of the event log',
             run: async () => tidy(Infinity).catch(noteFailure),
             mayBeCutOff: true,

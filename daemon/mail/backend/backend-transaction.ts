@@ -3,7 +3,6 @@
 //
 // no connection → (first rcpt: MAIL) → rcpt … → data → over;   any → abort → over
 
-import {Readable} from 'node:stream';
 import {hasOwn} from '../../../shared/has-own.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
 import {createHeaderReader} from '../../services/intake/header-block.ts';
@@ -196,10 +195,13 @@ const sendContent = async (
 ): Promise<Sent> => {
   if (start.isUtf8 && !connection.isUtf8 && (await hasUtf8Field(content))) return {answer: utf8Needed, isReadable: true};
   let isReadable = true;
-  const open = () =>
-    Readable.from(bytesOf(content, prefix), {objectMode: false}).once('error', () => {
+  const open = () => {
+    const bytes = content.open().once('error', () => {
       isReadable = false;
     });
+    bytes.unshift(prefix);
+    return bytes;
+  };
   const answer = await connection.data(open);
   return {answer, isReadable};
 };
@@ -220,8 +222,3 @@ const hasUtf8Field = async (content: MailContent): Promise<boolean> => {
   }
   return header.fields().some(({value}) => /[^\x00-\x7f]/.test(value));
 };
-
-async function* bytesOf(content: MailContent, prefix: Buffer): AsyncGenerator<Buffer> {
-  if (prefix.length > 0) yield prefix;
-  yield* content.open();
-}

@@ -74,7 +74,16 @@ export const judgementFacts = ({score, symbols, reason, verified}: Judgement) =>
 
 type Facts = Omit<NewHeldMail, 'arrival'>;
 
-const eventOf = (mail: Facts): Omit<NewMailEvent, 'event' | 'at' | 'detail'> => ({
+interface Occasion {
+  at: string;
+  detail?: string;
+  arrival?: Arrival | undefined;
+}
+
+/** Names each member once: V8 needs ten times as long where one of them is written over. */
+const eventOf = (mail: Facts, event: NewMailEvent['event'], {at, detail = '', arrival}: Occasion): NewMailEvent => ({
+  event,
+  at,
   queue_id: mail.queue_id,
   direction: mail.direction,
   domain: mail.domain,
@@ -83,41 +92,36 @@ const eventOf = (mail: Facts): Omit<NewMailEvent, 'event' | 'at' | 'detail'> => 
   recipients: mail.recipients,
   from: mail.from,
   subject: mail.subject,
-  message_id: null,
-  client: mail.client_ip === '' ? null : {ip: mail.client_ip, name: null, helo: mail.helo, tls: null},
+  message_id: arrival?.message_id ?? null,
+  client:
+    mail.client_ip === ''
+      ? null
+      : {ip: mail.client_ip, name: arrival?.client_name ?? null, helo: mail.helo, tls: arrival?.tls ?? null},
   size_bytes: mail.size_bytes,
   score: shownScore(mail.score),
   reason: mail.reason,
   symbols: mail.symbol_scores.map(({name}) => name),
   authentication: mail.authentication,
-  reply: null,
+  reply: arrival?.reply ?? null,
   server: null,
-  took_ms: null,
+  took_ms: arrival?.took_ms ?? null,
   key_id: null,
+  detail,
 });
 
 /** Without `arrival` the mail was found in the spool or in Postfix: what else came with it is not known. */
-export const heldEvent = ({arrival, ...mail}: NewHeldMail): NewMailEvent => {
-  const event: NewMailEvent = {...eventOf(mail), event: 'held', at: mail.arrived_at, detail: ''};
-  if (!arrival) return event;
-  const {client_name, tls, ...more} = arrival;
-  return {...event, ...more, client: event.client && {...event.client, name: client_name, tls}};
-};
+export const heldEvent = (mail: NewHeldMail): NewMailEvent => eventOf(mail, 'held', {at: mail.arrived_at, arrival: mail.arrival});
 
 /** Mail whose bytes were away is held again. */
-export const reopenedEvent = (mail: StoredHeldMail, at: string): NewMailEvent => ({
-  ...eventOf(mail),
-  event: 'held',
-  at,
-  detail: 'it is there again',
-});
+export const reopenedEvent = (mail: StoredHeldMail, at: string): NewMailEvent =>
+  eventOf(mail, 'held', {at, detail: 'it is there again'});
 
 export const endedEvent = (mail: StoredHeldMail, {state, at, keyId, delivered}: Ending): NewMailEvent => ({
-  ...eventOf(mail),
-  event: state === 'gone' ? 'lost' : state,
-  at,
+  ...eventOf(mail, state === 'gone' ? 'lost' : state, {
+    at,
+    detail: state === 'gone' ? 'it left Postfix’s hold queue by another hand' : '',
+  }),
   key_id: keyId,
-  detail: state === 'gone' ? 'it left Postfix’s hold queue by another hand' : '',
   symbols: strongest(mail.symbol_scores),
   ...delivered?.get(mail.queue_id),
 });

@@ -65,7 +65,7 @@ const maxTextChars = 2048;
  */
 export const authorAddresses = (headers: readonly HeaderField[]): string[] => {
   const fields = authorValues(headerValues(headers, 'from')).map(value => unfoldHeader(value.slice(0, maxAuthorChars)));
-  const found = fields.flatMap(text => addressesOf(split(text).pieces).addresses).map(addressText);
+  const found = fields.flatMap(text => plainAuthor(text) ?? addressesOf(split(text).pieces).addresses).map(addressText);
   const authors: string[] = [];
   let room = maxTextChars;
   for (const text of new Set(found)) {
@@ -75,6 +75,13 @@ export const authorAddresses = (headers: readonly HeaderField[]): string[] => {
     room -= text.length;
   }
   return authors;
+};
+
+/** Most fields are one plain address, alone or after a name: the whole reader finds the same in them, and takes ten times as long. */
+const plainAuthor = (text: string): FieldAddress | undefined => {
+  const [, inAngle = text] = /^(?:[^"([<>,;:]|"[^"\\]*")*<([^<>]*)>$/.exec(text) ?? [];
+  const [, local, domain] = /^([\w.+=-]+)@([\w.-]+)$/.exec(inAngle) ?? [];
+  return local === undefined ? undefined : {local, domain};
 };
 
 const addressText = ({local, domain}: FieldAddress): string => {

@@ -54,26 +54,39 @@ export const writeEntry = (event: NewMailEvent & {recipient_count?: number}): st
   const {sender, recipients, recipient_count = recipients.length, from, client, authentication, symbols, subject} = event;
   const shown = shortList(recipients.slice(0, maxRecipients), maxBytes.text);
   const values: Record<(typeof members)[number], unknown> = {
-    ...event,
+    event: event.event,
+    queue_id: event.queue_id,
+    direction: event.direction,
     domain: shortOrNull(event.domain, maxBytes.name),
+    domain_id: event.domain_id,
     sender: short(sender),
     recipients: shown,
     from: from?.length === 1 && from[0] === sender ? same : from && shortList(from, maxBytes.text),
     subject: subject === null ? null : shownSubject(subject),
     message_id: shortOrNull(event.message_id, maxBytes.messageId),
     client: client && writtenClient(client),
+    size_bytes: event.size_bytes,
+    score: event.score,
+    reason: event.reason,
     symbols: event.event === 'held' ? shortSymbols(symbols) : shortList(symbols.slice(0, maxSymbols), maxBytes.name),
     authentication: authentication && writtenResults(authentication, sender),
     reply: shortOrNull(event.reply, maxBytes.reply),
     server: shortOrNull(event.server, maxBytes.name),
+    took_ms: event.took_ms,
+    key_id: event.key_id,
     recipient_count: recipient_count > shown.length ? recipient_count : null,
     detail: short(event.detail) || null,
   };
   const written = members.map(name => values[name]);
   const given = written.slice(0, written.findLastIndex(value => value !== null) + 1);
+  const text = JSON.stringify(given);
   // Within the entry as well: PostgreSQL reads no value of a JSON text that has such a character anywhere, even escaped.
+  if (!mayBeUnstorable.test(text)) return text;
   return JSON.stringify(given, (_name, value) => (typeof value === 'string' ? storableText(value) : value));
 };
+
+/** Matches the escapes of what `storableText` replaces, and a text that only looks like one. */
+const mayBeUnstorable = /\\u(?:0000|d[89a-f])/;
 
 /** The part of a subject that is found. */
 export const soughtSubject = (subject: string): string =>

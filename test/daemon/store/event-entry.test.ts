@@ -44,6 +44,7 @@ for (const [name, character] of Object.entries({
   umlaut: 'ü',
   'character of a supplementary plane': '\u{1F4E7}',
   'half of a pair': '\ud83d',
+  'character 0': '\0',
 }))
   test(`an entry has at most 28 KB, whatever a mail says, and whole characters: ${name}`, t => {
     const entry = writeEntry(worst(character));

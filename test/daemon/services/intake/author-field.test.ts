@@ -1,5 +1,8 @@
 import test from 'ava';
+import fc from 'fast-check';
 import {authorAddresses, readAuthorField} from '../../../../daemon/services/intake/author-field.ts';
+import {canonicalMailDomain} from '../../../../shared/domain-name.ts';
+import {comparableAddress} from '../../../../shared/mail-address.ts';
 import {headersOf} from '../../../helpers/received-mail.ts';
 
 const addressesIn = (value: string) =>
@@ -128,6 +131,30 @@ test('addresses to search for are in one form, each once, and never those of nam
   t.deepEqual(authorsIn('From: a\0b@x.test'), ['ab@x.test']);
   for (const none of ['Subject: x', 'From:', 'From: undisclosed-recipients:;', 'From: =?utf-8?q?ceo=40bank.test?='])
     t.deepEqual(authorsIn(none), [], none);
+});
+
+test('the addresses to search for are those of the whole reader, in plain fields too', t => {
+  const textOf = (characters: string, maxLength: number) =>
+    fc.array(fc.constantFrom(...characters), {minLength: 1, maxLength}).map(parts => parts.join(''));
+  const name = fc.oneof(fc.constant(''), textOf('a@,', 5), textOf('a@"\\ ,:(<>', 6));
+  const plain = fc.tuple(name, fc.constantFrom('<', ''), textOf('aB+="', 3), textOf('aB.-', 3), fc.constantFrom('', '>', '> '));
+  const field = fc.oneof(
+    textOf('ab.@<>"\\ ,:;()[]=?_-\uff20\u00fc', 30),
+    plain.map(([before, open, local, domain, end]) => `${before}${open}${local}@${domain}${end}`),
+  );
+
+  fc.assert(
+    fc.property(field, value => {
+      const [header = {name: 'From', value: ''}] = headersOf(`From: ${value}\r\n\r\n`);
+      const found = readAuthorField(header.value).addresses.map(({local, domain}) =>
+        comparableAddress(
+          (domain === undefined ? local : `${local}@${canonicalMailDomain(domain) ?? domain}`).replaceAll('\x02', ''),
+        ),
+      );
+      t.deepEqual(authorAddresses([header]), [...new Set(found)]);
+    }),
+    {numRuns: 3000},
+  );
 });
 
 test('of a header with thousands of addresses the first twenty are kept, and none that is too long for one', t => {
