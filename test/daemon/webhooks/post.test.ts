@@ -7,7 +7,7 @@ import {text} from 'node:stream/consumers';
 import {setTimeout as delay} from 'node:timers/promises';
 import test, {type ExecutionContext} from 'ava';
 import {createNetworkSet} from '../../../daemon/mail/networks.ts';
-import {resolveName} from '../../../daemon/webhooks/judged-lookup.ts';
+import {addressesInHosts, resolveName} from '../../../daemon/webhooks/judged-lookup.ts';
 import {createWebhookTransport} from '../../../daemon/webhooks/post.ts';
 import {selfSigned} from '../../helpers/certificate.ts';
 import {eventually} from '../../helpers/eventually.ts';
@@ -290,6 +290,11 @@ test('at most eight connections are open at once, and a request that is ended en
   t.true((await Promise.all(results)).every(({status}) => status === null));
 });
 
-test('names that the system knows without DNS are resolved', async t => {
+test('names in /etc/hosts are resolved without DNS', async t => {
+  const hosts = '# 10.0.0.9 hooks.test\n10.0.0.1\tHooks.test hooks # relay.test\nfd00::1 relay.test hooks.test\nbroken hooks.test\n';
+
+  t.deepEqual(addressesInHosts(hosts, 'hooks.test'), ['10.0.0.1', 'fd00::1']);
+  t.deepEqual(addressesInHosts(hosts, 'relay.test.'), ['fd00::1']);
+  t.deepEqual(addressesInHosts(hosts, 'other.test'), []);
   t.true((await resolveName('localhost')).includes('127.0.0.1'));
 });
