@@ -1,7 +1,7 @@
 import type {Store} from '../../../../daemon/services/ports.ts';
-import type {LogRunnerNeeds} from '../../../../daemon/services/webhooks/log-runner.ts';
 import {createLogWindow} from '../../../../daemon/services/webhooks/log-window.ts';
 import {openProgress} from '../../../../daemon/services/webhooks/progress.ts';
+import type {RunnerNeeds} from '../../../../daemon/services/webhooks/runner-needs.ts';
 import {append, at, relayedEvent as event} from '../../../helpers/mail-event.ts';
 import {createStepClock} from '../../../helpers/step-clock.ts';
 import {nodeId, testSqlite} from '../../../helpers/store-makes.ts';
@@ -13,7 +13,7 @@ const webhook = {
 };
 
 const openWindow = async (store: Store) => {
-  const needs = {webhook, loggedBy: nodeId, store, clock: createStepClock(0)} as unknown as LogRunnerNeeds;
+  const needs = {webhook, loggedBy: nodeId, store, clock: createStepClock(0)} as unknown as RunnerNeeds;
   const progress = await openProgress(needs);
   return {progress, window: createLogWindow(needs, progress)};
 };
