@@ -16,7 +16,7 @@ interface Needs {
   networks(): Networks;
   limits?: typeof usualLimits;
   resolve?: Resolve;
-  /** In PEM, instead of the authorities of the system. */
+  /** In PEM, instead of the authorities that Node.js knows. */
   ca?: string;
 }
 
