@@ -50,7 +50,8 @@ const schemas = {
     private_key_pem: text(16_384),
   }),
   webhook: z.object({
-    ...{url: text(3000), created_at: timestamp, description: text(1000).nullable(), secret: text(200)},
+    url: text(3000).refine(address => URL.canParse(address)),
+    ...{created_at: timestamp, description: text(1000).nullable(), secret: text(200)},
     events: z.array(text(100)).max(100).nullable(),
     domain_id: id.or(z.literal(allDomains)),
     ...{disabled_at: timestamp.nullable(), disabled_because: text(1000).nullable()},

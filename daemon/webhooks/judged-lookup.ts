@@ -1,5 +1,6 @@
 // Resolution of the names of webhooks. Each address is judged here, where a connection gets it, so it is the one that is connected to.
-import {lookup, Resolver} from 'node:dns/promises';
+import {Resolver} from 'node:dns/promises';
+import {readFile} from 'node:fs/promises';
 import {isIP, type LookupFunction} from 'node:net';
 
 /** Rejects when the name has no address. */
@@ -10,22 +11,33 @@ export class AddressRefusal extends Error {
   override readonly name = 'AddressRefusal';
 }
 
-/** There is no such name in DNS, or no DNS: the system may know it, as from /etc/hosts. */
-const unknown: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
+/** There is no such name. */
+const unknown: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA']);
 
 /**
- * Asks DNS without the threads of the process, which disk and database need: a name whose servers are mute must not delay them, nor the
- * mail of backends with names.
+ * Asks /etc/hosts, then DNS, without the threads of the process: a name whose servers are mute must not delay disk and database, nor the
+ * lookups of backends, which wait for each other.
  */
 export const resolveName: Resolve = async name => {
+  const listed = addressesInHosts(await readFile('/etc/hosts', 'utf8').catch(() => ''), name);
+  if (listed.length > 0) return listed;
   const resolver = new Resolver({timeout: 2000, tries: 2});
   const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
   const addresses = answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : []));
   if (addresses.length > 0) return addresses;
-  const failure = answers.flatMap(answer => (answer.status === 'rejected' ? [answer.reason as NodeJS.ErrnoException] : []));
-  const worst = failure.find(({code}) => !unknown.has(code));
-  if (worst) throw worst;
-  return (await lookup(name, {all: true})).map(({address}) => address);
+  const failures = answers.flatMap(answer => (answer.status === 'rejected' ? [answer.reason as NodeJS.ErrnoException] : []));
+  const failure = failures.find(({code}) => !unknown.has(code)) ?? failures[0];
+  // No name server runs: the same code would tell that the receiver refused.
+  throw failure?.code === 'ECONNREFUSED' ? Object.assign(new Error(name), {code: 'ETIMEOUT'}) : failure;
+};
+
+/** As in hosts(5). */
+export const addressesInHosts = (hosts: string, name: string): string[] => {
+  const wanted = name.toLowerCase().replace(/\.$/, '');
+  return hosts.split('\n').flatMap(line => {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/);
+    return isIP(address) > 0 && names.includes(wanted) ? [address] : [];
+  });
 };
 
 /** `refusalOf`: why an address must not be connected to. */

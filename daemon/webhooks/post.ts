@@ -1,7 +1,7 @@
 // Requests to the addresses of webhooks. Whoever makes a webhook decides where they go, and the other side may do anything: nothing private
 // is reached, nothing that it answers is kept, and none of it takes long.
-import {isIP} from 'node:net';
-import {Agent, type Dispatcher, request} from 'undici';
+import {isIP, type Socket} from 'node:net';
+import {Agent, buildConnector, type Dispatcher, errors, request} from 'undici';
 import {isPublicAddress} from '../../shared/public-address.ts';
 import {startTimeLimit} from '../services/semaphore.ts';
 import type {PostResult, WebhookTransport} from '../services/webhooks/webhook-transport.ts';
@@ -16,13 +16,17 @@ interface Needs {
   networks(): Networks;
   limits?: typeof usualLimits;
   resolve?: Resolve;
-  /** In PEM, instead of the authorities of the system. */
+  /** In PEM, instead of the authorities that Node.js knows. */
   ca?: string;
 }
 
 /** `readMs`: for the rest of an answer, after its status. */
 const usualLimits = {answerMs: 15_000, readMs: 1000, readBytes: 16_384};
 const connections = 8;
+/** Answers with a status below 200, before the one that counts. */
+const mostInterim = 20;
+const headerBytes = 8192;
+const pieceBytes = 1024;
 
 export const createWebhookTransport = (needs: Needs): WebhookTransport => ({
   open() {
@@ -52,7 +56,12 @@ const openAgents = ({resolve = resolveName, ca, limits = usualLimits}: Needs, ne
     refusalOf,
     agent: new Agent({
       connections,
-      connect: {lookup: judgedLookup(resolve, refusalOf), timeout: limits.answerMs, ...(ca !== undefined && {ca})},
+      maxHeaderSize: headerBytes,
+      // Not as NODE_TLS_REJECT_UNAUTHORIZED in the environment says.
+      connect: readingInPieces({
+        ...{lookup: judgedLookup(resolve, refusalOf), timeout: limits.answerMs, rejectUnauthorized: true},
+        ...(ca !== undefined && {ca}),
+      }),
     }),
   });
   const agents = {
@@ -79,6 +88,25 @@ const openAgents = ({resolve = resolveName, ca, limits = usualLimits}: Needs, ne
   };
 };
 
+/**
+ * undici reads on in what a socket has given it after it has given up on an answer, and makes an error of each further header field: 64 KB of
+ * them would take all else 0.1 s.
+ */
+const readingInPieces = (options: buildConnector.BuildOptions): buildConnector.connector => {
+  const connect = buildConnector(options);
+  return (wanted, done) =>
+    connect(wanted, (...result) => {
+      const [, socket] = result;
+      if (socket) readInPieces(socket);
+      done(...result);
+    });
+};
+
+const readInPieces = (socket: Socket): void => {
+  const read = socket.read.bind(socket);
+  socket.read = () => (socket.destroyed ? null : read(Math.min(socket.readableLength, pieceBytes)));
+};
+
 const createPost =
   (agentsNow: () => Agents, limits = usualLimits): ReturnType<WebhookTransport['open']>['post'] =>
   async ({url, headers, body, signal}) => {
@@ -87,7 +115,10 @@ const createPost =
     const result = async (): Promise<Omit<PostResult, 'took_ms'>> => {
       try {
         const dispatcher = agentsNow().for(new URL(url));
-        const answer = await request(url, {method: 'POST', headers, body, dispatcher, signal: limit.signal});
+        const answer = await request(url, {
+          ...{method: 'POST', headers, body, dispatcher},
+          ...{signal: limit.signal, onInfo: countInterim()},
+        });
         await discard(answer.body, limits, limit.signal);
         const {statusCode: status} = answer;
         return {status, error: statusError(status), retryAfterMs: retryAfterIn(status, answer.headers['retry-after'])};
@@ -101,6 +132,15 @@ const createPost =
       limit.end();
     }
   };
+
+/** A flood of them would keep the process busy. What it throws ends the request. */
+const countInterim = (): (() => void) => {
+  let count = 0;
+  return () => {
+    count += 1;
+    if (count > mostInterim) throw new errors.HTTPParserError('interim answers without end');
+  };
+};
 
 /** An answer that is too long or too slow ends its connection. */
 const discard = async (
@@ -147,6 +187,7 @@ const texts: Readonly<Record<string, string>> = {
 /** Messages quote certificates and answers of the other side: only the codes of errors are told. */
 const errorText = (error: unknown): string => {
   if (error instanceof AddressRefusal) return error.message;
+  if (error instanceof errors.HTTPParserError) return 'its answer is no HTTP/1.1';
   const code = String((error as NodeJS.ErrnoException).code ?? '');
   if (Object.hasOwn(texts, code)) return texts[code] ?? code;
   return /^[A-Z0-9_]{1,60}$/.test(code) ? `the request failed: ${code}` : 'the request failed';

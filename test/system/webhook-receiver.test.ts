@@ -86,9 +86,9 @@ test('the relay of the page posts to a chat, and asks for what the chat did not 
   const {receiver, relay} = await codeOf();
   const {name} = await start(t, receiver.replace(/^const handle .*\n/m, relay), {CHAT_URL: `http://127.0.0.1:${port}/`});
 
-  await node().hold({to: `chief@${name}`, subject: 'Win <now>'});
+  await node().hold({to: `chief@${name}`, subject: 'Win <now> `@channel https://win.test'});
   await eventually(() => said.length === 2, 20_000);
 
   t.deepEqual([...new Set(said)].length, 1);
-  t.regex(said[0] ?? '', new RegExp(`^held: Win  now  for chief@${name.replaceAll('.', '\\.')} on `));
+  t.regex(said[0] ?? '', new RegExp(`^\`held: Win now @channel https://win\\.test for chief@${name.replaceAll('.', '\\.')} on [^\`]+\`$`));
 });

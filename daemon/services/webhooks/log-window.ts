@@ -1,4 +1,4 @@
-// The entries of a log that are sent to a webhook next, in the order of the log: at most two pages.
+// The entries of a log that are sent to a webhook next, in the order of the log: at most two pages, which strangers cannot make large.
 import type {MailEvent} from '../../../shared/mail-event.ts';
 import {mailEvents} from '../../../shared/mail-event-name.ts';
 import type {EventChoice} from '../events/mail-event.ts';
@@ -30,6 +30,8 @@ export interface LogWindow {
 }
 
 const entriesAtOnce = 200;
+/** As JSON; 200 plain entries have fewer. */
+const charsAtOnce = 250_000;
 
 export const createLogWindow = ({webhook, loggedBy, store}: RunnerNeeds, progress: Progress): LogWindow => {
   const choice = choiceOf(webhook, loggedBy);
@@ -66,15 +68,31 @@ export const createLogWindow = ({webhook, loggedBy, store}: RunnerNeeds, progres
         {store, nodeId: loggedBy},
         page.entries.map(({entry}) => entry),
       );
-      for (const [at, {place, entry}] of page.entries.entries()) {
+      const fitting = page.entries.slice(0, countFitting(shown));
+      for (const [at, {place, entry}] of fitting.entries()) {
         const event = shown[at];
         if (event) entries.push({number: entry.number, place, event, state: 'new'});
       }
-      end = {place: page.place, last: page.last ?? end?.last};
+      const lastFitting = fitting.at(-1);
+      const isCut = fitting.length < page.entries.length;
+      end =
+        isCut && lastFitting
+          ? {place: lastFitting.place, last: lastFitting.entry.number}
+          : {place: page.place, last: page.last ?? end?.last};
       advance();
-      return page.hasMore;
+      return page.hasMore || isCut;
     },
   };
+};
+
+/** One at least. */
+const countFitting = (events: readonly MailEvent[]): number => {
+  let room = charsAtOnce;
+  const first = events.findIndex((event, at) => {
+    room -= JSON.stringify(event).length;
+    return room < 0 && at > 0;
+  });
+  return first < 0 ? events.length : first;
 };
 
 const choiceOf = ({events, domain_id}: StoredWebhook, loggedBy: string): EventChoice => ({

@@ -1,5 +1,6 @@
 // Sender of webhooks: a runner for each webhook and each log that this node sends. None of them waits for another one.
 import {randomUUID} from 'node:crypto';
+import {setMaxListeners} from 'node:events';
 import type {WebhookTest} from '../../../shared/webhook.ts';
 import type {ConfigStore, Store} from '../ports.ts';
 import type {StoredWebhook} from '../records.ts';
@@ -52,6 +53,8 @@ const requestsAtOnce = 8;
 export const createWebhookSender = (needs: Needs): WebhookSender => {
   const {nodeId, version, configuration, transport, clock, onFailure} = needs;
   const stopped = new AbortController();
+  // Each test that is under way listens.
+  setMaxListeners(0, stopped.signal);
   const connections = createConnections(transport);
   const webhooks = createWebhookList(needs);
   const runners = createRunners(needs, connections.of);

@@ -95,3 +95,10 @@ test('a key for several domains has at most 100 ids, and as many names that a do
   for (const name of ['', 'a\0.test', 'A.test', 'a', '\u001b[2J.test', `${'a.'.repeat(200)}test`, 5, null])
     t.false(named('a.test', name), JSON.stringify(name));
 });
+
+test('a webhook is complete with an address that can be read alone', t => {
+  const withUrl = (url: string) => change('webhook', 1, stampOf(1), {...newFields.webhook(1), url});
+
+  t.true(isComplete(withUrl('https://hooks.test/a')));
+  t.false(isComplete(withUrl('hooks.test')));
+});

@@ -1,12 +1,13 @@
+import {subscribe, unsubscribe} from 'node:diagnostics_channel';
 import {once} from 'node:events';
 import {createServer} from 'node:http';
 import {createServer as createTlsServer} from 'node:https';
-import {createServer as createTcpServer, type Server} from 'node:net';
+import {createServer as createTcpServer, type Server, type Socket} from 'node:net';
 import {text} from 'node:stream/consumers';
 import {setTimeout as delay} from 'node:timers/promises';
 import test, {type ExecutionContext} from 'ava';
 import {createNetworkSet} from '../../../daemon/mail/networks.ts';
-import {resolveName} from '../../../daemon/webhooks/judged-lookup.ts';
+import {addressesInHosts, resolveName} from '../../../daemon/webhooks/judged-lookup.ts';
 import {createWebhookTransport} from '../../../daemon/webhooks/post.ts';
 import {selfSigned} from '../../helpers/certificate.ts';
 import {eventually} from '../../helpers/eventually.ts';
@@ -175,6 +176,61 @@ test('an answer without end counts by its status, and ends its connection', asyn
   t.is(closed.length, 2);
 });
 
+/** Sends one text over and over, after the first bytes of a request. */
+const flood = (first: string, more: string): Server =>
+  createTcpServer(socket => {
+    const go = () => {
+      while (socket.writable && socket.write(more));
+      socket.once('drain', go);
+    };
+    socket.on('error', () => {});
+    socket.once('data', () => {
+      socket.write(first);
+      go();
+    });
+  });
+
+test('interim answers without end are no answer, and some are passed over', async t => {
+  const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n';
+  const {port} = await serve(t, flood(interim, interim.repeat(1000)));
+  const few = await serve(
+    t,
+    createServer((_request, response) => {
+      for (let left = 5; left > 0; left -= 1) response.writeProcessing();
+      response.end();
+    }),
+  );
+  const post = open(t);
+
+  t.like(await post(`http://127.0.0.1:${port}/`), {status: null, error: 'its answer is no HTTP/1.1'});
+  t.like(await post(`http://127.0.0.1:${few.port}/`), {status: 200});
+});
+
+test('of a header or trailer without end a few kilobytes are read', async t => {
+  const fields = 'field: value\r\n'.repeat(5000);
+  const {port: header} = await serve(t, flood('HTTP/1.1 200 OK\r\n', fields));
+  const {port: trailer} = await serve(t, flood('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n', fields));
+  let bytes = 0;
+  const onConnected = (message: unknown) => {
+    const {socket} = message as {socket: Socket};
+    if (![header, trailer].includes(socket.remotePort ?? 0)) return;
+    const read = socket.read;
+    socket.read = () => {
+      const piece = read.call(socket);
+      bytes += piece?.length ?? 0;
+      return piece;
+    };
+  };
+  subscribe('undici:client:connected', onConnected);
+  t.teardown(() => unsubscribe('undici:client:connected', onConnected));
+  const post = open(t);
+
+  t.like(await post(`http://127.0.0.1:${header}/`), {status: null, error: 'the request failed: UND_ERR_HEADERS_OVERFLOW'});
+  t.like(await post(`http://127.0.0.1:${trailer}/`), {status: 200});
+
+  t.true(bytes > 16_000 && bytes < 40_000, String(bytes));
+});
+
 test('Retry-After counts with 429 and 503, in seconds or as a time', async t => {
   const statuses = [429, 503, 500, 429];
   const {port} = await serve(
@@ -210,6 +266,9 @@ test('HTTPS wants a certificate of a known authority for the name, and says noth
     (await open(t, {resolve, ca: others.cert})(`https://hooks.test:${othersPort}/`)).error,
     'the request failed: ERR_TLS_CERT_ALTNAME_INVALID',
   );
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+  t.teardown(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
+  t.is((await open(t, {resolve})(`https://hooks.test:${port}/`)).error, 'the request failed: DEPTH_ZERO_SELF_SIGNED_CERT');
 });
 
 test('an error has nothing of the path or the answer', async t => {
@@ -270,6 +329,11 @@ test('at most eight connections are open at once, and a request that is ended en
   t.true((await Promise.all(results)).every(({status}) => status === null));
 });
 
-test('names that the system knows without DNS are resolved', async t => {
+test('names in /etc/hosts are resolved without DNS', async t => {
+  const hosts = '# 10.0.0.9 hooks.test\n10.0.0.1\tHooks.test hooks # relay.test\nfd00::1 relay.test hooks.test\nbroken hooks.test\n';
+
+  t.deepEqual(addressesInHosts(hosts, 'hooks.test'), ['10.0.0.1', 'fd00::1']);
+  t.deepEqual(addressesInHosts(hosts, 'relay.test.'), ['fd00::1']);
+  t.deepEqual(addressesInHosts(hosts, 'other.test'), []);
   t.true((await resolveName('localhost')).includes('127.0.0.1'));
 });
