@@ -32,12 +32,15 @@ const deliveryColumns = [
 ];
 const ofLog = 'webhook_id = ? AND logged_by = ?';
 
+export type ProgressRow = SentLog & {progress: string};
+
+export const rowToProgress = ({progress, ...log}: ProgressRow): StoredProgress => ({...JSON.parse(progress), ...log});
+
 export const webhookStore = (db: Db): WebhookStore => ({
   async progress(webhookId) {
     const [where, values] = ofWebhook(webhookId);
     const sql = `SELECT webhook_id, logged_by, progress FROM webhook_progress ${where} ORDER BY webhook_id, logged_by`;
-    const rows = await query<SentLog & {progress: string}>(db, sql, values);
-    return rows.map(({progress, ...log}) => ({...JSON.parse(progress), ...log}));
+    return (await query<ProgressRow>(db, sql, values)).map(rowToProgress);
   },
   async counts(webhookId) {
     const [where, values] = ofWebhook(webhookId);
