@@ -4,6 +4,6 @@ import type {SentLog, StoredProgress} from '../../daemon/services/webhooks/webho
 
 export const progressOf = (log: SentLog, number: number): StoredProgress => ({
   ...log,
-  ...{place: placeAfter(number), number, first: null, delivered_at: null, failing_since: null},
+  ...{place: placeAfter(number), number, from: 0, first: null, delivered_at: null, failing_since: null},
   ...{status: 200, error: null, missed_at: null, replayed_at: null},
 });

@@ -34,16 +34,16 @@ const entriesAtOnce = 200;
 export const createLogWindow = ({webhook, loggedBy, store}: LogRunnerNeeds, progress: Progress): LogWindow => {
   const choice = choiceOf(webhook, loggedBy);
   let entries: Waiting[] = [];
-  /** Where reading goes on, while there are entries. */
-  let end: {place: string; last: number | undefined} | undefined;
+  /** Where reading goes on, and the greatest number up to there, while there are entries. */
+  let end: {place: string; number: number} | undefined;
 
   const advance = (): void => {
     for (let head = entries[0]; head?.state === 'done'; head = entries[0]) {
-      progress.set({place: head.place, number: head.number});
+      progress.set({place: head.place, number: Math.max(head.number, progress.now().number)});
       entries.shift();
     }
     if (entries.length > 0 || !end) return;
-    if (end.last !== undefined) progress.set({place: end.place, number: end.last});
+    progress.set(end);
     end = undefined;
   };
 
@@ -68,9 +68,9 @@ export const createLogWindow = ({webhook, loggedBy, store}: LogRunnerNeeds, prog
       );
       for (const [at, {place, entry}] of page.entries.entries()) {
         const event = shown[at];
-        if (event) entries.push({number: entry.number, place, event, state: 'new'});
+        if (event && entry.number > progress.now().from) entries.push({number: entry.number, place, event, state: 'new'});
       }
-      end = {place: page.place, last: page.last ?? end?.last};
+      if (page.hasRead) end = {place: page.place, number: Math.max(page.last ?? 0, end?.number ?? progress.now().number)};
       advance();
       return page.hasMore;
     },

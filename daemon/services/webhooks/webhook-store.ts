@@ -13,8 +13,10 @@ export interface SentLog {
 export interface StoredProgress extends SentLog {
   /** All entries up to it are taken, or are deliveries of their own. See `EventPage`. */
   place: string;
-  /** The number of the last entry up to it, in microseconds since 1970; where to go on when `place` is not in the log. */
+  /** The greatest number up to it, in microseconds since 1970; where to go on when `place` is not in the log. */
   number: number;
+  /** Entries up to this number are not sent: they were logged before the webhook was made, or before the time of a replay. */
+  from: number;
   /** The entry that failed and that later ones wait for. */
   first: {number: number; tries: number; tried_at: string; next_try_at: string} | null;
   delivered_at: string | null;
