@@ -139,8 +139,11 @@ const createRetries = (
       progress.set({first: null});
       return 0;
     }
-    const waitMs = Date.parse(first.next_try_at) - clock.now();
-    if (waitMs <= 0) return tryFirst(head, first).then(() => 0);
+    const now = clock.now();
+    const waitMs = Date.parse(first.next_try_at) - now;
+    // The clock was ahead when it was tried.
+    const isClockSetBack = Date.parse(first.tried_at) > now;
+    if (waitMs <= 0 || isClockSetBack) return tryFirst(head, first).then(() => 0);
     if (!mayTryAnother) return Math.min(waitMs, longestSleepMs);
     if (!another()) await window.read();
     const other = another();

@@ -43,7 +43,7 @@ export interface DeliveryCounts extends SentLog {
 
 interface DeliveryChoice extends Partial<SentLog> {
   isGivenUp?: boolean;
-  /** Only what is due at this time, ISO 8601; the earliest first. */
+  /** Only what is due at this time, ISO 8601, or was tried by a clock that was ahead of it; the earliest first. */
   dueAt?: string;
   limit: number;
 }
