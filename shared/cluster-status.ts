@@ -36,12 +36,9 @@ export const problemSchema = z
     }),
     domains: z.array(z.string().max(300)).max(maxProblemDomains).meta({description: 'The first domains with that backend'}),
     since: timestamp,
-    detail: z
-      .string()
-      .max(300)
-      .meta({
-        description: 'Why, as the system or the server says it; only `full-admin` keys see that of the store and of webhooks',
-      }),
+    detail: z.string().max(300).meta({
+      description: 'Why, as the system or the server says it; only `full-admin` keys see that of the store and of webhooks',
+    }),
     refuses_mail: z.boolean().meta({description: 'Whether the node answers all mail with 451 because of it'}),
   })
   .meta({id: 'Problem', description: 'Something that a node depends on and that does not work'});

@@ -17,7 +17,7 @@ const domain = z.string().nullable().meta({description: 'Only events of mail of 
 const description = label(200).nullable();
 
 /** Why it can be no address of a webhook. What its name resolves to is judged whenever it is connected to. */
-export const webhookUrlFault = (text: string): string | undefined => {
+const webhookUrlFault = (text: string): string | undefined => {
   if (!URL.canParse(text)) return 'must be an address such as https://hooks.example.com/mail';
   const {protocol, username, password, hash, href} = new URL(text);
   if (href.length > maxUrlChars) return `must be at most ${maxUrlChars} characters, encoded as it is sent`;

@@ -28,7 +28,7 @@ const rooms = {
   'on-postgres': {
     folders: ['system', 'cluster', 'terminal', 'postfix'],
     files:
-      /system\/(api-(?!addresses|advertise)|backends|bootstrap-key|dmarc|log-lines|mail-(failures|flow|policy|rspamd|tls)|mfctl-|socketmap|milter)|cluster\/(dmarc|filters|quarantine|rate-limit|rolling|stop|trust)|terminal\/(audit|away|domains|keys|quarantine)|postfix\/(hold-queue|three-nodes)/,
+      /system\/(api-(?!addresses|advertise)|backends|bootstrap-key|dmarc|log-lines|mail-(failures|flow|policy|rspamd|tls)|mfctl-|socketmap|milter)|cluster\/(dmarc|filters|webhooks\.|quarantine|rate-limit|rolling|stop|trust)|terminal\/(audit|away|domains|keys|quarantine)|postfix\/(hold-queue|three-nodes)/,
     env: {TEST_STORE: 'postgres'},
     concurrency: 4,
   },

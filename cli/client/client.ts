@@ -25,7 +25,15 @@ import type {CreateMailFilter, GlobalFilter, MailFilter} from '../../shared/mail
 import {reasons} from '../../shared/reason.ts';
 import type {ReportedSources} from '../../shared/reported-source.ts';
 import type {AppliedRetention, RetentionPatch} from '../../shared/retention.ts';
-import type {CreatedWebhook, CreateWebhook, Webhook, WebhookDelivery, WebhookDetail, WebhookTest} from '../../shared/webhook.ts';
+import type {
+  CreatedWebhook,
+  CreateWebhook,
+  ReplayWebhook,
+  Webhook,
+  WebhookDelivery,
+  WebhookDetail,
+  WebhookTest,
+} from '../../shared/webhook.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {
   createTransport,
@@ -160,7 +168,7 @@ const webhooksOver = ({send}: Transport) => ({
   remove: (id: Id) => send<null>({method: 'DELETE', path: `webhooks/${id}`}),
   test: (id: Id) => send<WebhookTest>({method: 'POST', path: `webhooks/${id}/test`}),
   /** Since a time, ISO 8601. */
-  replay: (id: Id, json: {since: string}) => send<Webhook>({method: 'POST', path: `webhooks/${id}/replay`, json}),
+  replay: (id: Id, json: ReplayWebhook) => send<Webhook>({method: 'POST', path: `webhooks/${id}/replay`, json}),
   deliveries: (id: Id, query: Query) => send<WebhookDelivery[]>({path: `webhooks/${id}/deliveries`, query}),
 });
 

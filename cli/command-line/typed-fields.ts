@@ -19,6 +19,8 @@ const options: Readonly<Record<string, readonly string[]>> = {
   pattern: ['--sender', '--sender-domain', '--subject', '--header'],
   key_id: ['--key-id', '--key'],
   by_reason: ['--reason'],
+  // An argument; the option of this name is the address of a node.
+  url: [],
 };
 
 /** Members and path parameters that are arguments, with the names of these arguments. */

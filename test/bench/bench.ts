@@ -12,7 +12,7 @@ export interface Row {
   /** Undefined for a figure that is printed as it is. */
   wanted?: Bound;
   /** `×` for a ratio to the anchor. */
-  unit: '×' | 'ms' | '%' | 'MiB' | 'B';
+  unit: '×' | 'ms' | '%' | 'MiB' | 'B' | '/s';
 }
 
 export type Measured =

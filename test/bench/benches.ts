@@ -11,6 +11,7 @@ import {postgresLists} from './postgres-lists.ts';
 import {quiet} from './quiet.ts';
 import {receivedReports} from './received-reports.ts';
 import {smtp} from './smtp.ts';
+import {webhooks} from './webhooks.ts';
 
 export const benches: readonly Bench[] = [
   lists,
@@ -22,6 +23,7 @@ export const benches: readonly Bench[] = [
   coldBench,
   memoryBench,
   quiet,
+  webhooks,
   postgresLists,
   postgresHold,
   eventLog,

@@ -39,7 +39,7 @@ test('wrong usage exits 2 and says what to type', async t => {
     ],
     [['-c', 'list', 'release', 'mx1/aaaaaa', '--yes'], /hint: did you mean quarantine release\?/],
     [['show'], /hint: did you mean quarantine show, trace show, domain show, .* or cluster show\?/],
-    [['add'], /hint: did you mean filter add or context add\?/],
+    [['add'], /hint: did you mean filter add, webhook add or context add\?/],
     [['quarantine', 'list', '--rason', 'spam'], /hint: did you mean --reason\? See mfctl quarantine list --help/],
     [['quarantine', 'list', '--reason', 'dull'], /Allowed choices are spam, phishing/],
     [['quarantine', 'list', '--since', 'lunch'], /Must be a time such as/],

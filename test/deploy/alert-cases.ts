@@ -268,6 +268,23 @@ export const alertCases: Record<string, AlertCase> = {
     labels: ofInstance,
     summary: 'the event log of mx1:9090 is full: entries go before their time',
   },
+  MfdWebhookFailing: {
+    at: '90m',
+    fires: {[`mfd_webhooks_failing{${mx1}}`]: '0x10 2x100'},
+    silent: {[`mfd_webhooks_failing{${mx1}}`]: '2x20 0x20 2x100'},
+    labels: ofTarget,
+    summary: 'the addresses of 2 webhooks have taken nothing from mx1:9090 for an hour',
+  },
+  MfdWebhookEventsGivenUp: {
+    at: '3h',
+    fires: {[`mfd_webhook_deliveries_total{${mx1},result="given_up"}`]: '0x10 4x200'},
+    silent: {
+      [`mfd_webhook_deliveries_total{${mx1},result="given_up"}`]: '4x200',
+      [`mfd_webhook_deliveries_total{${mx1},result="failed"}`]: '0+1x200',
+    },
+    labels: ofInstance,
+    summary: 'mx1:9090 has given up 4 events that webhooks did not take',
+  },
   MfdApiFailing: {
     at: '30m',
     fires: requests('0+60x60', '0+20x60'),

@@ -22,6 +22,7 @@ import {powerCut} from './power-cut.ts';
 import {postgresRaces, races} from './races.ts';
 import {slowPeer} from './slow-peer.ts';
 import {slowloris} from './slowloris.ts';
+import {webhookKill} from './webhook-kill.ts';
 
 /** Faults of nodes that have their own stores. */
 export const faultsOfNodes: readonly Fault[] = [
@@ -34,6 +35,7 @@ export const faultsOfNodes: readonly Fault[] = [
   bitFlips,
   slowPeer,
   races,
+  webhookKill,
 ];
 
 /** Faults of a PostgreSQL, and of nodes that share one. */

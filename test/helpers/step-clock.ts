@@ -1,5 +1,5 @@
 // A clock that stands still until a test moves it, for what gets its clock as an argument: databases and sockets go on by the real one.
-import type {Clock} from '../../daemon/services/webhooks/log-runner.ts';
+import type {Clock} from '../../daemon/services/webhooks/runner-needs.ts';
 
 export interface StepClock extends Clock {
   /** Resolves when this many sleep. */

@@ -1,6 +1,7 @@
 import test from 'ava';
 import {inParallel} from '../../cli/client/in-parallel.ts';
 import {maxFilters} from '../../shared/filter-rules.ts';
+import {maxWebhooks} from '../../shared/webhook.ts';
 import {apiRoutes} from '../helpers/api-routes.ts';
 import {checkedNode} from '../helpers/checked-node.ts';
 import {createJudge, type Judge} from '../helpers/described.ts';
@@ -151,6 +152,8 @@ test('every status that is described for the operations that are not curated com
   await inParallel(tooMany, 4, () => ask('POST', `domains/${full.id}/filters`, {body: filter}));
   await inParallel(tooMany, 4, () => ask('POST', 'filters', {body: filter}));
 
+  await askWebhooks(ask, askBadly);
+
   await ask('GET', 'mail/quarantine/summary');
   await ask('GET', 'mail/trace');
   for (const id of [held[0]?.queue_id, 'neverknown']) await ask('GET', `mail/trace/${node().node_id}/${id}`);
@@ -231,4 +234,22 @@ const askRetention = async (
   }
   await ask('PUT', `domains/${domainId}`, {body: {retention: {days: 3}}});
   await ask('GET', `domains/${domainId}`);
+};
+
+const askWebhooks = async (
+  ask: (method: string, path: string, request?: ApiRequest) => Promise<ApiAnswer>,
+  askBadly: (path: string) => Promise<void>,
+): Promise<void> => {
+  const {id} = (await ask('POST', 'webhooks', {body: {url: 'https://hooks.invalid/', events: ['held']}})).json.data;
+  await ask('GET', 'webhooks');
+  for (const one of [id, 4242]) {
+    await ask('GET', `webhooks/${one}`);
+    await ask('GET', `webhooks/${one}/deliveries?state=given_up`);
+    await ask('POST', `webhooks/${one}/test`);
+    await ask('POST', `webhooks/${one}/replay`, {body: {since: '2026-03-01T09:30:00Z'}});
+  }
+  await askBadly(`webhooks/${id}/replay`);
+  await askBadly('webhooks');
+  for (let n = 0; n < maxWebhooks; n += 1) await ask('POST', 'webhooks', {body: {url: 'https://hooks.invalid/'}});
+  for (const _ of ['there', 'gone']) await ask('DELETE', `webhooks/${id}`);
 };

@@ -2,6 +2,7 @@
 import {execFile} from 'node:child_process';
 import {randomUUID} from 'node:crypto';
 import {cp, mkdir, writeFile} from 'node:fs/promises';
+import {createServer} from 'node:http';
 import {dirname, join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {allCommands, commandLine, mfctlCommands} from '../helpers/cli/command-tree.ts';
@@ -9,6 +10,7 @@ import {argumentsIn, helpExamples} from '../helpers/cli/help-examples.ts';
 import {send} from '../helpers/cli/sent-mail.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {isInstalled} from '../helpers/installed.ts';
+import {listening} from '../helpers/listening.ts';
 import {holdAll, type MailNode, startMailNode} from '../helpers/mail-node.ts';
 import {cleanEnvironment, mfctlFile} from '../helpers/program.ts';
 import {testFolder} from '../helpers/test-folder.ts';
@@ -18,24 +20,34 @@ import {testFolder} from '../helpers/test-folder.ts';
 const notRun =
   /^mfctl (quarantine (?:allow|block) .*--train|dashboard|dmarc report|domain dns \S+ --check|top|login|events|quarantine watch|cluster (watch|remove))\b/;
 
+interface Prepared {
+  node: MailNode;
+  webhookUrl: string;
+}
+
 interface Outcome {
   code: number;
   stderr: string;
 }
 
 (isInstalled('bash') ? test : test.skip)('the examples in the help work (needs bash)', async t => {
-  const node = await startMailNode(t, {domain: holdAll});
+  const node = await startMailNode(t, {domain: holdAll, config: {webhooks: {allow_networks: ['127.0.0.1/32']}}});
+  const receiver = createServer((request, response) => {
+    request.resume();
+    response.writeHead(204).end();
+  });
+  const webhookUrl = `http://127.0.0.1:${await listening(t, receiver)}/`;
   const examples = (await helpExamples()).filter(({line}) => !notRun.test(line));
 
   for (const {from, line} of examples) {
-    const {code, stderr} = await runExample(t, node, line);
+    const {code, stderr} = await runExample(t, {node, webhookUrl}, line);
 
     t.is(code, 0, `${from}: ${line}\n${stderr}`);
   }
   t.true(examples.length > 30);
 });
 
-const runExample = async (t: ExecutionContext, node: MailNode, line: string): Promise<Outcome> => {
+const runExample = async (t: ExecutionContext, {node, webhookUrl}: Prepared, line: string): Promise<Outcome> => {
   const folder = await testFolder(t);
   const [home, bin, config] = [join(folder, 'home'), join(folder, 'bin'), join(folder, 'config')];
   for (const path of [join(home, '.zfunc'), join(home, '.config/fish/completions'), bin]) await mkdir(path, {recursive: true});
@@ -45,7 +57,7 @@ const runExample = async (t: ExecutionContext, node: MailNode, line: string): Pr
   await writeFile(join(folder, 'admin.key'), node.api_key);
   await cp(node.ca_file, join(folder, 'ca.pem'));
 
-  let text = agreed(await prepared(node, line)).replace(/ -c \w+/g, ` -c ${node.node_id}`);
+  let text = agreed(await prepared({node, webhookUrl}, line)).replace(/ -c \w+/g, ` -c ${node.node_id}`);
   while (text.includes('NODE/QUEUE')) text = text.replace('NODE/QUEUE', await heldMail(node));
   const [, messageId] = /trace show '(<[^']+>)'/.exec(text) ?? [];
   if (messageId !== undefined) {
@@ -68,7 +80,7 @@ const runExample = async (t: ExecutionContext, node: MailNode, line: string): Pr
 };
 
 /** Creates what an example assumes, and replaces its placeholders with existing names. */
-const prepared = async (node: MailNode, line: string): Promise<string> => {
+const prepared = async ({node, webhookUrl}: Prepared, line: string): Promise<string> => {
   const domain = await freshDomain(node);
   let text = line.replace(/\/domains\/\d+/, `/domains/${domain}`);
   if (/ domain create /.test(line)) await ask(node, 'DELETE', `domains/${domain}`);
@@ -84,6 +96,10 @@ const prepared = async (node: MailNode, line: string): Promise<string> => {
     const path = / domain /.test(line) ? `domains/${domain}/filters` : 'filters';
     const {id} = await ask<{id: number}>(node, 'POST', path, filter);
     text = text.replace(/\d+$/, String(id));
+  }
+  if (/ webhook (?!add)/.test(line)) {
+    const {id} = await ask<{id: number}>(node, 'POST', 'webhooks', {url: webhookUrl});
+    text = text.replace('1000000001', String(id));
   }
   // No held mail matches the example.
   text = text.replace(/--expect-count \d+/, '--expect-count 0');

@@ -39,13 +39,25 @@ test('what happens to a mail arrives as the trace has it, in order, and once', a
     receiver.received.map(({data: {number: _, ...data}}) => data),
     trace,
   );
-  t.deepEqual(receiver.received.map(({type, id: event}) => [type, event]), trace.map((entry: {event: string; id: string}) => [entry.event, entry.id]));
+  t.deepEqual(
+    receiver.received.map(({type, id: event}) => [type, event]),
+    trace.map((entry: {event: string; id: string}) => [entry.event, entry.id]),
+  );
   t.is(receiver.received[2]?.data.queue_id, queue_id);
   t.deepEqual(receiver.forged, []);
   const numbers = receiver.received.map(({data}) => data.number);
-  t.deepEqual(numbers, numbers.toSorted((a, b) => a - b));
+  t.deepEqual(
+    numbers,
+    numbers.toSorted((a, b) => a - b),
+  );
   await eventually(async () => (await detail(node, id)).progress[0]?.delivered_at);
-  t.like((await detail(node, id)).progress[0], {node_id: node.node_id, failing_since: null, waiting: 0, given_up: 0, missed_at: null});
+  t.like((await detail(node, id)).progress[0], {
+    node_id: node.node_id,
+    failing_since: null,
+    waiting: 0,
+    given_up: 0,
+    missed_at: null,
+  });
 });
 
 test('what happened while the node or the receiver was killed arrives later', async t => {
@@ -68,7 +80,11 @@ test('what happened while the node or the receiver was killed arrives later', as
   await node.start();
   await eventually(() => new Set(receiver.received.map(({id}) => id)).size === 3);
 
-  t.deepEqual([...new Set(receiver.received.flatMap(({data}) => data.recipients))].toSorted(), ['one@example.com', 'three@example.com', 'two@example.com']);
+  t.deepEqual([...new Set(receiver.received.flatMap(({data}) => data.recipients))].toSorted(), [
+    'one@example.com',
+    'three@example.com',
+    'two@example.com',
+  ]);
   t.deepEqual(receiver.forged, []);
 });
 

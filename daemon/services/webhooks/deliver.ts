@@ -1,8 +1,8 @@
 // One try of one event, and what follows from its failure.
 import type {MailEvent} from '../../../shared/mail-event.ts';
-import type {LogRunnerNeeds} from './log-runner.ts';
 import type {Progress} from './progress.ts';
 import {nextTryAt} from './retry-schedule.ts';
+import type {RunnerNeeds} from './runner-needs.ts';
 import {messageOf, signed} from './signed-message.ts';
 import type {PostResult} from './webhook-transport.ts';
 
@@ -31,7 +31,7 @@ export const isTaken = ({status}: PostResult): boolean => status !== null && sta
 const isRefused = ({status}: PostResult): boolean => status !== null && status >= 400 && status < 500 && status !== 429;
 
 export const createDeliver = (
-  {webhook, post, version, clock, random, onResult}: LogRunnerNeeds,
+  {webhook, post, version, clock, random, onResult}: RunnerNeeds,
   {progress, isOver, cut, onGone}: Runner,
 ): Deliver => {
   const {url, secret} = webhook;

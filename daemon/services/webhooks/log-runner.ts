@@ -2,39 +2,11 @@
 // were not taken.
 import {setImmediate as afterOthers} from 'node:timers/promises';
 import {Fault} from '../../../shared/fault.ts';
-import type {Store} from '../ports.ts';
-import type {StoredWebhook} from '../records.ts';
 import {createDeliver} from './deliver.ts';
 import {createLogSending} from './log-sending.ts';
 import {LostLog, openProgress, type Progress} from './progress.ts';
+import type {RunnerNeeds} from './runner-needs.ts';
 import {createSetAside} from './set-aside.ts';
-import type {WebhookStore} from './webhook-store.ts';
-import type {Post} from './webhook-transport.ts';
-
-export interface Clock {
-  now(): number;
-  /** Resolves after `ms`, or when `signal` aborts. */
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
-}
-
-export interface LogRunnerNeeds {
-  webhook: StoredWebhook;
-  /** The node whose log is sent. */
-  loggedBy: string;
-  store: Pick<Store, 'config' | 'events' | 'webhooks'>;
-  /** One transaction. False, and nothing is written, when the log is another node's to send by now. */
-  write(work: (webhooks: WebhookStore) => Promise<void>): Promise<boolean>;
-  post: Post;
-  version: string;
-  clock: Clock;
-  random(): number;
-  /** The webhook has to be disabled; the runner has ended. */
-  onGone(because: string): void;
-  onResult(result: 'taken' | 'failed' | 'given_up'): void;
-  /** Entries were gone from the log before they were sent. */
-  onMissed(): void;
-  onFailure(error: unknown): void;
-}
 
 export interface LogRunner {
   /** Also without `stop`: the log is another node's, or the webhook has to be disabled. */
@@ -47,7 +19,7 @@ export interface LogRunner {
 const failedMs = 5000;
 const stopMs = 1000;
 
-export const startLogRunner = (needs: LogRunnerNeeds): LogRunner => {
+export const startLogRunner = (needs: RunnerNeeds): LogRunner => {
   const {clock, onFailure} = needs;
   const ended = new AbortController();
   const cut = new AbortController();

@@ -3,9 +3,9 @@
 //   flowing (8 under way) → some fail → `first`, the earliest of them, is tried again, and the others wait → it is taken → flowing
 //   `first` has failed three times → another one is tried once → it is taken → `first` is set aside → flowing
 import {type Deliver, isTaken} from './deliver.ts';
-import type {LogRunnerNeeds} from './log-runner.ts';
 import {createLogWindow, type LogWindow, type Waiting} from './log-window.ts';
 import type {Progress} from './progress.ts';
+import type {RunnerNeeds} from './runner-needs.ts';
 import type {StoredDelivery, StoredProgress} from './webhook-store.ts';
 import type {PostResult} from './webhook-transport.ts';
 
@@ -29,7 +29,7 @@ const silenceMs = 75 * 3_600_000;
 const timeAt = (ms: number): string => new Date(ms).toISOString();
 
 /** The next step, which resolves with how long to wait before the one after it, in milliseconds. */
-export const createLogSending = (needs: LogRunnerNeeds, parts: Parts): (() => Promise<number>) => {
+export const createLogSending = (needs: RunnerNeeds, parts: Parts): (() => Promise<number>) => {
   const {progress} = parts;
   const window = createLogWindow(needs, progress);
   const {failed, retry} = createRetries(needs, parts, window);
@@ -79,7 +79,7 @@ const createFlow =
 type First = NonNullable<StoredProgress['first']>;
 
 const createRetries = (
-  {webhook, loggedBy, clock, onResult}: LogRunnerNeeds,
+  {webhook, loggedBy, clock, onResult}: RunnerNeeds,
   {progress, deliver, setAside}: Parts,
   window: LogWindow,
 ) => {

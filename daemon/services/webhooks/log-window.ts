@@ -4,8 +4,8 @@ import {mailEvents} from '../../../shared/mail-event-name.ts';
 import type {EventChoice} from '../events/mail-event.ts';
 import {shownEvents} from '../events/trace.ts';
 import {allDomains, type StoredWebhook} from '../records.ts';
-import type {LogRunnerNeeds} from './log-runner.ts';
 import type {Progress} from './progress.ts';
+import type {RunnerNeeds} from './runner-needs.ts';
 import type {PostResult} from './webhook-transport.ts';
 
 export interface Waiting {
@@ -31,7 +31,7 @@ export interface LogWindow {
 
 const entriesAtOnce = 200;
 
-export const createLogWindow = ({webhook, loggedBy, store}: LogRunnerNeeds, progress: Progress): LogWindow => {
+export const createLogWindow = ({webhook, loggedBy, store}: RunnerNeeds, progress: Progress): LogWindow => {
   const choice = choiceOf(webhook, loggedBy);
   let entries: Waiting[] = [];
   /** Where reading goes on, and the greatest number up to there, while there are entries. */

@@ -1,6 +1,6 @@
 // How far a log was sent to a webhook, in memory and in the store.
 import {placeAfter} from '../events/mail-event.ts';
-import type {LogRunnerNeeds} from './log-runner.ts';
+import type {RunnerNeeds} from './runner-needs.ts';
 import type {SentLog, StoredProgress, WebhookStore} from './webhook-store.ts';
 
 /** The log is another node's to send by now. */
@@ -24,7 +24,7 @@ export interface Progress {
 const saveMs = 1000;
 const microseconds = (time: string): number => Date.parse(time) * 1000;
 
-export const openProgress = async (needs: LogRunnerNeeds): Promise<Progress> => {
+export const openProgress = async (needs: RunnerNeeds): Promise<Progress> => {
   const {webhook, loggedBy, store, clock, onMissed} = needs;
   const log: SentLog = {webhook_id: webhook.id, logged_by: loggedBy};
   const stored = (await store.webhooks.progress(webhook.id)).find(({logged_by}) => logged_by === loggedBy);

@@ -1,8 +1,8 @@
 // Events that were not taken and that others do not wait for: each has a schedule of its own.
 import {shownEvents} from '../events/trace.ts';
 import {type Deliver, isTaken} from './deliver.ts';
-import type {LogRunnerNeeds} from './log-runner.ts';
 import type {Progress} from './progress.ts';
+import type {RunnerNeeds} from './runner-needs.ts';
 import type {StoredDelivery} from './webhook-store.ts';
 
 const dueAtOnce = 8;
@@ -12,7 +12,7 @@ const mostGivenUp = 10_000;
 const lastTime = '9999-12-31T23:59:59.999Z';
 
 export const createSetAside = (
-  {webhook, loggedBy, store, clock, onResult}: LogRunnerNeeds,
+  {webhook, loggedBy, store, clock, onResult}: RunnerNeeds,
   {progress, deliver}: {progress: Progress; deliver: Deliver},
 ) => {
   const log = {webhook_id: webhook.id, logged_by: loggedBy};

@@ -4,7 +4,8 @@ import type {WebhookTest} from '../../../shared/webhook.ts';
 import type {ConfigStore, Store} from '../ports.ts';
 import type {StoredWebhook} from '../records.ts';
 import {createSemaphore} from '../semaphore.ts';
-import {type Clock, type LogRunner, type LogRunnerNeeds, startLogRunner} from './log-runner.ts';
+import {type LogRunner, startLogRunner} from './log-runner.ts';
+import type {Clock, RunnerNeeds} from './runner-needs.ts';
 import {signed} from './signed-message.ts';
 import type {WebhookStore} from './webhook-store.ts';
 import type {Post, WebhookTransport} from './webhook-transport.ts';
@@ -29,7 +30,7 @@ export interface SentLogs {
   write(loggedBy: string, work: (webhooks: WebhookStore) => Promise<void>): Promise<boolean>;
 }
 
-interface Needs extends Pick<LogRunnerNeeds, 'version' | 'onResult'> {
+interface Needs extends Pick<RunnerNeeds, 'version' | 'onResult'> {
   nodeId: string;
   store: Pick<Store, 'config' | 'events' | 'webhooks' | 'transaction'>;
   configuration: ConfigStore;

@@ -40,7 +40,7 @@ export interface Webhooks {
   deliveries(actor: Actor, id: number, choice: DeliveryChoice): Promise<Gathered<WebhookDelivery[]>>;
 }
 
-export interface DeliveryChoice {
+interface DeliveryChoice {
   state?: (typeof deliveryStates)[number] | undefined;
   limit: number;
 }
@@ -69,12 +69,11 @@ interface Needs {
 export const createWebhooks = (needs: Needs): Webhooks => {
   const {store, configuration, domains, tester, logs, ask, now} = needs;
 
-  /** Undefined for a webhook of a domain that was deleted a moment ago. Never with the secret. */
+  /** Undefined for a webhook of a domain that was deleted a moment ago. */
   const toWebhook = ({domain_id, ...stored}: StoredWebhook): Webhook | undefined => {
     const domain = domain_id === allDomains ? null : domains.findById(domain_id)?.name;
     if (domain === undefined) return undefined;
-    const {id, url, events, description, created_at, disabled_at, disabled_because} = stored;
-    return {id, url, events, domain, description, created_at, disabled_at, disabled_because};
+    return shownOf(stored, domain);
   };
   const shownById = async (id: number): Promise<Webhook> => {
     const webhook = toWebhook(await byId(store, id));
@@ -131,9 +130,15 @@ export const createWebhooks = (needs: Needs): Webhooks => {
   };
 };
 
+/** Without the secret. */
+const shownOf = (
+  {id, url, events, description, created_at, disabled_at, disabled_because}: Omit<Webhook, 'domain'>,
+  domain: string | null,
+): Webhook => ({id, url, events, domain, description, created_at, disabled_at, disabled_because});
+
 const create = async ({configuration, domains, ...needs}: Needs, actor: Actor, body: unknown): Promise<CreatedWebhook> => {
-  const {domain, ...wanted} = validate(createWebhookSchema, body);
-  const url = new URL(wanted.url);
+  const {url: given, events, domain, description} = validate(createWebhookSchema, body);
+  const url = new URL(given);
   const owner = domain === null ? undefined : domains.findByName(canonicalDomain(domain) ?? '');
   const faults: FieldFault[] = [];
   if (url.protocol === 'http:' && !needs.mayUseHttp()) faults.push({path: 'url', detail: httpFault});
@@ -149,10 +154,10 @@ const create = async ({configuration, domains, ...needs}: Needs, actor: Actor, b
       throw new Fault('conflict', `the domain ${owner.name} was deleted meanwhile; try again`);
     const id = await tx.nextId('webhook');
     const secret = `whsec_${randomBytes(32).toString('base64')}`;
-    const shown = {...wanted, url: url.href, created_at: tx.at, disabled_at: null, disabled_because: null};
-    await tx.create('webhook', id, {...shown, domain_id: owner?.id ?? allDomains, secret, replay: null});
+    const stored = {url: url.href, events, description, created_at: tx.at, disabled_at: null, disabled_because: null};
+    await tx.create('webhook', id, {...stored, domain_id: owner?.id ?? allDomains, secret, replay: null});
     await tx.audit(actor, 'webhook.create', String(id), url.origin);
-    return {id, ...shown, domain: owner?.name ?? null, secret};
+    return {...shownOf({id, ...stored}, owner?.name ?? null), secret};
   });
 };
 

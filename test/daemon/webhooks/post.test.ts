@@ -52,33 +52,57 @@ test('what is posted arrives, and a connection serves several requests', async t
 });
 
 test('plain HTTP reaches no address outside the networks that are allowed, in whatever form it is written', async t => {
-  const seen = await serve(t, createServer((_request, response) => void response.end()));
+  const seen = await serve(
+    t,
+    createServer((_request, response) => void response.end()),
+  );
   const post = open(t, {networks: () => none});
 
-  for (const host of ['127.0.0.1', 'localhost', '2130706433', '0x7f.1', '0177.0.0.1', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::1]', '0.0.0.0'])
+  for (const host of [
+    '127.0.0.1',
+    'localhost',
+    '2130706433',
+    '0x7f.1',
+    '0177.0.0.1',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]',
+    '[::1]',
+    '0.0.0.0',
+  ])
     t.regex((await post(`http://${host}:${seen.port}/`)).error ?? '', /is not in webhooks\.allow_networks$/, host);
   t.is(seen.connections, 0);
 });
 
 test('HTTPS reaches no private address outside the networks that are allowed', async t => {
   const seen = await serve(t, createTcpServer());
-  const resolve = async (name: string) => (name === 'mixed.test' ? ['10.0.0.1', '::ffff:127.0.0.1', 'fe80::1', '64:ff9b::7f00:1'] : ['127.0.0.1']);
+  const resolve = async (name: string) =>
+    name === 'mixed.test' ? ['10.0.0.1', '::ffff:127.0.0.1', 'fe80::1', '64:ff9b::7f00:1'] : ['127.0.0.1'];
   const post = open(t, {networks: () => none, resolve});
 
   for (const host of ['127.0.0.1', '[::ffff:127.0.0.1]', '[::1]', '[fd00::1]', '169.254.169.254', 'mixed.test', 'one.test'])
-    t.regex((await post(`https://${host}:${seen.port}/`)).error ?? '', /is no public address, and not in webhooks\.allow_networks$/, host);
+    t.regex(
+      (await post(`https://${host}:${seen.port}/`)).error ?? '',
+      /is no public address, and not in webhooks\.allow_networks$/,
+      host,
+    );
   t.is(seen.connections, 0);
 });
 
 test('an IPv4 address in IPv6 is reached where its network is allowed', async t => {
-  const {port} = await serve(t, createServer((_request, response) => void response.end()));
+  const {port} = await serve(
+    t,
+    createServer((_request, response) => void response.end()),
+  );
   const post = open(t);
 
   t.like(await post(`http://[::ffff:127.0.0.1]:${port}/`), {status: 200});
 });
 
 test('the address that a name resolves to is judged at each connection, and is the one that is connected to', async t => {
-  const seen = await serve(t, createServer((_request, response) => void response.writeHead(200, {connection: 'close'}).end()));
+  const seen = await serve(
+    t,
+    createServer((_request, response) => void response.writeHead(200, {connection: 'close'}).end()),
+  );
   const answers = [['127.0.0.1'], ['127.0.0.2'], ['127.0.0.2', '127.0.0.1']];
   let asked = 0;
   const resolve = async () => {
@@ -98,9 +122,15 @@ test('the address that a name resolves to is judged at each connection, and is t
 });
 
 test('a redirect is not followed', async t => {
-  const inside = await serve(t, createServer((_request, response) => void response.end()));
+  const inside = await serve(
+    t,
+    createServer((_request, response) => void response.end()),
+  );
   const location = `http://127.0.0.1:${inside.port}/`;
-  const {port} = await serve(t, createServer((_request, response) => void response.writeHead(307, {location}).end()));
+  const {port} = await serve(
+    t,
+    createServer((_request, response) => void response.writeHead(307, {location}).end()),
+  );
 
   const result = await open(t)(`http://127.0.0.1:${port}/`);
 
@@ -168,7 +198,10 @@ test('HTTPS wants a certificate of a known authority for the name, and says noth
   const others = await selfSigned('PRIVATE.test');
   const resolve = async () => ['127.0.0.1'];
   const served = async (pair: {key: string; cert: string}) =>
-    serve(t, createTlsServer(pair, (_request, response) => void response.writeHead(204).end()));
+    serve(
+      t,
+      createTlsServer(pair, (_request, response) => void response.writeHead(204).end()),
+    );
   const [{port}, {port: othersPort}] = [await served(ours), await served(others)];
 
   t.like(await open(t, {resolve, ca: ours.cert})(`https://hooks.test:${port}/`), {status: 204, error: null});
@@ -192,14 +225,20 @@ test('an error has nothing of the path or the answer', async t => {
 
   const results = [await post(`http://127.0.0.1:${port}/PRIVATE?key=PRIVATE`), await post('http://127.0.0.1:1/PRIVATE')];
 
-  t.deepEqual(results.map(({status}) => status), [null, null]);
+  t.deepEqual(
+    results.map(({status}) => status),
+    [null, null],
+  );
   t.is(results[1]?.error, 'the connection was refused');
   t.notRegex(JSON.stringify(results), /PRIVATE/);
   t.is(free.connections, 0);
 });
 
 test('a connection that is kept does not outlive the setting that allowed it', async t => {
-  const seen = await serve(t, createServer((_request, response) => void response.end()));
+  const seen = await serve(
+    t,
+    createServer((_request, response) => void response.end()),
+  );
   let networks = loopback;
   const post = open(t, {networks: () => networks});
   const url = `http://127.0.0.1:${seen.port}/`;

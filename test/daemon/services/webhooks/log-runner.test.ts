@@ -1,9 +1,10 @@
 import type {ExecutionContext} from 'ava';
 import {Webhook} from 'standardwebhooks';
-import {type LogRunner, type LogRunnerNeeds, startLogRunner} from '../../../../daemon/services/webhooks/log-runner.ts';
-import type {PostResult} from '../../../../daemon/services/webhooks/webhook-transport.ts';
 import type {Store} from '../../../../daemon/services/ports.ts';
 import type {StoredWebhook} from '../../../../daemon/services/records.ts';
+import {type LogRunner, startLogRunner} from '../../../../daemon/services/webhooks/log-runner.ts';
+import type {RunnerNeeds} from '../../../../daemon/services/webhooks/runner-needs.ts';
+import type {PostResult} from '../../../../daemon/services/webhooks/webhook-transport.ts';
 import {append, at, relayedEvent as event} from '../../../helpers/mail-event.ts';
 import {createStepClock} from '../../../helpers/step-clock.ts';
 import {nodeId, testSqlite, testStores} from '../../../helpers/store-makes.ts';
@@ -32,7 +33,7 @@ interface Posted {
 type Answer = (mail: string, count: number) => PostResult | Promise<PostResult>;
 
 /** A runner with a clock of its own. Its receiver answers by the mail that an event is about, and how often it got it. */
-const begin = (t: ExecutionContext, store: Store, needs: Partial<LogRunnerNeeds> = {}) => {
+const begin = (t: ExecutionContext, store: Store, needs: Partial<RunnerNeeds> = {}) => {
   const clock = createStepClock(Date.now());
   const seen = {
     posted: [] as Posted[],
@@ -44,7 +45,7 @@ const begin = (t: ExecutionContext, store: Store, needs: Partial<LogRunnerNeeds>
     results: [] as string[],
     answer: (() => taken) as Answer,
   };
-  const post: LogRunnerNeeds['post'] = async ({url, headers, body}) => {
+  const post: RunnerNeeds['post'] = async ({url, headers, body}) => {
     const {data} = JSON.parse(body) as {data: {queue_id: string | null}};
     const id = headers['webhook-id'] ?? '';
     const signature = new Webhook(secret).sign(id, new Date(Number(headers['webhook-timestamp']) * 1000), body);
@@ -57,7 +58,7 @@ const begin = (t: ExecutionContext, store: Store, needs: Partial<LogRunnerNeeds>
     seen.underWay -= 1;
     return result;
   };
-  const startRunner = (more: Partial<LogRunnerNeeds> = {}): LogRunner =>
+  const startRunner = (more: Partial<RunnerNeeds> = {}): LogRunner =>
     startLogRunner({
       ...{webhook, loggedBy: nodeId, store, post, version: '1', clock, random: () => 0.5},
       async write(work) {
@@ -88,7 +89,7 @@ const begin = (t: ExecutionContext, store: Store, needs: Partial<LogRunnerNeeds>
       clock.move(ms);
       await settled();
     },
-    async restart(more: Partial<LogRunnerNeeds> = {}) {
+    async restart(more: Partial<RunnerNeeds> = {}) {
       await runner.stop();
       runner = startRunner(more);
       await settled();
@@ -99,7 +100,8 @@ const begin = (t: ExecutionContext, store: Store, needs: Partial<LogRunnerNeeds>
   };
 };
 
-const numbers = (from: number, to: number): string[] => Array.from({length: to - from + 1}, (_, i) => String(from + i).padStart(3, '0'));
+const numbers = (from: number, to: number): string[] =>
+  Array.from({length: to - from + 1}, (_, i) => String(from + i).padStart(3, '0'));
 const events = (from: number, to: number) => Array.from({length: to - from + 1}, (_, i) => event(from + i));
 
 testStores('all that was logged is sent once, in order, eight at once, and also after a restart', async (t, {store}) => {
@@ -164,7 +166,18 @@ testSqlite('one that fails three times lets the next one be tried, and goes on a
   t.like(await progress(), {first: null, failing_since: null});
   t.like(await deliveries(), [{is_given_up: false, tries: 3, status: null, error: 'the connection was refused'}]);
 
-  for (const [wait, count] of [[29 * minute, 3], [2 * minute, 4], [hour, 4], [61 * minute, 5], [5 * hour, 6], [10 * hour, 7], [14 * hour, 8], [20 * hour, 9], [24 * hour, 10], [24 * hour, 10]] as const) {
+  for (const [wait, count] of [
+    [29 * minute, 3],
+    [2 * minute, 4],
+    [hour, 4],
+    [61 * minute, 5],
+    [5 * hour, 6],
+    [10 * hour, 7],
+    [14 * hour, 8],
+    [20 * hour, 9],
+    [24 * hour, 10],
+    [24 * hour, 10],
+  ] as const) {
     await move(wait);
     t.is(tries(), count, `${wait / minute} minutes later`);
   }
@@ -403,8 +416,16 @@ testSqlite('a log that is another node’s by now is not sent on, and nothing is
 });
 
 testStores('only the events of a webhook are sent, of its domain', async (t, {store}) => {
-  await append(store, event(1), event(2, {event: 'held'}), event(3, {event: 'held', domain_id: 2, domain: 'two.test'}), event(4, {event: 'held'}));
-  const {seen, mails, settled, clock} = begin(t, store, {webhook: {...webhook, events: ['held', 'of a later version'], domain_id: 1}});
+  await append(
+    store,
+    event(1),
+    event(2, {event: 'held'}),
+    event(3, {event: 'held', domain_id: 2, domain: 'two.test'}),
+    event(4, {event: 'held'}),
+  );
+  const {seen, mails, settled, clock} = begin(t, store, {
+    webhook: {...webhook, events: ['held', 'of a later version'], domain_id: 1},
+  });
   while (seen.posted.length < 2) {
     await settled();
     clock.move(1000);
@@ -443,7 +464,9 @@ testSqlite('after a log was restored it goes on after what was sent', async (t, 
   await append(store, event(5));
   const [known] = await store.webhooks.progress(webhook.id);
   // As in another epoch.
-  await store.transaction(async tx => tx.webhooks.save({...(known ?? t.fail()), place: 'x'.repeat(59)} as NonNullable<typeof known>));
+  await store.transaction(async tx =>
+    tx.webhooks.save({...(known ?? t.fail()), place: 'x'.repeat(59)} as NonNullable<typeof known>),
+  );
 
   await restart();
   await move(1000);
@@ -483,32 +506,35 @@ testSqlite('a replay sends again what was logged since, with the ids that it had
   t.is(mails().length, 2, 'it is done once');
 });
 
-testSqlite('a replay of a disabled webhook leaves out what was not sent before; of another one nothing is left out', async (t, {store}) => {
-  await append(store, ...events(1, 20));
-  const {seen, mails, settled, restart, deliveries, move} = begin(t, store);
-  seen.answer = mail => (mail === 'Mail1001' ? failure(500) : taken);
-  await settled();
-  await move(5000);
-  await move(5 * minute);
-  t.is((await deliveries()).length, 1);
-  seen.answer = () => failure(500);
-  await append(store, ...events(24, 26));
-  await move(1000);
-  seen.answer = () => taken;
-  seen.posted = [];
-  await new Promise(resolve => setTimeout(resolve, 5));
-  const since = new Date().toISOString();
-  await append(store, event(27));
+testSqlite(
+  'a replay of a disabled webhook leaves out what was not sent before; of another one nothing is left out',
+  async (t, {store}) => {
+    await append(store, ...events(1, 20));
+    const {seen, mails, settled, restart, deliveries, move} = begin(t, store);
+    seen.answer = mail => (mail === 'Mail1001' ? failure(500) : taken);
+    await settled();
+    await move(5000);
+    await move(5 * minute);
+    t.is((await deliveries()).length, 1);
+    seen.answer = () => failure(500);
+    await append(store, ...events(24, 26));
+    await move(1000);
+    seen.answer = () => taken;
+    seen.posted = [];
+    await new Promise(resolve => setTimeout(resolve, 5));
+    const since = new Date().toISOString();
+    await append(store, event(27));
 
-  await restart({webhook: {...webhook, replay: {at: at(100), since, is_fresh_start: false}}});
-  t.deepEqual(mails(), ['024', '025', '026', '027']);
-  t.is((await deliveries()).length, 1);
-  seen.posted = [];
-  await restart({webhook: {...webhook, replay: {at: at(101), since, is_fresh_start: true}}});
+    await restart({webhook: {...webhook, replay: {at: at(100), since, is_fresh_start: false}}});
+    t.deepEqual(mails(), ['024', '025', '026', '027']);
+    t.is((await deliveries()).length, 1);
+    seen.posted = [];
+    await restart({webhook: {...webhook, replay: {at: at(101), since, is_fresh_start: true}}});
 
-  t.deepEqual(mails(), ['027']);
-  t.deepEqual(await deliveries(), []);
-});
+    t.deepEqual(mails(), ['027']);
+    t.deepEqual(await deliveries(), []);
+  },
+);
 
 testSqlite('what was set aside goes when its entry has left the log', async (t, {store}) => {
   await append(store, ...events(1, 20));

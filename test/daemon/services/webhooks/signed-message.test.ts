@@ -16,7 +16,11 @@ test('a message verifies with its secret, for this body and id alone', t => {
   const {headers, body} = signed(message, {secret, now: Date.now(), version: '1.2.3'});
   const webhook = new Webhook(secret);
 
-  t.like(webhook.verify(body, headers), {type: 'relayed', timestamp: relayedEvent(1).at, data: {number: 17, node_id: 'node.one'}});
+  t.like(webhook.verify(body, headers), {
+    type: 'relayed',
+    timestamp: relayedEvent(1).at,
+    data: {number: 17, node_id: 'node.one'},
+  });
   t.is(headers['webhook-id'], 'h1-node.one');
   t.is(headers['user-agent'], 'mfd/1.2.3');
   t.throws(() => webhook.verify(`${body} `, headers));
