@@ -244,6 +244,23 @@ testSqlite('two that cannot be taken, one after the other, do not stop the other
   t.is((await deliveries()).length, 2);
 });
 
+testSqlite('while two that cannot be taken wait, those that come later are tried', async (t, {store}) => {
+  await append(store, event(1), event(2));
+  const {seen, mails, move, settled, deliveries} = begin(t, store);
+  seen.answer = mail => (['Mail1001', 'Mail1002'].includes(mail) ? failure(500) : taken);
+  await settled();
+  await move(5000);
+  await move(5 * minute);
+  t.is(mails().at(-1), '002');
+  await append(store, event(3), event(4));
+  await move(30 * minute);
+  await move(5000);
+  await move(5 * minute);
+
+  t.true(mails().includes('003') && mails().includes('004'), mails().join());
+  t.like(await deliveries(), [{tries: 4}]);
+});
+
 testSqlite('with nothing after it, the next one that comes is tried', async (t, {store}) => {
   await append(store, event(1));
   const {seen, mails, move, settled, deliveries} = begin(t, store);
