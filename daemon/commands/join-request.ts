@@ -11,6 +11,7 @@ import {CommandError} from '../node/command-error.ts';
 import {apiUrl, clusterUrl, listenOf} from '../node/free-addresses.ts';
 import {apiHosts} from '../node/tls-files.ts';
 import {type JoinAnswer, joinMessages} from '../services/cluster/join-protocol.ts';
+import {kinds} from '../services/records.ts';
 import type {NewNode} from './new-node.ts';
 
 /** A token that has not expired, with the credentials for the request. */
@@ -94,7 +95,7 @@ export const requestToJoin = async (
   const keys = {node: await createRequest(), api: await createRequest()};
   aborted.throwIfAborted();
   const client = connect();
-  const body = {...describeNode(node), version, node_csr: keys.node.request, api_csr: keys.api.request};
+  const body = {...describeNode(node), version, kinds: [...kinds], node_csr: keys.node.request, api_csr: keys.api.request};
   try {
     const answer = await client.ask(joinMessages.join.answer, {...joinMessages.join.at, body, deadlineMs: answerMs});
     return {...admitter, answer, keys};

@@ -3,6 +3,7 @@ import {CommandError} from '../node/command-error.ts';
 import {apply} from '../replication/apply.ts';
 import {observe, stampsOf} from '../replication/clock.ts';
 import type {CommonStore} from '../services/common-store.ts';
+import {placeAfter} from '../services/events/mail-event.ts';
 import type {NodeStore, RecordReads} from '../services/node-store.ts';
 import {type ConfigRecord, kinds, type RecordKey, replicatedPart} from '../services/records.ts';
 import type {StoredRows} from '../store/sqlite/stored-rows.ts';
@@ -87,6 +88,18 @@ export const moveEvents = async (from: StoredRows, to: CommonStore): Promise<voi
       await tx.state.write(eventMark, String(last));
     });
     after = last;
+  }
+};
+
+/** How far this node has sent its log to webhooks, and what was not taken. The places of the log are others in the new store. */
+export const moveWebhooks = async ({webhooks}: NodeStore, to: CommonStore): Promise<void> => {
+  for (const progress of await webhooks.progress()) {
+    const {webhook_id, logged_by, number} = progress;
+    const deliveries = await webhooks.deliveries({webhook_id, logged_by, limit: Number.MAX_SAFE_INTEGER});
+    await to.transaction(async tx => {
+      await tx.webhooks.save({...progress, place: placeAfter(number), from: number});
+      for (const delivery of deliveries) await tx.webhooks.put(delivery);
+    });
   }
 };
 

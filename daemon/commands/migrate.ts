@@ -20,7 +20,7 @@ import {openSqliteStore} from '../store/sqlite/store.ts';
 import {openStoredRows} from '../store/sqlite/stored-rows.ts';
 import {findLostCommits} from '../store/sqlite/wal-file.ts';
 import {asOwnerOf} from './as-owner.ts';
-import {allRecords, moveAudit, moveConfig, moveEvents, moveReceived, requireSameConfig} from './migrate-config.ts';
+import {allRecords, moveAudit, moveConfig, moveEvents, moveReceived, moveWebhooks, requireSameConfig} from './migrate-config.ts';
 import {type MailCounts, moveMail} from './migrate-mail.ts';
 import {writeConfig} from './new-folder.ts';
 import {type StoreOptions, storeKeys} from './store-options.ts';
@@ -135,6 +135,7 @@ const moveAll = async (folder: DataFolder, target: Target): Promise<MigrateRepor
       await moveReceived(rows, to);
       report = {...planned, dry_run: false, mails: await moveMail(source, to), kept: keptFiles(folder)};
       await moveEvents(rows, to);
+      await moveWebhooks(store, to);
       await noteMigration(to, report);
     } finally {
       await to?.close();

@@ -46,7 +46,7 @@ const logsOf = ({nodeId, engine}: Storage): SentLogs => {
         }),
     };
   return {
-    renew: async () => ({held: [nodeId], returning: []}),
+    renew: async () => ({held: [nodeId], taken: [], returning: []}),
     giveBack: async () => {},
     async write(_loggedBy, work) {
       await engine.store.transaction(async tx => work(tx.webhooks));

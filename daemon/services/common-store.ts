@@ -68,9 +68,9 @@ export interface Leases {
 export interface LogHolds {
   /**
    * Takes the log of this node, and the logs of nodes that are away and that nobody has. `held`: all that this node has for the next 20 s;
-   * `returning`: those that it still has, whose nodes are back.
+   * `taken`: those of them that it did not have a moment ago; `returning`: those that it still has, whose nodes are back.
    */
-  renew(): Promise<{held: string[]; returning: string[]}>;
+  renew(): Promise<{held: string[]; taken: string[]; returning: string[]}>;
   giveBack(loggedBy: string): Promise<void>;
 }
 

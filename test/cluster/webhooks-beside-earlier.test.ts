@@ -1,5 +1,8 @@
 // Webhooks in a cluster with a node of 0.8, which does not know such records.
 import {startBesideEarlier, testBesideEarlier} from '../helpers/beside-earlier.ts';
+import {startCluster} from '../helpers/cluster.ts';
+import {attemptJoin, makeToken} from '../helpers/join-attempt.ts';
+import {buildRelease} from '../helpers/released-build.ts';
 
 testBesideEarlier(
   version => `no webhook is made while a node of ${version} is a member, which is named, and one is once it is upgraded`,
@@ -24,5 +27,25 @@ testBesideEarlier(
     }
     t.is(made.status, 201);
     t.is((await beta.api('GET', 'webhooks')).json.data.length, 1);
+  },
+);
+
+testBesideEarlier(
+  version => `no node of ${version} joins while there is a webhook, and one may once there is none`,
+  async (t, release) => {
+    const program = await buildRelease(t, release);
+    const {nodes, addNode} = await startCluster(t, {nodes: ['alpha'], isProxied: false});
+    const {alpha} = nodes;
+    const {json} = await alpha.api('POST', 'webhooks', {body: {url: 'https://hooks.invalid/'}});
+    const token = await makeToken(alpha);
+
+    const refused = await attemptJoin(t, token, {nodeId: 'beta', program});
+    await addNode('gamma');
+    await alpha.api('DELETE', `webhooks/${json.data.id}`);
+    const joined = await attemptJoin(t, token, {nodeId: 'beta', program});
+
+    t.is(refused.code, 1);
+    t.regex(refused.stderr, new RegExp(`the cluster has webhooks, which mfd ${release.version.replaceAll('.', '\\.')} does not know`));
+    t.is(joined.code, 0, joined.stderr);
   },
 );

@@ -18,7 +18,7 @@ export interface Attempt extends Ran {
 export const attemptJoin = async (
   t: ExecutionContext<unknown>,
   token: string,
-  options: {nodeId?: string; args?: string[]; host?: Host; onStart?(child: ChildProcess): void} = {},
+  options: {nodeId?: string; args?: string[]; host?: Host; program?: string; onStart?(child: ChildProcess): void} = {},
 ): Promise<Attempt> => {
   const root = await testFolder(t);
   const data = join(root, 'data');
@@ -29,7 +29,7 @@ export const attemptJoin = async (
     ...['join', '-', '--data', data, '--json', ...listens.filter((_, at) => !isGiven(at))],
     ...(options.nodeId === undefined ? [] : ['--node-id', options.nodeId]),
   ];
-  const ran = await run(mfdFile, [...args, ...given], {
+  const ran = await run(options.program ?? mfdFile, [...args, ...given], {
     input: `${token}\n`,
     env: {XDG_CONFIG_HOME: join(root, 'config')},
     ...(options.host && {within: options.host.within}),

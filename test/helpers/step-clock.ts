@@ -6,6 +6,8 @@ export interface StepClock extends Clock {
   asleep(count: number): Promise<void>;
   /** Wakes all that are due by then, at once. */
   move(ms: number): void;
+  /** As an administrator sets a clock: those that sleep do not wake earlier or later. */
+  set(ms: number): void;
 }
 
 export const createStepClock = (startMs: number): StepClock => {
@@ -34,6 +36,10 @@ export const createStepClock = (startMs: number): StepClock => {
         await new Promise<void>(resolve => {
           onSleep = resolve;
         });
+    },
+    set(ms) {
+      for (const sleeper of sleepers) sleeper.atMs += ms - nowMs;
+      nowMs = ms;
     },
     move(ms) {
       nowMs += ms;

@@ -23,6 +23,7 @@ import {makeNode, mfdFile, nodeFolder, run} from '../helpers/node.ts';
 import {contentOf} from '../helpers/received-mail.ts';
 import {storedMail} from '../helpers/stored-mail.ts';
 import {testWithPostgres, usePostgres} from '../helpers/test-with-postgres.ts';
+import {progressOf} from '../helpers/webhook-progress.ts';
 
 const postgres = usePostgres();
 
@@ -47,6 +48,12 @@ const received = {
   received_at: arrived_at,
 };
 const receivedChoice = {domain: 'example.com', since: '2026-01-01', isVerified: true, without: []};
+
+const progress = {...progressOf({webhook_id: 7, logged_by: 'alpha'}, 1_700_000_000_000_000), failing_since: arrived_at};
+const delivery = {
+  ...{webhook_id: 7, logged_by: 'alpha', number: 1_600_000_000_000_000, is_given_up: true, tries: 2, tried_at: arrived_at},
+  ...{next_try_at: null, status: 422, error: 'it answered 422'},
+};
 
 /** More than are moved at once, of which one has more recipients than are shown. */
 const events: NewMailEvent[] = Array.from({length: 1100}, (_, n) => ({
@@ -131,6 +138,8 @@ const stoppedNode = async (t: ExecutionContext) => {
     await tx.hold.end(['ended00'], 'held', {state: 'released', at: '2026-01-03T00:00:00.000Z', keyId: 1_000_000_001});
     await tx.hold.end(['gone000'], 'held', {state: 'gone', at: '2026-01-03T00:00:00.000Z', keyId: null});
     await tx.events.append(events);
+    await tx.webhooks.save({...progress, place: 'of the former log'});
+    await tx.webhooks.put(delivery);
   });
   const mails = await store.hold.findAll([...Object.keys(bodies), 'queued0', 'ended00', 'gone000']);
   const {entries} = await store.audit.list({}, {limit: 100, offset: 0});
@@ -196,6 +205,8 @@ const requireMoved = async (t: ExecutionContext, node: Awaited<ReturnType<typeof
   t.true(before.events.every(({length}) => length > 0));
   t.is((await store.events.find({node: node.node_id}, {kind: 'all'}, {limit: 2000})).length, before.events[0]?.length ?? 0);
   await requireLater(t, store);
+  t.deepEqual(await store.webhooks.progress(), [{...progress, from: progress.number}]);
+  t.deepEqual(await store.webhooks.deliveries({limit: 10}), [delivery]);
   const {entries} = await store.audit.list({}, {limit: 100, offset: 0});
   t.is(entries[0]?.action, 'node.migrate');
   const shown = (all: typeof entries) => all.map(({at, action, target, hash}) => ({at, action, target, hash}));

@@ -50,6 +50,8 @@ export const joinRequestSchema = z.object({
   version: z.string().max(50),
   /** A version before 0.7 does not say it. */
   store: z.enum(['own', 'shared']).default('own'),
+  /** See the heartbeat. */
+  kinds: z.array(z.string().max(64)).max(100).optional(),
   ...requestsShape,
 });
 export type JoinRequest = z.infer<typeof joinRequestSchema>;

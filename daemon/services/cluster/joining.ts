@@ -2,7 +2,7 @@
 import {Fault} from '../../../shared/fault.ts';
 import {canonicalHost, isLoopback, parseHostPort} from '../../../shared/host-port.ts';
 import type {NodeIdentity} from '../actor.ts';
-import type {ConfigStore, Store} from '../ports.ts';
+import type {ConfigStore, ConfigTransaction, Store} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 import type {Authorities, Authority} from './authority.ts';
 import {type CertificateSubject, type IssuedNames, ownerOf, ownNames} from './certificate-names.ts';
@@ -94,6 +94,7 @@ export const createJoining = (needs: Needs): Joining => {
         if (!(await tx.trust.useJoinToken(tokenId, at))) throw tokenFault(await tx.trust.findJoinToken(tokenId));
         const nodes = await tx.config.listNodes();
         requireFreeId(nodes, request.node_id);
+        if (!request.kinds?.includes('webhook')) await requireNoWebhooks(tx, request);
         const subject = subjectOf(needs, {node_id: request.node_id, remoteAddress, currentNames: []});
         const holders = await issuedNames.holders(tx.trust, nodes);
         requireFreeName(request.fqdn, ownerOf(request.fqdn, holders, subject));
@@ -198,6 +199,15 @@ const requireFreeId = (nodes: readonly StoredNode[], nodeId: string): void => {
     throw new Fault(
       'conflict',
       `the cluster has a node ${nodeId} already; remove it first (mfctl cluster remove ${nodeId}), or choose another --node-id`,
+    );
+};
+
+/** The configuration of a node that does not store them would differ from that of the others for good. */
+const requireNoWebhooks = async ({config}: ConfigTransaction, {version}: JoinRequest): Promise<void> => {
+  if ((await config.listWebhooks()).length > 0)
+    throw new Fault(
+      'conflict',
+      `the cluster has webhooks, which mfd ${version} does not know; install the version of the other nodes, and join then`,
     );
 };
 

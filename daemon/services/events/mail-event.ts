@@ -57,7 +57,9 @@ export interface EventPage {
   entries: {place: string; entry: StoredMailEvent}[];
   /** How far was read. */
   place: string;
-  /** The number of the last entry that was read, wanted or not. */
+  /** Whether there were entries, wanted or not. */
+  hasRead: boolean;
+  /** The greatest number among those of `loggedBy`, wanted or not; undefined without any. */
   last: number | undefined;
   /** `after` is not in the log: it was restored, or the next entries are gone. There are no entries then, and `place` is the end. */
   isGap: boolean;
@@ -69,7 +71,10 @@ export interface EventPage {
 /** The place in any log after what was logged up to this time. */
 export const placeAt = (timeMs: number): string => placeAfter(Math.max(0, timeMs * 1000));
 
-/** The place in any log after the entry with this number. */
+/**
+ * The place in any log after the entry with this number. With `loggedBy`, entries with smaller numbers may come once more in a store that
+ * all nodes share, and none with a larger one is passed over.
+ */
 export const placeAfter = (number: number): string => `@${number.toString(36)}`;
 
 export interface EventReads {

@@ -115,9 +115,11 @@ const createRetries = (
   };
 
   /** Another one each time: several that cannot be taken may follow each other. */
-  const another = (): Waiting | undefined => {
-    const others = window.open().slice(1);
-    return others[(lastTried ? others.indexOf(lastTried) : -1) + 1] ?? others[0];
+  const another = async (): Promise<Waiting | undefined> => {
+    const others = () => window.open().slice(1);
+    const next = () => others()[(lastTried ? others().indexOf(lastTried) : -1) + 1];
+    if (!next()) await window.read();
+    return next() ?? others()[0];
   };
 
   const tryAnother = async (entry: Waiting, [head, first]: [Waiting, First]): Promise<void> => {
@@ -139,11 +141,13 @@ const createRetries = (
       progress.set({first: null});
       return 0;
     }
-    const waitMs = Date.parse(first.next_try_at) - clock.now();
-    if (waitMs <= 0) return tryFirst(head, first).then(() => 0);
+    const now = clock.now();
+    const waitMs = Date.parse(first.next_try_at) - now;
+    // The clock was ahead when it was tried.
+    const isClockSetBack = Date.parse(first.tried_at) > now;
+    if (waitMs <= 0 || isClockSetBack) return tryFirst(head, first).then(() => 0);
     if (!mayTryAnother) return Math.min(waitMs, longestSleepMs);
-    if (!another()) await window.read();
-    const other = another();
+    const other = await another();
     if (!other) return Math.min(waitMs, idleMs);
     return tryAnother(other, [head, first]).then(() => 0);
   };

@@ -36,16 +36,16 @@ const charsAtOnce = 250_000;
 export const createLogWindow = ({webhook, loggedBy, store}: RunnerNeeds, progress: Progress): LogWindow => {
   const choice = choiceOf(webhook, loggedBy);
   let entries: Waiting[] = [];
-  /** Where reading goes on, while there are entries. */
-  let end: {place: string; last: number | undefined} | undefined;
+  /** Where reading goes on, and the greatest number up to there, while there are entries. */
+  let end: {place: string; number: number} | undefined;
 
   const advance = (): void => {
     for (let head = entries[0]; head?.state === 'done'; head = entries[0]) {
-      progress.set({place: head.place, number: head.number});
+      progress.set({place: head.place, number: Math.max(head.number, progress.now().number)});
       entries.shift();
     }
     if (entries.length > 0 || !end) return;
-    if (end.last !== undefined) progress.set({place: end.place, number: end.last});
+    progress.set(end);
     end = undefined;
   };
 
@@ -71,14 +71,12 @@ export const createLogWindow = ({webhook, loggedBy, store}: RunnerNeeds, progres
       const fitting = page.entries.slice(0, countFitting(shown));
       for (const [at, {place, entry}] of fitting.entries()) {
         const event = shown[at];
-        if (event) entries.push({number: entry.number, place, event, state: 'new'});
+        if (event && entry.number > progress.now().from) entries.push({number: entry.number, place, event, state: 'new'});
       }
       const lastFitting = fitting.at(-1);
       const isCut = fitting.length < page.entries.length;
-      end =
-        isCut && lastFitting
-          ? {place: lastFitting.place, last: lastFitting.entry.number}
-          : {place: page.place, last: page.last ?? end?.last};
+      const read = isCut && lastFitting ? {place: lastFitting.place, last: lastFitting.entry.number} : page;
+      if (page.hasRead) end = {place: read.place, number: Math.max(read.last ?? 0, end?.number ?? progress.now().number)};
       advance();
       return page.hasMore || isCut;
     },

@@ -11,7 +11,7 @@ export class LostLog extends Error {
 export interface Progress {
   now(): StoredProgress;
   set(fields: Partial<StoredProgress>): void;
-  /** Whether there is something to store that may be stored: once a second is enough, as a receiver may get an event twice. */
+  /** Whether there is something to store that may be stored: once a second is enough, as a receiver may get an event twice. The clock may be set meanwhile. */
   isSaveDue(): boolean;
   /**
    * Stores it, with other changes in the same transaction. What could not be stored is stored with the next call. Rejects with LostLog.
@@ -78,7 +78,7 @@ export const openProgress = async (needs: RunnerNeeds): Promise<Progress> => {
   const replay = async ({at, since, is_fresh_start}: NonNullable<typeof webhook.replay>): Promise<void> => {
     // What is gone from the log was not asked for.
     const from = Math.max(microseconds(since) - 1, await store.events.forgottenUpTo(loggedBy));
-    if (is_fresh_start || from < current.number) set({place: placeAfter(from), number: from});
+    if (is_fresh_start || from < current.number) set(startAt(from));
     set({replayed_at: at, first: null, failing_since: null});
     await save(async webhooks => webhooks.restart(log, from + 1, is_fresh_start ? 'waiting' : 'none'));
   };
@@ -88,14 +88,16 @@ export const openProgress = async (needs: RunnerNeeds): Promise<Progress> => {
   return {
     now: () => current,
     set,
-    isSaveDue: () => isChanged && clock.now() - savedAt >= saveMs,
+    isSaveDue: () => isChanged && Math.abs(clock.now() - savedAt) >= saveMs,
     save,
     skipGone,
   };
 };
 
+const startAt = (number: number) => ({place: placeAfter(number), number, from: number});
+
 const beginOf = (log: SentLog, number: number): StoredProgress => ({
   ...log,
-  ...{place: placeAfter(number), number, first: null, delivered_at: null, failing_since: null},
+  ...{...startAt(number), first: null, delivered_at: null, failing_since: null},
   ...{status: null, error: null, missed_at: null, replayed_at: null},
 });

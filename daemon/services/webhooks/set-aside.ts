@@ -19,6 +19,8 @@ export const createSetAside = (
   const waiting = {...log, isGivenUp: false};
   /** Of the earliest, as far as is known: nothing is read before. */
   let dueAt = 0;
+  /** When that was read. */
+  let readAt = 0;
   let tidyAt = clock.now() + tidyMs;
 
   const set = async (delivery: StoredDelivery): Promise<void> => {
@@ -52,6 +54,7 @@ export const createSetAside = (
 
   const retryDue = async (): Promise<number> => {
     dueAt = Number.POSITIVE_INFINITY;
+    readAt = clock.now();
     try {
       const due = await store.webhooks.deliveries({...waiting, dueAt: new Date(clock.now()).toISOString(), limit: dueAtOnce});
       const ends = await Promise.allSettled(due.map(retry));
@@ -74,7 +77,8 @@ export const createSetAside = (
         const gone = await store.events.forgottenUpTo(loggedBy);
         await progress.save(async webhooks => webhooks.forgetGivenUp(log, gone, mostGivenUp));
       }
-      return clock.now() >= dueAt ? retryDue() : idleMs;
+      const isClockSetBack = clock.now() < readAt;
+      return clock.now() >= dueAt || isClockSetBack ? retryDue() : idleMs;
     },
   };
 };

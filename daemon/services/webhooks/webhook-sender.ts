@@ -24,8 +24,8 @@ export interface WebhookSender extends WebhookTester {
 
 /** The logs that this node sends. */
 export interface SentLogs {
-  /** `returning`: those whose own node is back. */
-  renew(): Promise<{held: readonly string[]; returning: readonly string[]}>;
+  /** `taken`: those of `held` that it did not have a moment ago; `returning`: others, whose own node is back. */
+  renew(): Promise<{held: readonly string[]; taken: readonly string[]; returning: readonly string[]}>;
   giveBack(loggedBy: string): Promise<void>;
   /** One transaction. False, and nothing is written, when the log is another node's to send by now. */
   write(loggedBy: string, work: (webhooks: WebhookStore) => Promise<void>): Promise<boolean>;
@@ -106,7 +106,9 @@ const takeLogs = async (
   logs: SentLogs,
   runners: Pick<ReturnType<typeof createRunners>, 'endLog'>,
 ): Promise<readonly string[]> => {
-  const {held, returning} = await logs.renew();
+  const {held, taken, returning} = await logs.renew();
+  // This process may have been stopped for a while: what it knows of a log is from before another node sent it.
+  for (const loggedBy of taken) await runners.endLog(loggedBy);
   for (const loggedBy of returning) {
     await runners.endLog(loggedBy);
     await logs.giveBack(loggedBy);

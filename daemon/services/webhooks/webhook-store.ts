@@ -13,8 +13,10 @@ export interface SentLog {
 export interface StoredProgress extends SentLog {
   /** All entries up to it are taken, or are deliveries of their own. See `EventPage`. */
   place: string;
-  /** The number of the last entry up to it, in microseconds since 1970; where to go on when `place` is not in the log. */
+  /** The greatest number up to it, in microseconds since 1970; where to go on when `place` is not in the log. */
   number: number;
+  /** Entries up to this number are not sent: they were logged before the webhook was made, or before the time of a replay. */
+  from: number;
   /** The entry that failed and that later ones wait for. */
   first: {number: number; tries: number; tried_at: string; next_try_at: string} | null;
   delivered_at: string | null;
@@ -41,7 +43,7 @@ export interface DeliveryCounts extends SentLog {
 
 interface DeliveryChoice extends Partial<SentLog> {
   isGivenUp?: boolean;
-  /** Only what is due at this time, ISO 8601; the earliest first. */
+  /** Only what is due at this time, ISO 8601, or was tried by a clock that was ahead of it; the earliest first. */
   dueAt?: string;
   limit: number;
 }

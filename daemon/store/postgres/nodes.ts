@@ -73,16 +73,21 @@ export const logHoldsOn = (db: PostgresDb, holder: string): LogHolds => ({
       UNION SELECT ?, '', now() ON CONFLICT DO NOTHING`;
     await db.run(adding, [holder]);
     const mayHave = `(holder = ? OR until < now()) AND (logged_by = ? OR ${isAway})`;
-    const taking = `UPDATE webhook_sender SET holder = ?, until = now() + interval '${holdSeconds} s' WHERE logged_by IN (
-      SELECT logged_by FROM ${joined} WHERE ${mayHave} ORDER BY logged_by FOR UPDATE OF webhook_sender
-    ) RETURNING logged_by`;
-    const held = await query<{logged_by: string}>(db, taking, [holder, holder, holder]);
+    const before = `SELECT logged_by, holder = ? AND until > now() AS "isKept" FROM ${joined} WHERE ${mayHave}
+      ORDER BY logged_by FOR UPDATE OF webhook_sender`;
+    const taking = `UPDATE webhook_sender AS log SET holder = ?, until = now() + interval '${holdSeconds} s' FROM (${before}) AS before
+      WHERE log.logged_by = before.logged_by RETURNING log.logged_by, "isKept"`;
+    const held = await query<{logged_by: string; isKept: boolean}>(db, taking, [holder, holder, holder, holder]);
     const isReturning = `holder = ? AND logged_by <> ? AND until > now() AND NOT ${isAway}`;
     const returning = await query<{logged_by: string}>(db, `SELECT logged_by FROM ${joined} WHERE ${isReturning}`, [
       holder,
       holder,
     ]);
-    return {held: held.map(row => row.logged_by), returning: returning.map(row => row.logged_by)};
+    return {
+      held: held.map(row => row.logged_by),
+      taken: held.filter(({isKept}) => !isKept).map(row => row.logged_by),
+      returning: returning.map(row => row.logged_by),
+    };
   },
   giveBack: async loggedBy =>
     void (await db.run("UPDATE webhook_sender SET holder = '', until = now() WHERE logged_by = ? AND holder = ?", [

@@ -146,10 +146,10 @@ CREATE INDEX mail_event_by_word ON mail_event USING gin (words);
 CREATE INDEX mail_event_by_subject ON mail_event USING gin (folded_subject gin_trgm_ops);
 CREATE INDEX mail_event_ahead ON mail_event ((number - at)) WHERE number - at > 60000000;`;
 
-/** A released migration is never edited, except for parts that a later one replaces: add new ones below. */
 const webhookSenders = `
 CREATE TABLE webhook_sender (logged_by ${text} PRIMARY KEY, holder ${text} NOT NULL, until timestamptz NOT NULL)`;
 
+/** A released migration is never edited, except for parts that a later one replaces: add new ones below. */
 const all: readonly Migration[] = [
   {name: '0001_first', sql: configuration + nodes + hold},
   {name: '0002_authentication', sql: `ALTER TABLE held_mail ADD COLUMN authentication ${text};`},

@@ -49,21 +49,23 @@ const over = `xid < ${underWay}`;
 export const followLog = async (db: Db, after: string | undefined, choice: EventChoice): Promise<EventPage> => {
   if (after === undefined) return atEnd(db, false);
   const {epoch: known} = await readLog(db);
-  const from = await positionOf(db, after, known);
+  const from = await positionOf(db, after, {epoch: known, ...choice});
   if (from === undefined) return atEnd(db, true);
   // First, as what is under way now may be over when it is read.
   const isAhead = await isWaiting(db);
   const rows = await rowsAfter(db, from.position, choice);
   // Last, as entries may have gone before they were read.
-  const {epoch, floor} = await readLog(db);
-  if (!from.isTime && !(epoch === known && (await isThere(db, from.position, floor)))) return atEnd(db, true);
+  const {epoch, floor} = await readLog(db, choice.loggedBy);
+  if (!from.isTime && !(epoch === known && (await isThere(db, {from: from.position, floor, choice})))) return atEnd(db, true);
   const last = rows.at(-1);
+  const own = rows.filter(({logged_by}) => logged_by === undefined || logged_by === choice.loggedBy);
   const placeOf = (row: Pick<EventRow, 'xid' | 'number'>) => written(epoch, asPosition(row));
   return {
     entries: rows.flatMap(({entry, ...row}) => (entry === null ? [] : [{place: placeOf(row), entry: toEvent({...row, entry})}])),
     // Written anew: one that stays as it is would tell that others have no mail either.
     place: last ? placeOf(last) : from.isTime ? after : written(epoch, from.position),
-    last: last?.number,
+    hasRead: last !== undefined,
+    last: own.length === 0 ? undefined : Math.max(...own.map(({number}) => number)),
     isGap: false,
     hasMore: rows.length === choice.limit,
     isWaiting: isAhead,
@@ -77,7 +79,7 @@ const atEnd = async (db: Db, isGap: boolean): Promise<EventPage> => {
   const [newest] = await query<Pick<EventRow, 'xid' | 'number'>>(db, sql);
   const {epoch, floor} = await readLog(db);
   const place = written(epoch, newest ? later(asPosition(newest), floor) : floor);
-  return {entries: [], place, last: undefined, isGap, hasMore: false, isWaiting: isAhead};
+  return {entries: [], place, hasRead: false, last: undefined, isGap, hasMore: false, isWaiting: isAhead};
 };
 
 const isWaiting = async (db: Db): Promise<boolean> => isCommon(db.dialect) && exists(db, `xid >= ${underWay}`, []);
@@ -109,34 +111,51 @@ WHERE (xid, number) > (?::xid8, ?::bigint) AND ${over} ORDER BY mail_event.xid, 
   return query(db, sql, [...wanted, String(xid), number, limit]);
 };
 
+interface From {
+  from: Position;
+  floor: Position;
+  choice: EventChoice;
+}
+
 /** What was read up to a place is what the log has up to it. */
-const isThere = async (db: Db, position: Position, floor: Position): Promise<boolean> => {
-  if (inOrder(position, floor) <= 0) return inOrder(position, floor) === 0;
-  return isCommon(db.dialect)
-    ? exists(db, 'xid = ?::xid8 AND number = ?', [String(position.xid), position.number])
-    : exists(db, 'number = ?', [position.number]);
+const isThere = async (db: Db, {from, floor, choice: {loggedBy}}: From): Promise<boolean> => {
+  if (inOrder(from, floor) <= 0) return inOrder(from, floor) === 0;
+  if (!isCommon(db.dialect)) return exists(db, 'number = ?', [from.number]);
+  // The entry before it may be that of another node, which removes its own.
+  return loggedBy !== undefined || exists(db, 'xid = ?::xid8 AND number = ?', [String(from.xid), from.number]);
 };
 
 const exists = async (db: Db, condition: string, bindings: (string | number)[]): Promise<boolean> =>
   (await query(db, `SELECT 1 AS one FROM mail_event WHERE ${condition} LIMIT 1`, bindings)).length > 0;
 
 /** Undefined for what is no place in this log. */
-const positionOf = async (db: Db, place: string, epoch: string): Promise<{isTime: boolean; position: Position} | undefined> => {
+const positionOf = async (
+  db: Db,
+  place: string,
+  {epoch, loggedBy}: {epoch: string; loggedBy?: string},
+): Promise<{isTime: boolean; position: Position} | undefined> => {
   if (place.startsWith('@')) {
     const time = Number.parseInt(place.slice(1), 36);
-    return Number.isSafeInteger(time) ? {isTime: true, position: await positionAt(db, time)} : undefined;
+    return Number.isSafeInteger(time) ? {isTime: true, position: await positionAt(db, time, loggedBy)} : undefined;
   }
   const position = readPlace(epoch, place);
   return position && {isTime: false, position};
 };
 
-/** Numbers are times. On PostgreSQL, before the first transaction with a later one: what was under way then comes once too often. */
-const positionAt = async (db: Db, number: number): Promise<Position> => {
+/** In microseconds. An entry may come so long after others of its node with larger numbers. */
+const longestTransaction = 60_000_000;
+
+/**
+ * Numbers are times. On PostgreSQL, before the first transaction with a later one: what was under way then comes once too often. Of the log
+ * of one node nothing is passed over, also where it was moved here after others.
+ */
+const positionAt = async (db: Db, number: number, loggedBy?: string): Promise<Position> => {
   if (!isCommon(db.dialect)) return {xid: 0n, number};
-  const next = 'SELECT xid FROM mail_event WHERE number > ? ORDER BY number LIMIT 1000';
-  const [first] = await query<{xid: string}>(db, `SELECT xid::text AS xid FROM (${next}) AS later ORDER BY later.xid LIMIT 1`, [
-    number,
-  ]);
+  const [isLater, bound] =
+    loggedBy === undefined ? ['number > ?', [number]] : ['logged_by = ? AND number > ?', [loggedBy, number - longestTransaction]];
+  const next = `SELECT xid FROM mail_event WHERE ${isLater} ORDER BY number LIMIT 1000`;
+  const sql = `SELECT xid::text AS xid FROM (${next}) AS later ORDER BY later.xid LIMIT 1`;
+  const [first] = await query<{xid: string}>(db, sql, bound);
   if (!first) return (await readEnd(db)) ?? start;
   const xid = BigInt(first.xid);
   return xid === 0n ? {xid, number} : {xid: xid - 1n, number: Number.MAX_SAFE_INTEGER};
@@ -189,15 +208,18 @@ const inOrder = (one: Position, other: Position): number =>
 
 const later = (one: Position, other: Position): Position => (inOrder(one, other) >= 0 ? one : other);
 
-/** `floor`: the last entry that is gone. */
-const readLog = async (db: Db): Promise<{epoch: string; floor: Position}> => {
+/** `floor`: the last entry that is gone, of all nodes or of one. */
+const readLog = async (db: Db, loggedBy?: string): Promise<{epoch: string; floor: Position}> => {
   const rows = await query<{name: string; value: string}>(db, 'SELECT name, value FROM mail_event_log');
-  const floors = rows.filter(({name}) => name.startsWith(floorName)).map(({value}) => floorIn(value));
+  const isWanted = (name: string) => (loggedBy === undefined ? name.startsWith(floorName) : name === floorOf(db, loggedBy));
+  const floors = rows.filter(({name}) => isWanted(name)).map(({value}) => floorIn(value));
   return {epoch: rows.find(({name}) => name === 'epoch')?.value ?? '', floor: floors.reduce(later, start)};
 };
 
 /** Followed by the name of the node: two that write one row would wait for each other. */
 const floorName = 'floor:';
+
+const floorOf = ({dialect}: Db, loggedBy: string): string => (isCommon(dialect) ? `${floorName}${loggedBy}` : floorName);
 
 const floorIn = (value: string): Position => {
   const [xid = '0', number = '0'] = value.split('.');
@@ -215,8 +237,8 @@ export const noteForgotten = async (tx: Db, gone: readonly Pick<EventRow, 'xid' 
 };
 
 export const forgottenUpTo = async (db: Db, loggedBy: string): Promise<number> => {
-  const name = isCommon(db.dialect) ? `${floorName}${loggedBy}` : floorName;
-  const [row] = await query<{value: string}>(db, 'SELECT value FROM mail_event_log WHERE name = ?', [name]);
+  const sql = 'SELECT value FROM mail_event_log WHERE name = ?';
+  const [row] = await query<{value: string}>(db, sql, [floorOf(db, loggedBy)]);
   return row ? floorIn(row.value).number : 0;
 };
 

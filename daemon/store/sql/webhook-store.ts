@@ -32,12 +32,15 @@ const deliveryColumns = [
 ];
 const ofLog = 'webhook_id = ? AND logged_by = ?';
 
+export type ProgressRow = SentLog & {progress: string};
+
+export const rowToProgress = ({progress, ...log}: ProgressRow): StoredProgress => ({...JSON.parse(progress), ...log});
+
 export const webhookStore = (db: Db): WebhookStore => ({
   async progress(webhookId) {
     const [where, values] = ofWebhook(webhookId);
     const sql = `SELECT webhook_id, logged_by, progress FROM webhook_progress ${where} ORDER BY webhook_id, logged_by`;
-    const rows = await query<SentLog & {progress: string}>(db, sql, values);
-    return rows.map(({progress, ...log}) => ({...JSON.parse(progress), ...log}));
+    return (await query<ProgressRow>(db, sql, values)).map(rowToProgress);
   },
   async counts(webhookId) {
     const [where, values] = ofWebhook(webhookId);
@@ -48,15 +51,15 @@ export const webhookStore = (db: Db): WebhookStore => ({
   },
   async deliveries({webhook_id, logged_by, isGivenUp, dueAt, limit}) {
     const wanted = [
-      ...(webhook_id === undefined ? [] : [['webhook_id = ?', webhook_id] as const]),
-      ...(logged_by === undefined ? [] : [['logged_by = ?', logged_by] as const]),
-      ...(isGivenUp === undefined ? [] : [['is_given_up = ?', isGivenUp] as const]),
-      ...(dueAt === undefined ? [] : [['next_try_at <= ?', dueAt] as const]),
+      ...(webhook_id === undefined ? [] : [asked('webhook_id = ?', webhook_id)]),
+      ...(logged_by === undefined ? [] : [asked('logged_by = ?', logged_by)]),
+      ...(isGivenUp === undefined ? [] : [asked('is_given_up = ?', isGivenUp)]),
+      ...(dueAt === undefined ? [] : [asked('next_try_at IS NOT NULL AND (next_try_at <= ? OR tried_at > ?)', dueAt, dueAt)]),
     ];
     const conditions = wanted.map(([condition]) => `${condition} AND `).join('');
     const order = dueAt === undefined ? 'number DESC, logged_by' : 'next_try_at, number';
     const sql = `SELECT ${deliveryColumns.join(', ')} FROM webhook_delivery WHERE ${conditions}true ORDER BY ${order} LIMIT ?`;
-    const rows = await query<StoredDelivery>(db, sql, [...wanted.map(([, value]) => value), limit]);
+    const rows = await query<StoredDelivery>(db, sql, [...wanted.flatMap(([, values]) => values), limit]);
     return rows.map(row => ({...row, is_given_up: Boolean(row.is_given_up)}));
   },
   async save({webhook_id, logged_by, ...progress}: StoredProgress) {
@@ -93,5 +96,9 @@ export const webhookStore = (db: Db): WebhookStore => ({
       ]);
   },
 });
+
+type Value = string | number | boolean;
+
+const asked = (condition: string, ...values: Value[]): [string, Value[]] => [condition, values];
 
 const ofWebhook = (id: number | undefined): [string, number[]] => (id === undefined ? ['', []] : ['WHERE webhook_id = ?', [id]]);

@@ -7,6 +7,7 @@ import {eventLog} from '../sql/event-log.ts';
 import {type EventRow, toEvent} from '../sql/event-stream.ts';
 import {type HeldMailRow, rowToHeldMail} from '../sql/held-mail.ts';
 import {holdStore} from '../sql/hold-store.ts';
+import {type ProgressRow, rowToProgress, webhookStore} from '../sql/webhook-store.ts';
 import {type Database, openDatabase, openForReading} from './database.ts';
 import type {SqliteDb} from './query.ts';
 
@@ -27,10 +28,12 @@ const tables = [
   'dmarc_refusal',
   'dmarc_received',
   'dmarc_received_source',
+  'webhook_progress',
+  'webhook_delivery',
 ] as const;
 
 /** Of these, the tables that databases of earlier versions do not have. */
-const added: readonly string[] = tables.filter(table => table.startsWith('dmarc_'));
+const added: readonly string[] = tables.filter(table => /^(dmarc|webhook)_/.test(table));
 
 export interface ReadableRows {
   /** Number of copied rows, by table. */
@@ -71,7 +74,9 @@ const copyTables = async (from: Knex, into: Database): Promise<Omit<ReadableRows
     const put = async (tx: SqliteDb, rows: Row[]): Promise<void> => {
       for (const row of rows) {
         if (!isOfTable(row)) throw new Error(`no row of ${table}`);
-        await (table === 'held_mail' ? putHeldMail(tx, row) : tx(table).insert(row));
+        if (table === 'held_mail') await putHeldMail(tx, row);
+        else if (table === 'webhook_progress') await putProgress(tx, row);
+        else await tx(table).insert(row);
       }
     };
     let [read, copied] = [0, 0];
@@ -183,3 +188,6 @@ const putHeldMail = async (tx: SqliteDb, row: Row): Promise<void> => {
   if (state === 'held' || state === 'releasing' || state === 'discarding') return;
   await hold.end([mail.queue_id], 'held', {state, at: acted_at ?? mail.arrived_at, keyId: acted_by_key_id}, 'moved');
 };
+
+const putProgress = async (tx: SqliteDb, row: Row): Promise<void> =>
+  webhookStore(tx).save(rowToProgress(row as unknown as ProgressRow));

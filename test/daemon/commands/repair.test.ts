@@ -8,6 +8,7 @@ import {unknownMail} from '../../../daemon/services/events/held-event.ts';
 import {damageTable, middlePage} from '../../helpers/damaged-table.ts';
 import {makeNode, mfdFile, nodeFolder, run} from '../../helpers/node.ts';
 import {openTestStore, type TestStore} from '../../helpers/store.ts';
+import {progressOf} from '../../helpers/webhook-progress.ts';
 import {storedMail} from '../../helpers/stored-mail.ts';
 
 const stoppedNode = async (t: ExecutionContext) => {
@@ -211,6 +212,31 @@ test('the index of the event log is made again from its entries, and nothing is 
   t.is(bySubject.length, 1);
   t.is(mail?.state, 'held');
   t.is(logDamage, undefined);
+});
+
+test('a rebuilt database still says how far webhooks were sent, and what was not taken', async t => {
+  const node = await nodeWithLog(t);
+  const log = {webhook_id: 1, logged_by: node.node_id};
+  const result = {status: 500, error: 'it answered 500'};
+  const progress = {...progressOf(log, 5), ...result, failing_since: held.arrived_at};
+  const delivery = {...log, ...result, number: 4, is_given_up: true, tries: 2, tried_at: held.arrived_at, next_try_at: null};
+  const store = await openTestStore(node.store);
+  await store.transaction(async tx => {
+    await tx.webhooks.save(progress);
+    await tx.webhooks.put(delivery);
+  });
+  // A row that is none.
+  await store.write('webhook_progress').insert({webhook_id: 2, logged_by: node.node_id, progress: '{"place'});
+  await store.close();
+  await damageTable(node.store, 'mail_event_word_data');
+
+  await node.repair();
+
+  const repaired = await openTestStore(node.store);
+  t.deepEqual(await repaired.webhooks.progress(), [progress]);
+  t.deepEqual(await repaired.webhooks.deliveries({limit: 10}), [delivery]);
+  t.regex(node.said.join('\n'), /rows are lost of: webhook_progress$/m);
+  await repaired.close();
 });
 
 test('of an event log with a page that cannot be read both ends stay, and what is left is named', async t => {

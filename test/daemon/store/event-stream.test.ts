@@ -27,7 +27,7 @@ const assertGap = async (t: ExecutionContext, store: Store, page: EventPage) => 
 
 const assertEnd = async (t: ExecutionContext, store: Store, place: string) => {
   const {place: next, ...page} = await follow(store, place);
-  t.deepEqual(page, {entries: [], last: undefined, isGap: false, hasMore: false, isWaiting: false});
+  t.deepEqual(page, {entries: [], hasRead: false, last: undefined, isGap: false, hasMore: false, isWaiting: false});
   t.not(next, place, 'it would tell that the log has not grown');
 };
 

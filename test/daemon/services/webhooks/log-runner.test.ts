@@ -244,6 +244,23 @@ testSqlite('two that cannot be taken, one after the other, do not stop the other
   t.is((await deliveries()).length, 2);
 });
 
+testSqlite('while two that cannot be taken wait, those that come later are tried', async (t, {store}) => {
+  await append(store, event(1), event(2));
+  const {seen, mails, move, settled, deliveries} = begin(t, store);
+  seen.answer = mail => (['Mail1001', 'Mail1002'].includes(mail) ? failure(500) : taken);
+  await settled();
+  await move(5000);
+  await move(5 * minute);
+  t.is(mails().at(-1), '002');
+  await append(store, event(3), event(4));
+  await move(30 * minute);
+  await move(5000);
+  await move(5 * minute);
+
+  t.true(mails().includes('003') && mails().includes('004'), mails().join());
+  t.like(await deliveries(), [{tries: 4}]);
+});
+
 testSqlite('with nothing after it, the next one that comes is tried', async (t, {store}) => {
   await append(store, event(1));
   const {seen, mails, move, settled, deliveries} = begin(t, store);
@@ -271,6 +288,32 @@ testSqlite('one that is refused twice with another 4xx is given up, and the othe
   t.deepEqual(mails().toSorted(), [...numbers(1, 20), '001'].toSorted());
   t.like(await deliveries(), [{is_given_up: true, tries: 2, status: 422, next_try_at: null}]);
   t.like(await progress(), {first: null, failing_since: null});
+});
+
+testSqlite('a clock that was set back delays no try, and how far it was sent is stored', async (t, {store}) => {
+  await append(store, ...events(1, 20));
+  const {seen, mails, move, settled, clock, progress, deliveries} = begin(t, store);
+  const tries = () => mails().filter(mail => mail === '001').length;
+  const before = clock.now();
+  clock.set(before + 100 * hour);
+  seen.answer = mail => (mail === 'Mail1001' ? failure(500) : taken);
+  await settled();
+  t.is(tries(), 1);
+
+  clock.set(before);
+  await move(10 * minute);
+  t.is(tries(), 2);
+
+  clock.set(before + 100 * hour);
+  await move(5 * minute);
+  t.like(await deliveries(), [{tries: 3, is_given_up: false}]);
+  clock.set(before);
+  await append(store, event(21));
+  await move(1000);
+  await move(1000);
+  t.is((await progress())?.number, (await store.events.find({queue_id: 'Mail1021'}, {kind: 'all'}, {limit: 1}))[0]?.number);
+  await move(10 * minute);
+  t.is(tries(), 4);
 });
 
 testSqlite('429 is tried again after what it asks for', async (t, {store}) => {

@@ -67,12 +67,27 @@ testWithPostgres('a node that is back gets its log when the other one gives it b
 
   await note(alpha);
   t.deepEqual(await held(alpha), []);
-  t.deepEqual(await beta.logHolds.renew(), {held: ['beta'], returning: ['alpha']});
+  t.deepEqual(await beta.logHolds.renew(), {held: ['beta'], taken: [], returning: ['alpha']});
   t.deepEqual(await held(alpha), []);
   await beta.logHolds.giveBack('alpha');
 
   t.deepEqual(await held(alpha), ['alpha']);
-  t.deepEqual(await beta.logHolds.renew(), {held: ['beta'], returning: []});
+  t.deepEqual(await beta.logHolds.renew(), {held: ['beta'], taken: [], returning: []});
+});
+
+testWithPostgres('a node that did not renew its hold in time learns that another one may have sent its log', async t => {
+  const {alpha, beta, died} = await start(t);
+  t.like(await alpha.logHolds.renew(), {held: ['alpha'], taken: ['alpha']});
+  t.like(await alpha.logHolds.renew(), {held: ['alpha'], taken: []});
+  await died('alpha', 21);
+  t.deepEqual(await held(beta), ['alpha', 'beta']);
+  await note(alpha);
+  t.like(await beta.logHolds.renew(), {returning: ['alpha']});
+  await beta.logHolds.giveBack('alpha');
+
+  t.like(await alpha.logHolds.renew(), {held: ['alpha'], taken: ['alpha']});
+  await died('alpha', 21);
+  t.like(await alpha.logHolds.renew(), {held: ['alpha'], taken: ['alpha']});
 });
 
 testWithPostgres('a restarted node has its log at once', async t => {
