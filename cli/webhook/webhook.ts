@@ -160,7 +160,7 @@ const addDeliveriesCommand = (webhook: Command, session: Session): void => {
       const client = await session.client();
       const query = {state: failed ? 'given_up' : undefined, limit, strict};
       const answer = await askStrictly(client.webhooks.deliveries(wanted, query), {strict});
-      const none = failed ? 'no event was given up' : 'every event was taken at once';
+      const none = failed ? 'no event was given up' : 'no event waits, and none was given up';
       session.printer().list(sorter(answer.data), {...webhookDeliveries, none});
       if (answer.data.length === (limit ?? usualLimit))
         session.printer().note(`the newest ${countText(answer.data.length)}; there may be more: --limit, up to 1000`);

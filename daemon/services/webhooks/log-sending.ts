@@ -24,6 +24,9 @@ const passingMs = 5;
 /** The clock may be set meanwhile. */
 const longestSleepMs = 600_000;
 const triesBeforeOthers = 3;
+/** Of tries of others, while `first` waits for its next one: a receiver that is back does not wait as long. */
+const betweenOthersMs = 300_000;
+const soonMs = 5000;
 const silenceMs = 75 * 3_600_000;
 
 const timeAt = (ms: number): string => new Date(ms).toISOString();
@@ -84,7 +87,9 @@ const createRetries = (
   window: LogWindow,
 ) => {
   const log = {webhook_id: webhook.id, logged_by: loggedBy};
-  let mayTryAnother = (progress.now().first?.tries ?? 0) >= triesBeforeOthers;
+  const othersMayBeTried = (tries: number): number => (tries >= triesBeforeOthers ? 0 : Number.POSITIVE_INFINITY);
+  let anotherAt = othersMayBeTried(progress.now().first?.tries ?? 0);
+  /** In vain, while the same one is `first`. */
   let lastTried: Waiting | undefined;
 
   const failed = async (entry: Waiting, before: number, result: PostResult): Promise<void> => {
@@ -94,10 +99,10 @@ const createRetries = (
     const nextAt = deliver.nextTryAt(result, tries);
     const tried = {number: entry.number, tries, tried_at: timeAt(now)};
     const failing_since = progress.now().failing_since ?? tried.tried_at;
-    mayTryAnother = tries >= triesBeforeOthers;
+    anotherAt = othersMayBeTried(tries);
     progress.set({failing_since, status, error, first: nextAt === undefined ? null : {...tried, next_try_at: timeAt(nextAt)}});
     // Where events are rare, one failure after a long time says little.
-    const isSure = nextAt === undefined || mayTryAnother;
+    const isSure = nextAt === undefined || tries >= triesBeforeOthers;
     if (isSure && now - Date.parse(failing_since) >= silenceMs) deliver.end(`it has taken nothing since ${failing_since}`);
     if (nextAt !== undefined) return progress.save();
     onResult('given_up');
@@ -110,6 +115,7 @@ const createRetries = (
     if (!result) return;
     if (!isTaken(result)) return failed(entry, tries, result);
     progress.set({first: null});
+    lastTried = undefined;
     window.done(entry);
     return progress.save();
   };
@@ -124,14 +130,20 @@ const createRetries = (
 
   const tryAnother = async (entry: Waiting, [head, first]: [Waiting, First]): Promise<void> => {
     const {status, error} = progress.now();
-    lastTried = entry;
-    mayTryAnother = false;
+    anotherAt = clock.now() + betweenOthersMs;
     const result = await deliver.send(entry.event, entry.number);
-    if (!result || !isTaken(result)) return;
+    if (!result) return;
+    if (!isTaken(result)) {
+      lastTried = entry;
+      return;
+    }
     progress.set({first: null});
     window.done(entry);
     window.done(head);
-    return setAside({...log, ...first, is_given_up: false, status, error});
+    // Where others failed as well, it was not because of this one.
+    const next_try_at = lastTried ? timeAt(clock.now() + soonMs) : first.next_try_at;
+    lastTried = undefined;
+    return setAside({...log, ...first, next_try_at, is_given_up: false, status, error});
   };
 
   const retry = async (first: First): Promise<number> => {
@@ -146,7 +158,7 @@ const createRetries = (
     // The clock was ahead when it was tried.
     const isClockSetBack = Date.parse(first.tried_at) > now;
     if (waitMs <= 0 || isClockSetBack) return tryFirst(head, first).then(() => 0);
-    if (!mayTryAnother) return Math.min(waitMs, longestSleepMs);
+    if (anotherAt > now) return Math.min(waitMs, anotherAt - now, longestSleepMs);
     const other = await another();
     if (!other) return Math.min(waitMs, idleMs);
     return tryAnother(other, [head, first]).then(() => 0);

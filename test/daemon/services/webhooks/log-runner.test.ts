@@ -206,9 +206,9 @@ testSqlite('one that went on alone is gone when it is taken, and its success end
   t.is(mails().length, 23);
 });
 
-testSqlite('while none is taken, another one is tried once for each failure of the first', async (t, {store}) => {
+testSqlite('while none is taken, another one is tried for each failure of the first, and every 5 minutes', async (t, {store}) => {
   await append(store, ...events(1, 20));
-  const {seen, mails, move, settled, progress} = begin(t, store);
+  const {seen, mails, move, settled, progress, deliveries} = begin(t, store);
   seen.answer = () => failure(500);
   await settled();
   const atFirst = mails().length;
@@ -216,17 +216,22 @@ testSqlite('while none is taken, another one is tried once for each failure of t
   t.deepEqual(mails().slice(atFirst), ['001']);
   await move(5 * minute);
   t.deepEqual(mails().slice(atFirst), ['001', '001', '002']);
-  await move(10 * minute);
+  await move(4 * minute);
   t.is(mails().length, atFirst + 3);
-  await move(20 * minute);
+  await move(minute);
   // Another one than before: several that cannot be taken may follow each other.
-  t.deepEqual(mails().slice(atFirst), ['001', '001', '002', '001', '003']);
+  t.deepEqual(mails().slice(atFirst), ['001', '001', '002', '003']);
+  await move(25 * minute);
+  t.deepEqual(mails().slice(atFirst + 4), ['001', '004']);
   t.like(await progress(), {first: {tries: 4}});
 
   seen.answer = () => taken;
-  await move(2 * hour);
+  await move(5 * minute);
   t.deepEqual(new Set(mails()), new Set(numbers(1, 20)));
   t.like(await progress(), {first: null, failing_since: null});
+  await move(5000);
+  t.is(mails().at(-1), '001', 'which failed for no reason of its own');
+  t.deepEqual(await deliveries(), []);
 });
 
 testSqlite('two that cannot be taken, one after the other, do not stop the others', async (t, {store}) => {
@@ -258,7 +263,7 @@ testSqlite('while two that cannot be taken wait, those that come later are tried
   await move(5 * minute);
 
   t.true(mails().includes('003') && mails().includes('004'), mails().join());
-  t.like(await deliveries(), [{tries: 4}]);
+  t.like(await deliveries(), [{tries: 5}]);
 });
 
 testSqlite('with nothing after it, the next one that comes is tried', async (t, {store}) => {
@@ -566,7 +571,7 @@ testSqlite('what was set aside goes when its entry has left the log', async (t, 
   const count = mails().length;
 
   await forget(store, 30);
-  await move(3 * hour);
+  await move(6 * hour);
 
   t.deepEqual(await deliveries(), []);
   t.is(mails().length, count);
