@@ -45,7 +45,10 @@ testBesideEarlier(
     const joined = await attemptJoin(t, token, {nodeId: 'beta', program});
 
     t.is(refused.code, 1);
-    t.regex(refused.stderr, new RegExp(`the cluster has webhooks, which mfd ${release.version.replaceAll('.', '\\.')} does not know`));
+    t.regex(
+      refused.stderr,
+      new RegExp(`the cluster has webhooks, which mfd ${release.version.replaceAll('.', '\\.')} does not know`),
+    );
     t.is(joined.code, 0, joined.stderr);
   },
 );

@@ -96,7 +96,11 @@ export const logHoldsOn = (db: PostgresDb, holder: string): LogHolds => ({
     ])),
 });
 
+/** A node that is cut off in the transaction, or stands still, keeps others from the log no longer. */
+const longestIdle = '5s';
+
 export const holdsLog = async (tx: PostgresDb, loggedBy: string, holder: string): Promise<boolean> => {
-  const sql = 'SELECT 1 FROM webhook_sender WHERE logged_by = ? AND holder = ? AND until > clock_timestamp() FOR SHARE';
-  return (await tx.run(sql, [loggedBy, holder])).length > 0;
+  const sql = `SELECT set_config('idle_in_transaction_session_timeout', ?, true) FROM webhook_sender
+    WHERE logged_by = ? AND holder = ? AND until > clock_timestamp() FOR SHARE`;
+  return (await tx.run(sql, [longestIdle, loggedBy, holder])).length > 0;
 };

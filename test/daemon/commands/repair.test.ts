@@ -8,8 +8,8 @@ import {unknownMail} from '../../../daemon/services/events/held-event.ts';
 import {damageTable, middlePage} from '../../helpers/damaged-table.ts';
 import {makeNode, mfdFile, nodeFolder, run} from '../../helpers/node.ts';
 import {openTestStore, type TestStore} from '../../helpers/store.ts';
-import {progressOf} from '../../helpers/webhook-progress.ts';
 import {storedMail} from '../../helpers/stored-mail.ts';
+import {progressOf} from '../../helpers/webhook-progress.ts';
 
 const stoppedNode = async (t: ExecutionContext) => {
   const {root, xdgConfigHome} = await nodeFolder(t);

@@ -1,8 +1,10 @@
 // Which node sends the log of which one, by the clock of the database.
+import {setTimeout as delay} from 'node:timers/promises';
 import type {ExecutionContext} from 'ava';
 import type {CommonStore} from '../../../../daemon/services/common-store.ts';
 import {newCluster, storeOf} from '../../../helpers/common-store.ts';
 import {testWithPostgres, usePostgres} from '../../../helpers/test-with-postgres.ts';
+import {progressOf} from '../../../helpers/webhook-progress.ts';
 
 const postgres = usePostgres();
 
@@ -88,6 +90,29 @@ testWithPostgres('a node that did not renew its hold in time learns that another
   t.like(await alpha.logHolds.renew(), {held: ['alpha'], taken: ['alpha']});
   await died('alpha', 21);
   t.like(await alpha.logHolds.renew(), {held: ['alpha'], taken: ['alpha']});
+});
+
+testWithPostgres('a node that stands still in a transaction keeps others from its log for seconds only', async t => {
+  const {alpha, beta, died} = await start(t);
+  await held(alpha);
+  let isInside = (): void => {};
+  const inside = new Promise<void>(resolve => {
+    isInside = resolve;
+  });
+  const still = alpha.transaction(async tx => {
+    await tx.holdsLog('alpha');
+    isInside();
+    await delay(12_000);
+    await tx.webhooks.save(progressOf({webhook_id: 1, logged_by: 'alpha'}, 1));
+  });
+  const lost = t.throwsAsync(still);
+  await inside;
+  await Promise.race([died('alpha', 21), delay(6000)]);
+
+  await delay(6000);
+  t.true((await held(beta)).includes('alpha'));
+  await lost;
+  t.deepEqual(await alpha.webhooks.progress(), []);
 });
 
 testWithPostgres('a restarted node has its log at once', async t => {
