@@ -90,5 +90,8 @@ test('the relay of the page posts to a chat, and asks for what the chat did not 
   await eventually(() => said.length === 2, 20_000);
 
   t.deepEqual([...new Set(said)].length, 1);
-  t.regex(said[0] ?? '', new RegExp(`^\`held: Win now @channel https://win\\.test for chief@${name.replaceAll('.', '\\.')} on [^\`]+\`$`));
+  t.regex(
+    said[0] ?? '',
+    new RegExp(`^\`held: Win now @channel https://win\\.test for chief@${name.replaceAll('.', '\\.')} on [^\`]+\`$`),
+  );
 });

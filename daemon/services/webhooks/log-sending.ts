@@ -79,6 +79,27 @@ const createFlow =
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   };
 
+/** Those that are tried in vain while the same one is `first`. */
+const createOthers = (window: LogWindow) => {
+  let last: Waiting | undefined;
+  return {
+    haveFailed: () => last !== undefined,
+    note(entry: Waiting): void {
+      last = entry;
+    },
+    forget(): void {
+      last = undefined;
+    },
+    /** Another one each time: several that cannot be taken may follow each other. */
+    async next(): Promise<Waiting | undefined> {
+      const open = () => window.open().slice(1);
+      const next = () => open()[(last ? open().indexOf(last) : -1) + 1];
+      if (!next()) await window.read();
+      return next() ?? open()[0];
+    },
+  };
+};
+
 type First = NonNullable<StoredProgress['first']>;
 
 const createRetries = (
@@ -89,8 +110,7 @@ const createRetries = (
   const log = {webhook_id: webhook.id, logged_by: loggedBy};
   const othersMayBeTried = (tries: number): number => (tries >= triesBeforeOthers ? 0 : Number.POSITIVE_INFINITY);
   let anotherAt = othersMayBeTried(progress.now().first?.tries ?? 0);
-  /** In vain, while the same one is `first`. */
-  let lastTried: Waiting | undefined;
+  const others = createOthers(window);
 
   const failed = async (entry: Waiting, before: number, result: PostResult): Promise<void> => {
     const {status, error} = result;
@@ -115,17 +135,9 @@ const createRetries = (
     if (!result) return;
     if (!isTaken(result)) return failed(entry, tries, result);
     progress.set({first: null});
-    lastTried = undefined;
+    others.forget();
     window.done(entry);
     return progress.save();
-  };
-
-  /** Another one each time: several that cannot be taken may follow each other. */
-  const another = async (): Promise<Waiting | undefined> => {
-    const others = () => window.open().slice(1);
-    const next = () => others()[(lastTried ? others().indexOf(lastTried) : -1) + 1];
-    if (!next()) await window.read();
-    return next() ?? others()[0];
   };
 
   const tryAnother = async (entry: Waiting, [head, first]: [Waiting, First]): Promise<void> => {
@@ -133,16 +145,13 @@ const createRetries = (
     anotherAt = clock.now() + betweenOthersMs;
     const result = await deliver.send(entry.event, entry.number);
     if (!result) return;
-    if (!isTaken(result)) {
-      lastTried = entry;
-      return;
-    }
+    if (!isTaken(result)) return others.note(entry);
     progress.set({first: null});
     window.done(entry);
     window.done(head);
     // Where others failed as well, it was not because of this one.
-    const next_try_at = lastTried ? timeAt(clock.now() + soonMs) : first.next_try_at;
-    lastTried = undefined;
+    const next_try_at = others.haveFailed() ? timeAt(clock.now() + soonMs) : first.next_try_at;
+    others.forget();
     return setAside({...log, ...first, next_try_at, is_given_up: false, status, error});
   };
 
@@ -159,7 +168,7 @@ const createRetries = (
     const isClockSetBack = Date.parse(first.tried_at) > now;
     if (waitMs <= 0 || isClockSetBack) return tryFirst(head, first).then(() => 0);
     if (anotherAt > now) return Math.min(waitMs, anotherAt - now, longestSleepMs);
-    const other = await another();
+    const other = await others.next();
     if (!other) return Math.min(waitMs, idleMs);
     return tryAnother(other, [head, first]).then(() => 0);
   };

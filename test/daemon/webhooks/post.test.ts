@@ -330,7 +330,8 @@ test('at most eight connections are open at once, and a request that is ended en
 });
 
 test('names in /etc/hosts are resolved without DNS', async t => {
-  const hosts = '# 10.0.0.9 hooks.test\n10.0.0.1\tHooks.test hooks # relay.test\nfd00::1 relay.test hooks.test\nbroken hooks.test\n';
+  const hosts =
+    '# 10.0.0.9 hooks.test\n10.0.0.1\tHooks.test hooks # relay.test\nfd00::1 relay.test hooks.test\nbroken hooks.test\n';
 
   t.deepEqual(addressesInHosts(hosts, 'hooks.test'), ['10.0.0.1', 'fd00::1']);
   t.deepEqual(addressesInHosts(hosts, 'relay.test.'), ['fd00::1']);
