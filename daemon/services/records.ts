@@ -100,7 +100,7 @@ export interface StoredWebhook {
   created_at: string;
   disabled_at: string | null;
   disabled_because: string | null;
-  /** The last time that someone asked for a repetition, from when on, and whether what was not sent before is left out. */
+  /** The last replay: when it was asked for, from when on events are sent again, and whether earlier ones that were not sent are left out. */
   replay: {at: string; since: string; is_fresh_start: boolean} | null;
 }
 

@@ -11,8 +11,8 @@ export class AddressRefusal extends Error {
   override readonly name = 'AddressRefusal';
 }
 
-/** There is no such name. */
-const unknown: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA']);
+/** The codes for a name that has no address. */
+const noAddress: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA']);
 
 /**
  * Asks /etc/hosts, then DNS, without the threads of the process: a name whose servers are mute must not delay disk and database, nor the
@@ -26,7 +26,7 @@ export const resolveName: Resolve = async name => {
   const addresses = answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : []));
   if (addresses.length > 0) return addresses;
   const failures = answers.flatMap(answer => (answer.status === 'rejected' ? [answer.reason as NodeJS.ErrnoException] : []));
-  const failure = failures.find(({code}) => !unknown.has(code)) ?? failures[0];
+  const failure = failures.find(({code}) => !noAddress.has(code)) ?? failures[0];
   // No name server runs: the same code would tell that the receiver refused.
   throw failure?.code === 'ECONNREFUSED' ? Object.assign(new Error(name), {code: 'ETIMEOUT'}) : failure;
 };

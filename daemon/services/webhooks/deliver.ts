@@ -7,12 +7,12 @@ import {messageOf, signed} from './signed-message.ts';
 import type {PostResult} from './webhook-transport.ts';
 
 export interface Deliver {
-  /** Undefined when the runner has ended and nobody knows that the event was taken. */
+  /** Undefined when the runner has ended before the receiver took the event. */
   send(event: MailEvent, number: number): Promise<PostResult | undefined>;
   /** When an event is tried again after it has failed `tries` times, in milliseconds since 1970; undefined when it is given up. */
   nextTryAt(result: PostResult, tries: number): number | undefined;
-  /** The webhook is to be disabled. */
-  end(because: string): void;
+  /** Ends the runner, and has the webhook disabled. */
+  disable(because: string): void;
 }
 
 interface Runner {
@@ -20,19 +20,19 @@ interface Runner {
   isOver(): boolean;
   /** Ends requests under way. */
   cut: AbortSignal;
-  onGone(because: string): void;
+  onDisable(because: string): void;
 }
 
 const refusedTries = 2;
 
-export const isTaken = ({status}: PostResult): boolean => status !== null && status >= 200 && status < 300;
+export const isTaken = ({error}: PostResult): boolean => error === null;
 
-/** It makes no sense to it, and will not tomorrow. */
+/** The receiver rejects the event itself: it will hardly take the same one later. */
 const isRefused = ({status}: PostResult): boolean => status !== null && status >= 400 && status < 500 && status !== 429;
 
 export const createDeliver = (
   {webhook, post, version, clock, random, onResult}: RunnerNeeds,
-  {progress, isOver, cut, onGone}: Runner,
+  {progress, isOver, cut, onDisable}: Runner,
 ): Deliver => {
   const {url, secret} = webhook;
   return {
@@ -50,13 +50,13 @@ export const createDeliver = (
       onResult('failed');
       if (status !== 410) return result;
       progress.set({failing_since: progress.now().failing_since ?? at, status, error});
-      onGone('it answered 410 (Gone)');
+      onDisable('it answered 410 (Gone)');
       return undefined;
     },
     nextTryAt: (result, tries) =>
       isRefused(result) && tries >= refusedTries
         ? undefined
         : nextTryAt(tries, {now: clock.now(), retryAfterMs: result.retryAfterMs, random: random()}),
-    end: onGone,
+    disable: onDisable,
   };
 };

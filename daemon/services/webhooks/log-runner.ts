@@ -41,23 +41,22 @@ export const startLogRunner = (needs: RunnerNeeds): LogRunner => {
   };
 
   const run = async (): Promise<void> => {
-    let opened: Progress;
-    let steps: (() => Promise<number>)[] = [];
     await repeat(async () => {
-      if (steps.length > 0) return Promise.all(steps.map(repeat)).then(() => 0);
-      opened = await openProgress(needs);
+      const opened = await openProgress(needs);
       progress = opened;
       const deliver = createDeliver(needs, {
         progress: opened,
         isOver,
         cut: cut.signal,
-        onGone(because) {
+        onDisable(because) {
           ended.abort();
-          needs.onGone(because);
+          needs.onDisable(because);
         },
       });
       const aside = createSetAside(needs, {progress: opened, deliver});
-      steps = [createLogSending(needs, {progress: opened, deliver, setAside: aside.set, isOver}), aside.step];
+      const send = createLogSending(needs, {progress: opened, deliver, setAside: aside.set, isOver});
+      // Both go on until the runner ends.
+      await Promise.all([repeat(send), repeat(aside.step)]);
       return 0;
     });
     await progress?.save().catch(() => {});

@@ -79,7 +79,7 @@ const createFlow =
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   };
 
-/** Those that are tried in vain while the same one is `first`. */
+/** Entries that fail while the same one is `first`. */
 const createOthers = (window: LogWindow) => {
   let last: Waiting | undefined;
   return {
@@ -108,8 +108,9 @@ const createRetries = (
   window: LogWindow,
 ) => {
   const log = {webhook_id: webhook.id, logged_by: loggedBy};
-  const othersMayBeTried = (tries: number): number => (tries >= triesBeforeOthers ? 0 : Number.POSITIVE_INFINITY);
-  let anotherAt = othersMayBeTried(progress.now().first?.tries ?? 0);
+  const othersFrom = (tries: number): number => (tries >= triesBeforeOthers ? 0 : Number.POSITIVE_INFINITY);
+  /** When another entry may be tried, in milliseconds since 1970. */
+  let anotherAt = othersFrom(progress.now().first?.tries ?? 0);
   const others = createOthers(window);
 
   const failed = async (entry: Waiting, before: number, result: PostResult): Promise<void> => {
@@ -119,11 +120,11 @@ const createRetries = (
     const nextAt = deliver.nextTryAt(result, tries);
     const tried = {number: entry.number, tries, tried_at: timeAt(now)};
     const failing_since = progress.now().failing_since ?? tried.tried_at;
-    anotherAt = othersMayBeTried(tries);
+    anotherAt = othersFrom(tries);
     progress.set({failing_since, status, error, first: nextAt === undefined ? null : {...tried, next_try_at: timeAt(nextAt)}});
     // Where events are rare, one failure after a long time says little.
     const isSure = nextAt === undefined || tries >= triesBeforeOthers;
-    if (isSure && now - Date.parse(failing_since) >= silenceMs) deliver.end(`it has taken nothing since ${failing_since}`);
+    if (isSure && now - Date.parse(failing_since) >= silenceMs) deliver.disable(`it has taken nothing since ${failing_since}`);
     if (nextAt !== undefined) return progress.save();
     onResult('given_up');
     window.done(entry);

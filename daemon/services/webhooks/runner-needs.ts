@@ -22,7 +22,7 @@ export interface RunnerNeeds {
   clock: Clock;
   random(): number;
   /** The webhook has to be disabled; the runner has ended. */
-  onGone(because: string): void;
+  onDisable(because: string): void;
   onResult(result: 'taken' | 'failed' | 'given_up'): void;
   /** Entries were gone from the log before they were sent. */
   onMissed(): void;

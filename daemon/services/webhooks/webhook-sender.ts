@@ -170,7 +170,7 @@ const createRunners = (needs: Needs, postOf: (webhookId: number) => Post) => {
       ...{webhook, loggedBy, store, version, clock, random, onFailure, onResult},
       write: async work => logs.write(loggedBy, work),
       post: postOf(webhook.id),
-      onGone(because) {
+      onDisable(because) {
         needs.onDisabled(webhook, because);
         // A runner that cannot disable its webhook begins again, and finds the same.
         disable(webhook, because).catch(onFailure);
@@ -217,8 +217,8 @@ const createConnections = (transport: WebhookTransport) => {
 };
 
 const limited = ({post, close}: ReturnType<WebhookTransport['open']>): ReturnType<WebhookTransport['open']> => {
-  const turns = createSemaphore(requestsAtOnce);
-  return {post: async request => turns.run(async () => post(request)), close};
+  const semaphore = createSemaphore(requestsAtOnce);
+  return {post: async request => semaphore.run(async () => post(request)), close};
 };
 
 /** Runs `check` one after the other, and again every few seconds while it is needed. */
@@ -236,7 +236,6 @@ const createRepeated = ({
   const again = async (): Promise<void> => {
     clearTimeout(timer);
     await check().catch(onFailure);
-    clearTimeout(timer);
     if (isNeeded()) timer = setTimeout(() => void repeat(), checkMs).unref();
   };
   const repeat = async (): Promise<void> => {

@@ -24,7 +24,7 @@ export interface StoredProgress extends SentLog {
   status: number | null;
   error: string | null;
   missed_at: string | null;
-  /** `replay.at` of the last repetition that was begun. */
+  /** `replay.at` of the last replay that was begun. */
   replayed_at: string | null;
 }
 

@@ -46,9 +46,9 @@ const sentBy = async (store: CommonStore, {loggedBy, createdAt = at(0), refused}
     async post({body}) {
       const mail = JSON.parse(body).data.queue_id;
       mails.push(mail);
-      return {status: mail === refused ? 500 : 200, error: null, took_ms: 1};
+      return mail === refused ? {status: 500, error: 'it answered 500', took_ms: 1} : {status: 200, error: null, took_ms: 1};
     },
-    ...{onGone() {}, onResult() {}, onMissed: () => mails.push('missed'), onFailure: error => mails.push(String(error))},
+    ...{onDisable() {}, onResult() {}, onMissed: () => mails.push('missed'), onFailure: error => mails.push(String(error))},
   });
   await eventually(() => mails.length > 0);
   for (let before = 0; before < mails.length; ) {

@@ -65,7 +65,7 @@ const begin = (t: ExecutionContext, store: Store, needs: Partial<RunnerNeeds> = 
         await store.transaction(async tx => work(tx.webhooks));
         return true;
       },
-      onGone: because => seen.gone.push(because),
+      onDisable: because => seen.gone.push(because),
       onResult: result => seen.results.push(result),
       onMissed: () => {
         seen.missed += 1;

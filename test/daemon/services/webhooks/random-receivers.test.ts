@@ -76,7 +76,7 @@ const play = async (t: ExecutionContext, store: Store, seed: number): Promise<vo
         // Its answer may not arrive.
         return mine.now ? answerOf(200) : answerOf(null);
       },
-      onGone() {
+      onDisable() {
         isGone = true;
         onGone();
       },
