@@ -1,4 +1,4 @@
-// Webhooks: addresses that are told what happens to mail, by Standard Webhooks 1.0 (https://www.standardwebhooks.com).
+// Webhooks: addresses to which mail events are sent, by Standard Webhooks 1.0 (https://www.standardwebhooks.com).
 import {z} from 'zod';
 import {id, label, moment, nodeId, queueId, timestamp} from './fields.ts';
 import {mailEvents} from './mail-event-name.ts';
@@ -9,14 +9,14 @@ const maxUrlChars = 2000;
 const url = z.string().max(maxUrlChars, `must be at most ${maxUrlChars} characters`);
 const events = z
   .array(z.enum(mailEvents))
-  .min(1, 'must have an event; leave it away, or null, for all')
+  .min(1, 'must have an event; leave it out, or send null, for all events')
   .max(mailEvents.length)
   .nullable()
   .meta({description: 'Only these events of mail; null: all, also those of later versions'});
 const domain = z.string().nullable().meta({description: 'Only events of mail of this domain; null: of all'});
 const description = label(200).nullable();
 
-/** Why it can be no address of a webhook. What its name resolves to is judged whenever it is connected to. */
+/** Why a text cannot be the address of a webhook. What its name resolves to is checked at each connection. */
 const webhookUrlFault = (text: string): string | undefined => {
   if (!URL.canParse(text)) return 'must be an address such as https://hooks.example.com/mail';
   const {protocol, username, password, hash, href} = new URL(text);
@@ -51,7 +51,7 @@ export const webhookSchema = z
       .meta({description: 'Since when nothing is sent: the address answered 410, or took nothing for 75 hours'}),
     disabled_because: z.string().nullable(),
   })
-  .meta({id: 'Webhook', description: 'An address that is told what happens to mail'});
+  .meta({id: 'Webhook', description: 'An address to which mail events are sent'});
 export type Webhook = z.infer<typeof webhookSchema>;
 
 export const createdWebhookSchema = webhookSchema

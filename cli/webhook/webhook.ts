@@ -28,7 +28,7 @@ interface DeliveryFlags extends SortFlag, StrictFlag {
 const id = ['<id>', 'as webhook list shows it', wholeNumber] as const;
 
 export const addWebhookCommands = (program: Command, session: Session): void => {
-  const webhook = program.command('webhook').description('manage webhooks: addresses that are told what happens to mail');
+  const webhook = program.command('webhook').description('manage webhooks: send mail events to other programs');
 
   addWholeOption(addSortOption(session.prints(webhook.command('list'), webhooks)))
     .description('list the webhooks')
@@ -52,7 +52,7 @@ export const addWebhookCommands = (program: Command, session: Session): void => 
     });
 
   addFieldOptions(session.prints(webhook.command('add'), createdWebhook), Object.values(newWebhookFields))
-    .description('tell an address what happens to mail from now on; the secret that signs it is shown once')
+    .description('send mail events to an address from now on; the secret that signs them is shown once')
     .argument('<url>', 'where to send each event, such as https://hooks.example.com/mail')
     .addHelpText('after', addHelp)
     .action((url: string, flags: NewWebhookFlags) => add(session, url, flags));
@@ -102,22 +102,22 @@ export const addWebhookCommands = (program: Command, session: Session): void => 
 };
 
 const addHelp = `
-Every event is signed by Standard Webhooks 1.0. A network of webhooks.allow_networks in mfd.yaml may have http://, and private
-addresses; all others have to be public, with https://.
+Every event is signed as Standard Webhooks 1.0 says. An address has to be public, with https://. Those in a network of
+webhooks.allow_networks in mfd.yaml may be private, with http:// as well.
 
 Examples:
   mfctl webhook add https://hooks.example.com/mail
   mfctl webhook add https://hooks.example.com/held --events held,released --domain example.com`;
 
 const replayHelp = `
-Of a webhook that was disabled, what was not sent and happened before that time is left out.
+If the webhook was disabled, events from before that time that were not sent are left out.
 
 Examples:
   mfctl webhook replay 1000000001 --since 2h
   mfctl webhook replay 1000000001 --since '2026-03-01 12:30'`;
 
 const deliveriesHelp = `
-An event that is not taken is tried again for 75 hours, then given up. What was taken at once is not listed.
+An event that is not taken is tried again for up to 75 hours, then given up. Events that were taken at once are not listed.
 
 Examples:
   mfctl webhook deliveries 1000000001

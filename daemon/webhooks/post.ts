@@ -1,5 +1,5 @@
-// Requests to the addresses of webhooks. Whoever makes a webhook decides where they go, and the other side may do anything: nothing private
-// is reached, nothing that it answers is kept, and none of it takes long.
+// Requests to the addresses of webhooks. An administrator chooses the address, and the receiver may do anything: no private network is
+// reached, nothing of an answer but its status is kept, and no request takes long.
 import {isIP, type Socket} from 'node:net';
 import {Agent, buildConnector, type Dispatcher, errors, request} from 'undici';
 import {isPublicAddress} from '../../shared/public-address.ts';
@@ -69,7 +69,7 @@ const openAgents = ({resolve = resolveName, ca, limits = usualLimits}: Needs, ne
     encrypted: open(address =>
       isPublicAddress(address) || networks.contains(address)
         ? undefined
-        : `${address} is no public address, and not in webhooks.allow_networks`,
+        : `${address} is not a public address, and not in webhooks.allow_networks`,
     ),
   };
   return {
@@ -184,10 +184,10 @@ const texts: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: 'the connection was closed without an answer',
 };
 
-/** Messages quote certificates and answers of the other side: only the codes of errors are told. */
+/** Messages of errors quote certificates and answers of the receiver, so only their codes are shown. */
 const errorText = (error: unknown): string => {
   if (error instanceof AddressRefusal) return error.message;
-  if (error instanceof errors.HTTPParserError) return 'its answer is no HTTP/1.1';
+  if (error instanceof errors.HTTPParserError) return 'its answer is not HTTP/1.1';
   const code = String((error as NodeJS.ErrnoException).code ?? '');
   if (Object.hasOwn(texts, code)) return texts[code] ?? code;
   return /^[A-Z0-9_]{1,60}$/.test(code) ? `the request failed: ${code}` : 'the request failed';

@@ -88,7 +88,7 @@ test('what happened while the node or the receiver was killed arrives later', as
   t.deepEqual(receiver.forged, []);
 });
 
-test('a webhook is tested, and without its network nothing reaches it', async t => {
+test('a test of a webhook says what its receiver answered, and no log has its secret or path', async t => {
   const {node, receiver} = await start(t);
   const {id} = await add(node, receiver, {domain: 'example.com'});
   const tested = async () => (await node.api('POST', `webhooks/${id}/test`)).json.data;

@@ -32,7 +32,7 @@ export const webhookEndpoints = [
     permission: 'cluster:write',
     operationId: 'createWebhook',
     tag: 'Webhooks',
-    summary: 'Add a webhook, which is told what happens to mail from now on; the secret is in this answer only',
+    summary: 'Add a webhook, to which mail events are sent from now on; the secret is in this answer only',
     body: {schema: createWebhookSchema},
     answer: () => created(createdWebhookSchema),
     failures: [409],

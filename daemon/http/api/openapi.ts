@@ -25,7 +25,7 @@ const tags = [
   {name: 'Mail domains', description: 'Protected domains; changes reach every node'},
   {name: 'Quarantine', description: 'Held mail of all nodes'},
   {name: 'Trace', description: 'What happened to mail'},
-  {name: 'Webhooks', description: 'Addresses that are told what happens to mail'},
+  {name: 'Webhooks', description: 'Addresses to which mail events are sent'},
   {name: 'Cluster', description: 'Health of all nodes'},
   {name: 'Mail filters', description: 'Rules for the mail of one domain'},
   {name: 'DKIM keys', description: 'Keys that sign the mail of one domain'},

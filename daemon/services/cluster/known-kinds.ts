@@ -5,7 +5,7 @@ import type {Kind} from '../records.ts';
 import type {NodeDirectory} from './membership.ts';
 import type {PeerStates} from './peer-states.ts';
 
-/** Throws a Fault `conflict` that names a member which said that it does not know such records. */
+/** Throws a Fault `conflict` that names a member that does not know such records, by its own heartbeat. */
 export type RequireKnownKind = (kind: Kind) => void;
 
 interface Needs {
@@ -13,7 +13,7 @@ interface Needs {
   peerStates: Pick<PeerStates, 'latest'>;
 }
 
-/** Of a member that was never heard nobody knows the version: it may be away for good, and does not count. */
+/** A member without a heartbeat does not count: its version is not known, and it may be away for good. */
 export const createKnownKinds =
   ({directory, peerStates}: Needs): RequireKnownKind =>
   kind => {
@@ -22,7 +22,7 @@ export const createKnownKinds =
       if (!heartbeat || heartbeat.kinds?.includes(kind)) continue;
       throw new Fault(
         'conflict',
-        `node ${node_id} runs ${heartbeat.version}, which does not know such records; update it, or remove it from the cluster, first`,
+        `node ${node_id} runs ${heartbeat.version}, which does not know records of the kind ${kind}; update it, or remove it from the cluster, first`,
       );
     }
   };

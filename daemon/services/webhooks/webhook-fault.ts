@@ -4,7 +4,7 @@ import type {StoredWebhook} from '../records.ts';
 import type {StoredProgress} from './webhook-store.ts';
 
 const hourMs = 3_600_000;
-/** Without a replay, which ends it, nobody has to know any more that events were missed. */
+/** Missed events are reported for this long, or until a replay. */
 const missedMs = 7 * 24 * hourMs;
 
 /** `progress`: of each log that this node can see. */

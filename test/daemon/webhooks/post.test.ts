@@ -83,7 +83,7 @@ test('HTTPS reaches no private address outside the networks that are allowed', a
   for (const host of ['127.0.0.1', '[::ffff:127.0.0.1]', '[::1]', '[fd00::1]', '169.254.169.254', 'mixed.test', 'one.test'])
     t.regex(
       (await post(`https://${host}:${seen.port}/`)).error ?? '',
-      /is no public address, and not in webhooks\.allow_networks$/,
+      /is not a public address, and not in webhooks\.allow_networks$/,
       host,
     );
   t.is(seen.connections, 0);
@@ -202,7 +202,7 @@ test('interim answers without end are no answer, and some are passed over', asyn
   );
   const post = open(t);
 
-  t.like(await post(`http://127.0.0.1:${port}/`), {status: null, error: 'its answer is no HTTP/1.1'});
+  t.like(await post(`http://127.0.0.1:${port}/`), {status: null, error: 'its answer is not HTTP/1.1'});
   t.like(await post(`http://127.0.0.1:${few.port}/`), {status: 200});
 });
 
