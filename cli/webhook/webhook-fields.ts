@@ -110,22 +110,26 @@ export const shownWebhook: Shown<WebhookDetail> = {
 };
 
 /** A line for each fact: `mx1: last taken 2026-03-01T09:30:00Z`, `mx1: 1 event given up`. */
-const progressLines = ({node_id, delivered_at, failing_since, next_try_at, missed_at, ...rest}: WebhookProgress): string[] => {
-  const {waiting, given_up} = rest;
+const progressLines = ({
+  node_id,
+  delivered_at,
+  failing_since,
+  next_try_at,
+  error,
+  missed_at,
+  ...counts
+}: WebhookProgress): string[] => {
+  const {waiting, given_up} = counts;
   const next = next_try_at === null ? '' : `, next try ${timeText(next_try_at)}`;
   const facts = [
     delivered_at === null ? 'nothing taken yet' : `last taken ${timeText(delivered_at)}`,
-    ...(failing_since === null ? [] : [`failing since ${timeText(failing_since)}: ${failureText(rest)}${next}`]),
+    ...(failing_since === null ? [] : [`failing since ${timeText(failing_since)}: ${error ?? ''}${next}`]),
     ...(waiting > 0 ? [`${plural(waiting, 'event')} tried again later`] : []),
     ...(given_up > 0 ? [`${plural(given_up, 'event')} given up`] : []),
     ...(missed_at === null ? [] : [`events were gone from the log before they were sent, last seen ${timeText(missed_at)}`]),
   ];
   return facts.map(fact => `${node_id}: ${fact}`);
 };
-
-/** Of a try that failed. */
-export const failureText = ({status, error}: Pick<WebhookTest, 'status' | 'error'>): string =>
-  error ?? (status === null ? 'no answer' : `it answered ${status}`);
 
 const deliveryFields: readonly Field<WebhookDelivery>[] = [
   {label: 'At', cell: ({at}) => timeText(at), column: {brief: ({at}) => briefTimeText(at)}},
@@ -147,7 +151,7 @@ const deliveryFields: readonly Field<WebhookDelivery>[] = [
     cell: ({next_try_at}) => timeText(next_try_at),
     column: {brief: ({next_try_at}) => briefTimeText(next_try_at)},
   },
-  {label: 'Failure', cell: delivery => failureText(delivery), column: {isFlexible: true, dropRank: 1}},
+  {label: 'Failure', cell: ({error}) => error, column: {isFlexible: true, dropRank: 1}},
   {label: 'Last try', cell: ({tried_at}) => timeText(tried_at), column: {isWideOnly: true}},
   {label: 'Event ID', cell: ({event_id}) => event_id, column: {isWideOnly: true}},
 ];

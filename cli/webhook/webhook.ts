@@ -11,7 +11,6 @@ import {addStrictOption, askStrictly, reportPartial, type StrictFlag} from '../q
 import type {Session} from '../session.ts';
 import {
   createdWebhook,
-  failureText,
   type NewWebhookFlags,
   newWebhookFields,
   shownWebhook,
@@ -140,7 +139,7 @@ const test = async (session: Session, id: number): Promise<void> => {
   const printer = session.printer();
   printer.record(data, webhookTest);
   if (data.error === null) return printer.note(`webhook ${id} took the event from ${data.node_id}`);
-  printer.note(`webhook ${id} did not take the event from ${data.node_id}: ${failureText(data)}`);
+  printer.note(`webhook ${id} did not take the event from ${data.node_id}: ${data.error}`);
   throw new ExitStatus(exitCodes.failed);
 };
 

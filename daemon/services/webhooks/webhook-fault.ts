@@ -14,10 +14,9 @@ export const webhookFault = (
   nowMs: number,
 ): DatedFailure | undefined => {
   if (disabled_at !== null) return {detail: `disabled: ${disabled_because ?? ''}`, sinceMs: Date.parse(disabled_at)};
-  const faults = progress.flatMap(({failing_since, status, error, missed_at, replayed_at}): DatedFailure[] => {
+  const faults = progress.flatMap(({failing_since, error, missed_at, replayed_at}): DatedFailure[] => {
     const failingMs = failing_since === null ? undefined : Date.parse(failing_since);
-    if (failingMs !== undefined && nowMs - failingMs >= hourMs)
-      return [{detail: error ?? `it answered ${status}`, sinceMs: failingMs}];
+    if (failingMs !== undefined && nowMs - failingMs >= hourMs) return [{detail: error ?? '', sinceMs: failingMs}];
     const missedAtMs = missed_at === null ? undefined : Date.parse(missed_at);
     const isReplayed = missed_at !== null && replayed_at !== null && replayed_at >= missed_at;
     if (missedAtMs === undefined || isReplayed || nowMs - missedAtMs >= missedMs) return [];

@@ -95,12 +95,9 @@ const rowsAfter = async (
   const member = (at: number) => (isCommon(dialect) ? `entry::json->>${at}` : `entry->>'$[${at}]'`);
   const isWanted = [`${member(0)} IN (${values('text')})`];
   if (ids !== undefined) isWanted.push(`${isCommon(dialect) ? `(${member(4)})::bigint` : member(4)} IN (${values('bigint')})`);
-  if (loggedBy !== undefined && isCommon(dialect)) isWanted.push('logged_by = ?');
-  const wanted = [
-    json([...events]),
-    ...(ids === undefined ? [] : [json([...ids])]),
-    ...(loggedBy !== undefined && isCommon(dialect) ? [loggedBy] : []),
-  ];
+  const loggers = loggedBy !== undefined && isCommon(dialect) ? [loggedBy] : [];
+  if (loggers.length > 0) isWanted.push('logged_by = ?');
+  const wanted = [json([...events]), ...(ids === undefined ? [] : [json([...ids])]), ...loggers];
   const entry = `CASE WHEN ${isWanted.join(' AND ')} THEN entry END AS entry`;
   if (!isCommon(dialect)) {
     const sql = `SELECT number, at, ${entry} FROM mail_event WHERE number > ? ORDER BY number LIMIT ?`;
@@ -142,8 +139,8 @@ const positionOf = async (
   return position && {isTime: false, position};
 };
 
-/** In microseconds. An entry may come so long after others of its node with larger numbers. */
-const longestTransaction = 60_000_000;
+/** An entry may be committed this long after others of its node with larger numbers. */
+const longestTransactionMicroseconds = 60_000_000;
 
 /**
  * Numbers are times. On PostgreSQL, before the first transaction with a later one: what was under way then comes once too often. Of the log
@@ -152,7 +149,9 @@ const longestTransaction = 60_000_000;
 const positionAt = async (db: Db, number: number, loggedBy?: string): Promise<Position> => {
   if (!isCommon(db.dialect)) return {xid: 0n, number};
   const [isLater, bound] =
-    loggedBy === undefined ? ['number > ?', [number]] : ['logged_by = ? AND number > ?', [loggedBy, number - longestTransaction]];
+    loggedBy === undefined
+      ? ['number > ?', [number]]
+      : ['logged_by = ? AND number > ?', [loggedBy, number - longestTransactionMicroseconds]];
   const next = `SELECT xid FROM mail_event WHERE ${isLater} ORDER BY number LIMIT 1000`;
   const sql = `SELECT xid::text AS xid FROM (${next}) AS later ORDER BY later.xid LIMIT 1`;
   const [first] = await query<{xid: string}>(db, sql, bound);

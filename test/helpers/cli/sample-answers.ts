@@ -274,7 +274,7 @@ export const webhookDetail: WebhookDetail = {
     },
     {
       ...{node_id: 'mx2', delivered_at: null, failing_since: '2026-03-01T09:30:00.000Z', next_try_at: '2026-03-01T09:35:00.000Z'},
-      ...{status: 503, error: null, waiting: 1, given_up: 0, missed_at: at},
+      ...{status: 503, error: 'it answered 503', waiting: 1, given_up: 0, missed_at: at},
     },
   ],
 };
@@ -290,7 +290,7 @@ const delivery: WebhookDelivery = {
     state: 'waiting',
     tries: 3,
   },
-  ...{tried_at: '2026-03-01T09:30:00.000Z', next_try_at: '2026-03-01T10:00:00.000Z', status: 503, error: null},
+  ...{tried_at: '2026-03-01T09:30:00.000Z', next_try_at: '2026-03-01T10:00:00.000Z', status: 503, error: 'it answered 503'},
 };
 
 export const webhookDeliveries: WebhookDelivery[] = [
