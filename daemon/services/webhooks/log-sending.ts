@@ -118,7 +118,7 @@ const createRetries = (
     const now = clock.now();
     const tries = before + 1;
     const nextAt = deliver.nextTryAt(result, tries);
-    const tried = {number: entry.number, tries, tried_at: timeAt(now)};
+    const tried = {number: entry.number, tries, tried_at: timeAt(now), status, error};
     const failing_since = progress.now().failing_since ?? tried.tried_at;
     anotherAt = othersFrom(tries);
     progress.set({failing_since, status, error, first: nextAt === undefined ? null : {...tried, next_try_at: timeAt(nextAt)}});
@@ -128,7 +128,7 @@ const createRetries = (
     if (nextAt !== undefined) return progress.save();
     onResult('given_up');
     window.done(entry);
-    return setAside({...log, ...tried, is_given_up: true, next_try_at: null, status, error});
+    return setAside({...log, ...tried, is_given_up: true, next_try_at: null});
   };
 
   const tryFirst = async (entry: Waiting, {tries}: First): Promise<void> => {
@@ -142,7 +142,6 @@ const createRetries = (
   };
 
   const tryAnother = async (entry: Waiting, [head, first]: [Waiting, First]): Promise<void> => {
-    const {status, error} = progress.now();
     anotherAt = clock.now() + betweenOthersMs;
     const result = await deliver.send(entry.event, entry.number);
     if (!result) return;
@@ -153,7 +152,7 @@ const createRetries = (
     // Where others failed as well, it was not because of this one.
     const next_try_at = others.haveFailed() ? timeAt(clock.now() + soonMs) : first.next_try_at;
     others.forget();
-    return setAside({...log, ...first, next_try_at, is_given_up: false, status, error});
+    return setAside({...log, ...first, next_try_at, is_given_up: false});
   };
 
   const retry = async (first: First): Promise<number> => {

@@ -18,7 +18,7 @@ export interface StoredProgress extends SentLog {
   /** Entries up to this number are not sent: they were logged before the webhook was made, or before the time of a replay. */
   from: number;
   /** The entry that failed and that later ones wait for. */
-  first: {number: number; tries: number; tried_at: string; next_try_at: string} | null;
+  first: (Pick<StoredDelivery, 'number' | 'tries' | 'tried_at' | 'status' | 'error'> & {next_try_at: string}) | null;
   delivered_at: string | null;
   failing_since: string | null;
   status: number | null;

@@ -576,3 +576,26 @@ testSqlite('what was set aside goes when its entry has left the log', async (t, 
   t.deepEqual(await deliveries(), []);
   t.is(mails().length, count);
 });
+
+testSqlite('what is set aside keeps why it was not taken, also where an earlier one was taken meanwhile', async (t, {store}) => {
+  await append(store, event(1));
+  const {seen, mails, settled, deliveries, move} = begin(t, store);
+  seen.answer = mail => (mail === 'Mail1001' ? failure(503) : taken);
+  await settled();
+  await append(store, event(2));
+  await move(5000);
+  await move(5 * minute);
+  t.like(await deliveries(), [{status: 503}]);
+  seen.answer = mail => (mail === 'Mail1003' ? failure(500) : taken);
+  await append(store, event(3));
+  await move(1000);
+  await move(5000);
+  await move(5 * minute);
+
+  await move(26 * minute);
+  t.is(mails().at(-1), '001');
+  await append(store, event(4));
+  await move(1000);
+
+  t.like(await deliveries(), [{status: 500, error: 'it answered 500', tries: 3}]);
+});
