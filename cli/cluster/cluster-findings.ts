@@ -195,7 +195,7 @@ const problemText = (problems: readonly Problem[], nodes: string, endOf: (first:
     case 'postfix_log':
       return `the log of Postfix on ${nodes} cannot be read ${end}: the trace of mail ends at Postfix`;
     case 'webhook':
-      return `webhook ${name} lacks events of ${nodes} ${end}: mfctl webhook show ${name}`;
+      return `webhook ${name} does not get all events of ${nodes} ${end}: mfctl webhook show ${name}`;
     case 'password_file':
       return `every user of ${nodes} can read the file of ${name} (chmod o-r on that machine)`;
     default:

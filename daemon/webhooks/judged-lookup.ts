@@ -28,7 +28,8 @@ export const resolveName: Resolve = async name => {
   const failures = answers.flatMap(answer => (answer.status === 'rejected' ? [answer.reason as NodeJS.ErrnoException] : []));
   const failure = failures.find(({code}) => !noAddress.has(code)) ?? failures[0];
   // No name server runs: the same code would tell that the receiver refused.
-  throw failure?.code === 'ECONNREFUSED' ? Object.assign(new Error(name), {code: 'ETIMEOUT'}) : failure;
+  if (failure?.code === 'ECONNREFUSED') throw Object.assign(new Error(name), {code: 'ETIMEOUT'});
+  throw failure ?? Object.assign(new Error(name), {code: 'ENODATA'});
 };
 
 /** As in hosts(5). */

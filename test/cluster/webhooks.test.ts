@@ -70,7 +70,7 @@ test('a webhook that is disabled is among the findings of cluster check on every
   }, 60_000);
 
   t.is(code, 1, stdout);
-  t.regex(stdout, new RegExp(`webhook ${id} lacks events of .* \\(disabled: .*it answered 410`));
+  t.regex(stdout, new RegExp(`webhook ${id} does not get all events of .* \\(disabled: .*it answered 410`));
   t.false(stdout.includes('secret-path'));
   const {key} = await beta.createKey('read-only');
   await converged();
