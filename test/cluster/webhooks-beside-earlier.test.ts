@@ -1,8 +1,7 @@
 // Webhooks in a cluster with a node of 0.8, which does not know such records.
-import {startBesideEarlier, testBesideEarlier} from '../helpers/beside-earlier.ts';
+import {attemptEarlierJoin, startBesideEarlier, testBesideEarlier} from '../helpers/beside-earlier.ts';
 import {startCluster} from '../helpers/cluster.ts';
-import {attemptJoin, makeToken} from '../helpers/join-attempt.ts';
-import {buildRelease} from '../helpers/released-build.ts';
+import {makeToken} from '../helpers/join-attempt.ts';
 
 testBesideEarlier(
   version => `no webhook is made while a node of ${version} is a member, which is named, and one is once it is upgraded`,
@@ -33,16 +32,15 @@ testBesideEarlier(
 testBesideEarlier(
   version => `no node of ${version} joins while there is a webhook, and one may once there is none`,
   async (t, release) => {
-    const program = await buildRelease(t, release);
     const {nodes, addNode} = await startCluster(t, {nodes: ['alpha'], isProxied: false});
     const {alpha} = nodes;
     const {json} = await alpha.api('POST', 'webhooks', {body: {url: 'https://hooks.invalid/'}});
     const token = await makeToken(alpha);
 
-    const refused = await attemptJoin(t, token, {nodeId: 'beta', program});
+    const refused = await attemptEarlierJoin(t, release, token, 'beta');
     await addNode('gamma');
     await alpha.api('DELETE', `webhooks/${json.data.id}`);
-    const joined = await attemptJoin(t, token, {nodeId: 'beta', program});
+    const joined = await attemptEarlierJoin(t, release, token, 'beta');
 
     t.is(refused.code, 1);
     t.regex(

@@ -2,6 +2,7 @@
 import test, {type ExecutionContext} from 'ava';
 import {type ClusterNode, type ClusterOptions, startCluster} from './cluster.ts';
 import type {Owner} from './daemon.ts';
+import {attemptJoin} from './join-attempt.ts';
 import {mfdFile} from './node.ts';
 import {buildRelease, type Release, releaseMissing, releases} from './released-build.ts';
 
@@ -49,3 +50,7 @@ export const startBesideEarlier = async (...wanted: Parameters<typeof startEarli
   await started.upgrade(started.alpha);
   return started;
 };
+
+/** A node of the earlier release asks to join. */
+export const attemptEarlierJoin = async (t: ExecutionContext, release: Release, token: string, nodeId: string) =>
+  attemptJoin(t, token, {nodeId, program: await buildRelease(t, release)});

@@ -367,5 +367,6 @@ test('every command says which fields it prints, but those that print no records
     'metrics',
     'openapi',
     'quarantine body',
+    'webhook remove',
   ]);
 });
