@@ -12,6 +12,10 @@ export const countOfAtLeastOne = (text: string): number => {
   return number;
 };
 
+/** Of the API. */
+export const usualLimit = 100;
+const limitText = `maximum number of entries, up to 1000 (default: ${usualLimit})`;
+
 /** Of one page of a list. */
 export const pageLimit = (text: string): number => limitOf(text, '--offset has the rest, and --all everything');
 
@@ -30,17 +34,19 @@ export interface PageFlags {
 
 export const addPageOptions = (command: Command): Command =>
   command
-    .option('--limit <number>', 'maximum number of entries, up to 1000 (default: 100)', pageLimit)
+    .option('--limit <number>', limitText, pageLimit)
     .option('--offset <number>', 'skip this many entries at the beginning', wholeNumber)
     .addOption(new Option('--all', 'print the whole list').conflicts(['limit', 'offset']));
 
 /** For a list whose pages follow a cursor. */
 export const addCursorPageOptions = (command: Command): Command =>
   command
-    .option('--limit <number>', 'maximum number of entries, up to 1000 (default: 100)', text =>
-      limitOf(text, '--all prints everything'),
-    )
+    .option('--limit <number>', limitText, text => limitOf(text, '--all prints everything'))
     .addOption(new Option('--all', 'print the whole list').conflicts('limit'));
+
+/** For a list that has one page. */
+export const addLimitOption = (command: Command): Command =>
+  command.option('--limit <number>', limitText, text => limitOf(text, 'older entries are not listed'));
 
 /** For lists that the API returns whole: `--all` is accepted on every list, and changes nothing here. */
 export const addWholeOption = (command: Command): Command =>

@@ -7,7 +7,8 @@ import {columnsOf, type Field} from '../output/field.ts';
 import type {Listed} from '../output/table.ts';
 
 /** NODE/QUEUE; null before the content of a mail came. */
-export const mailOf = ({node_id, queue_id}: MailEvent): string | null => (queue_id === null ? null : `${node_id}/${queue_id}`);
+export const mailOf = ({node_id, queue_id}: Pick<MailEvent, 'node_id' | 'queue_id'>): string | null =>
+  queue_id === null ? null : `${node_id}/${queue_id}`;
 
 const tones: Partial<Record<MailEventName, Tone>> = {rejected: 'warn', refused: 'warn', lost: 'warn', bounced: 'warn'};
 const toneOf = ({event}: MailEvent): Tone | undefined => tones[event];

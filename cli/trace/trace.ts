@@ -4,7 +4,7 @@ import type {MailReference} from '../../shared/held-mail.ts';
 import type {MailEvent} from '../../shared/mail-event.ts';
 import type {Client, Query} from '../client/client.ts';
 import {inParallel} from '../client/in-parallel.ts';
-import {addCursorPageOptions, type PageFlags} from '../command-line/option-values.ts';
+import {addCursorPageOptions, type PageFlags, usualLimit} from '../command-line/option-values.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
 import {countText} from '../output/cell-text.ts';
 import {fold} from '../output/display-width.ts';
@@ -77,7 +77,6 @@ const noteMore = (session: Session, limit: number, {sort}: SortFlag): void => {
   if (sort !== undefined) session.printer().note('only these are sorted; --all sorts the whole list');
 };
 
-const usualLimit = 100;
 const pageSize = 1000;
 
 const queryOf = (filter: TraceQuery): Query => {

@@ -12,6 +12,7 @@ import type {TypedField} from '../command-line/field-options.ts';
 import {briefTimeText, dateText, firstOf, plural, timeText} from '../output/cell-text.ts';
 import {columnsOf, detailsOf, type Field} from '../output/field.ts';
 import type {Detail, Listed, Shown} from '../output/table.ts';
+import {mailOf} from '../trace/event-fields.ts';
 import {eventNames} from '../trace/trace-query.ts';
 
 export interface NewWebhookFlags {
@@ -136,7 +137,7 @@ const deliveryFields: readonly Field<WebhookDelivery>[] = [
   {label: 'Event', cell: ({event}) => event, column: {}},
   {
     label: 'Mail',
-    cell: ({mail_node_id, queue_id}) => (queue_id === null ? null : `${mail_node_id}/${queue_id}`),
+    cell: ({mail_node_id, queue_id}) => mailOf({node_id: mail_node_id, queue_id}),
     column: {dropRank: 3},
   },
   {label: 'Node', cell: ({node_id}) => node_id, column: {isWideOnly: true}},

@@ -2,7 +2,7 @@
 import {type Command, Option} from 'commander';
 import {addFieldOptions, givenValues} from '../command-line/field-options.ts';
 import {pastMoment} from '../command-line/moment.ts';
-import {addWholeOption, pageLimit, wholeNumber} from '../command-line/option-values.ts';
+import {addLimitOption, addWholeOption, usualLimit, wholeNumber} from '../command-line/option-values.ts';
 import {ExitStatus, exitCodes, usageError} from '../errors.ts';
 import {countText, timeText} from '../output/cell-text.ts';
 import {flushed} from '../output/printer.ts';
@@ -143,16 +143,13 @@ const test = async (session: Session, id: number): Promise<void> => {
   throw new ExitStatus(exitCodes.failed);
 };
 
-const usualLimit = 100;
-
 const addDeliveriesCommand = (webhook: Command, session: Session): void => {
   const command = session
     .prints(webhook.command('deliveries'), webhookDeliveries)
     .description('list the events that were not taken at once, newest first')
     .argument(...id)
-    .option('--failed', 'only those that were given up')
-    .option('--limit <number>', 'maximum number of entries, up to 1000 (default: 100)', pageLimit);
-  addSortOption(addStrictOption(command))
+    .option('--failed', 'only those that were given up');
+  addSortOption(addStrictOption(addLimitOption(command)))
     .addHelpText('after', deliveriesHelp)
     .action(async (wanted: number, {failed, limit, strict, sort}: DeliveryFlags) => {
       const sorter = createSorter(webhookDeliveries, {sort});

@@ -2,6 +2,7 @@ import {BlockList, isIP} from 'node:net';
 import {Fault} from '../../shared/fault.ts';
 
 export interface NetworkSet {
+  readonly isEmpty: boolean;
   /** False for a text that is not an address. An IPv4 address in IPv6 notation (`::ffff:127.0.0.1`) counts as IPv4. */
   contains(ip: string): boolean;
 }
@@ -17,6 +18,7 @@ export const createNetworkSet = (entries: readonly string[]): NetworkSet => {
   }
 
   return {
+    isEmpty: entries.length === 0,
     contains(ip) {
       const address = withoutZone(ip);
       const family = isIP(address);

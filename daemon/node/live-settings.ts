@@ -37,8 +37,6 @@ export interface LiveSettings {
   keepMs: Record<Reason, number>;
   /** The most days that a domain-admin key may set for its domains; undefined for no limit. */
   maxDays: number | undefined;
-  /** Whether a webhook may have an http:// address: that of a network that is allowed. */
-  mayWebhookUseHttp: boolean;
   /** Whether STARTTLS has a certificate of the operator. */
   hasOwnCertificate: boolean;
   license: Config['license'];
@@ -99,7 +97,6 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
     reasons.map(reason => [reason, (config.retention.by_reason[reason] ?? config.retention.days) * dayMs]),
   ) as Record<Reason, number>,
   maxDays: config.retention.max_days,
-  mayWebhookUseHttp: config.webhooks.allow_networks.length > 0,
   hasOwnCertificate: config.api.cert_file !== undefined,
   license: config.license,
   dmarc: config.dmarc,

@@ -160,7 +160,7 @@ const openWebhooks = (
   const webhooks = createWebhooks({
     ...{store, configuration, domains, ask, now},
     requireKnown: createKnownKinds({directory, peerStates}),
-    mayUseHttp: () => settings().mayWebhookUseHttp,
+    mayUseHttp: () => !settings().webhookNetworks.isEmpty,
     tester,
     logs: () => (engine.kind === 'own' ? [webhookLog, ...nodes().map(remoteWebhookLog)] : [webhookLog]),
   });

@@ -4,7 +4,7 @@ import {isIP, type Socket} from 'node:net';
 import {Agent, buildConnector, type Dispatcher, errors, request} from 'undici';
 import {isPublicAddress} from '../../shared/public-address.ts';
 import {startTimeLimit} from '../services/semaphore.ts';
-import type {PostResult, WebhookTransport} from '../services/webhooks/webhook-transport.ts';
+import {type PostResult, requestsAtOnce, type WebhookTransport} from '../services/webhooks/webhook-transport.ts';
 import {AddressRefusal, judgedLookup, type Resolve, resolveName} from './judged-lookup.ts';
 
 interface Networks {
@@ -22,7 +22,6 @@ interface Needs {
 
 /** `readMs`: for the rest of an answer, after its status. */
 const usualLimits = {answerMs: 15_000, readMs: 1000, readBytes: 16_384};
-const connections = 8;
 /** Answers with a status below 200, before the one that counts. */
 const mostInterim = 20;
 const headerBytes = 8192;
@@ -55,7 +54,7 @@ const openAgents = ({resolve = resolveName, ca, limits = usualLimits}: Needs, ne
   const open = (refusalOf: (address: string) => string | undefined) => ({
     refusalOf,
     agent: new Agent({
-      connections,
+      connections: requestsAtOnce,
       maxHeaderSize: headerBytes,
       // Not as NODE_TLS_REJECT_UNAUTHORIZED in the environment says.
       connect: readingInPieces({

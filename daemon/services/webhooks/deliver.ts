@@ -4,13 +4,16 @@ import type {Progress} from './progress.ts';
 import {nextTryAt} from './retry-schedule.ts';
 import type {RunnerNeeds} from './runner-needs.ts';
 import {messageOf, signed} from './signed-message.ts';
+import type {StoredDelivery} from './webhook-store.ts';
 import type {PostResult} from './webhook-transport.ts';
+
+type Tried = Pick<StoredDelivery, 'tries' | 'tried_at' | 'next_try_at' | 'status' | 'error'>;
 
 export interface Deliver {
   /** Undefined when the runner has ended before the receiver took the event. */
   send(event: MailEvent, number: number): Promise<PostResult | undefined>;
-  /** When an event is tried again after it has failed `tries` times, in milliseconds since 1970; undefined when it is given up. */
-  nextTryAt(result: PostResult, tries: number): number | undefined;
+  /** What to store of an event that has failed, after it had failed `before` times. Without a next try it is given up. */
+  failed(result: PostResult, before: number): Tried;
   /** Ends the runner, and has the webhook disabled. */
   disable(because: string): void;
 }
@@ -24,6 +27,8 @@ interface Runner {
 }
 
 const refusedTries = 2;
+
+export const timeAt = (ms: number): string => new Date(ms).toISOString();
 
 export const isTaken = ({error}: PostResult): boolean => error === null;
 
@@ -40,7 +45,7 @@ export const createDeliver = (
       const message = signed(messageOf(event, number), {secret, version, now: clock.now()});
       const result = await post({url, ...message, signal: cut});
       const {status, error} = result;
-      const at = new Date(clock.now()).toISOString();
+      const at = timeAt(clock.now());
       if (isTaken(result)) {
         onResult('taken');
         progress.set({delivered_at: at, failing_since: null, status, error});
@@ -53,10 +58,15 @@ export const createDeliver = (
       onDisable('it answered 410 (Gone)');
       return undefined;
     },
-    nextTryAt: (result, tries) =>
-      isRefused(result) && tries >= refusedTries
-        ? undefined
-        : nextTryAt(tries, {now: clock.now(), retryAfterMs: result.retryAfterMs, random: random()}),
+    failed(result, before) {
+      const {status, error, retryAfterMs} = result;
+      const now = clock.now();
+      const tries = before + 1;
+      const isLast = isRefused(result) && tries >= refusedTries;
+      const nextAt = isLast ? undefined : nextTryAt(tries, {now, retryAfterMs, random: random()});
+      if (nextAt === undefined) onResult('given_up');
+      return {tries, tried_at: timeAt(now), next_try_at: nextAt === undefined ? null : timeAt(nextAt), status, error};
+    },
     disable: onDisable,
   };
 };

@@ -2,12 +2,12 @@
 //
 //   flowing (8 under way) → some fail → `first`, the earliest of them, is tried again, and the others wait → it is taken → flowing
 //   `first` has failed three times → another one is tried once → it is taken → `first` is set aside → flowing
-import {type Deliver, isTaken} from './deliver.ts';
+import {type Deliver, isTaken, timeAt} from './deliver.ts';
 import {createLogWindow, type LogWindow, type Waiting} from './log-window.ts';
 import type {Progress} from './progress.ts';
 import type {RunnerNeeds} from './runner-needs.ts';
 import type {StoredDelivery, StoredProgress} from './webhook-store.ts';
-import type {PostResult} from './webhook-transport.ts';
+import {type PostResult, requestsAtOnce} from './webhook-transport.ts';
 
 interface Parts {
   progress: Progress;
@@ -17,7 +17,6 @@ interface Parts {
   isOver(): boolean;
 }
 
-const startedAtOnce = 8;
 const idleMs = 1000;
 /** After entries of which none is wanted. */
 const passingMs = 5;
@@ -28,8 +27,6 @@ const triesBeforeOthers = 3;
 const betweenOthersMs = 300_000;
 const soonMs = 5000;
 const silenceMs = 75 * 3_600_000;
-
-const timeAt = (ms: number): string => new Date(ms).toISOString();
 
 /** The next step, which resolves with how long to wait before the one after it, in milliseconds. */
 export const createLogSending = (needs: RunnerNeeds, parts: Parts): (() => Promise<number>) => {
@@ -75,7 +72,7 @@ const createFlow =
         }
       }
     };
-    const ends = await Promise.allSettled(Array.from({length: startedAtOnce}, work));
+    const ends = await Promise.allSettled(Array.from({length: requestsAtOnce}, work));
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   };
 
@@ -102,11 +99,7 @@ const createOthers = (window: LogWindow) => {
 
 type First = NonNullable<StoredProgress['first']>;
 
-const createRetries = (
-  {webhook, loggedBy, clock, onResult}: RunnerNeeds,
-  {progress, deliver, setAside}: Parts,
-  window: LogWindow,
-) => {
+const createRetries = ({webhook, loggedBy, clock}: RunnerNeeds, {progress, deliver, setAside}: Parts, window: LogWindow) => {
   const log = {webhook_id: webhook.id, logged_by: loggedBy};
   const othersFrom = (tries: number): number => (tries >= triesBeforeOthers ? 0 : Number.POSITIVE_INFINITY);
   /** When another entry may be tried, in milliseconds since 1970. */
@@ -114,21 +107,18 @@ const createRetries = (
   const others = createOthers(window);
 
   const failed = async (entry: Waiting, before: number, result: PostResult): Promise<void> => {
-    const {status, error} = result;
-    const now = clock.now();
-    const tries = before + 1;
-    const nextAt = deliver.nextTryAt(result, tries);
-    const tried = {number: entry.number, tries, tried_at: timeAt(now), status, error};
-    const failing_since = progress.now().failing_since ?? tried.tried_at;
+    const tried = {number: entry.number, ...deliver.failed(result, before)};
+    const {tries, tried_at, next_try_at, status, error} = tried;
+    const failing_since = progress.now().failing_since ?? tried_at;
     anotherAt = othersFrom(tries);
-    progress.set({failing_since, status, error, first: nextAt === undefined ? null : {...tried, next_try_at: timeAt(nextAt)}});
+    progress.set({failing_since, status, error, first: next_try_at === null ? null : {...tried, next_try_at}});
     // Where events are rare, one failure after a long time says little.
-    const isSure = nextAt === undefined || tries >= triesBeforeOthers;
-    if (isSure && now - Date.parse(failing_since) >= silenceMs) deliver.disable(`it has taken nothing since ${failing_since}`);
-    if (nextAt !== undefined) return progress.save();
-    onResult('given_up');
+    const isSure = next_try_at === null || tries >= triesBeforeOthers;
+    const silentMs = Date.parse(tried_at) - Date.parse(failing_since);
+    if (isSure && silentMs >= silenceMs) deliver.disable(`it has taken nothing since ${failing_since}`);
+    if (next_try_at !== null) return progress.save();
     window.done(entry);
-    return setAside({...log, ...tried, is_given_up: true, next_try_at: null});
+    return setAside({...log, ...tried, is_given_up: true});
   };
 
   const tryFirst = async (entry: Waiting, {tries}: First): Promise<void> => {

@@ -1,18 +1,18 @@
 // Events that were not taken and that others do not wait for: each has a schedule of its own.
 import {shownEvents} from '../events/trace.ts';
-import {type Deliver, isTaken} from './deliver.ts';
+import {type Deliver, isTaken, timeAt} from './deliver.ts';
 import type {Progress} from './progress.ts';
 import type {RunnerNeeds} from './runner-needs.ts';
 import type {StoredDelivery} from './webhook-store.ts';
+import {requestsAtOnce} from './webhook-transport.ts';
 
-const dueAtOnce = 8;
 const idleMs = 1000;
 const tidyMs = 600_000;
 const mostGivenUp = 10_000;
 const lastTime = '9999-12-31T23:59:59.999Z';
 
 export const createSetAside = (
-  {webhook, loggedBy, store, clock, onResult}: RunnerNeeds,
+  {webhook, loggedBy, store, clock}: RunnerNeeds,
   {progress, deliver}: {progress: Progress; deliver: Deliver},
 ) => {
   const log = {webhook_id: webhook.id, logged_by: loggedBy};
@@ -38,25 +38,15 @@ export const createSetAside = (
     const result = await deliver.send(event, delivery.number);
     if (!result) return;
     if (isTaken(result)) return remove(delivery);
-    const tries = delivery.tries + 1;
-    const nextAt = deliver.nextTryAt(result, tries);
-    if (nextAt === undefined) onResult('given_up');
-    await set({
-      ...delivery,
-      is_given_up: nextAt === undefined,
-      tries,
-      tried_at: new Date(clock.now()).toISOString(),
-      next_try_at: nextAt === undefined ? null : new Date(nextAt).toISOString(),
-      status: result.status,
-      error: result.error,
-    });
+    const tried = deliver.failed(result, delivery.tries);
+    await set({...delivery, ...tried, is_given_up: tried.next_try_at === null});
   };
 
   const retryDue = async (): Promise<number> => {
     dueAt = Number.POSITIVE_INFINITY;
     readAt = clock.now();
     try {
-      const due = await store.webhooks.deliveries({...waiting, dueAt: new Date(clock.now()).toISOString(), limit: dueAtOnce});
+      const due = await store.webhooks.deliveries({...waiting, dueAt: timeAt(clock.now()), limit: requestsAtOnce});
       const ends = await Promise.allSettled(due.map(retry));
       for (const end of ends) if (end.status === 'rejected') throw end.reason;
       const [next] = await store.webhooks.deliveries({...waiting, dueAt: lastTime, limit: 1});

@@ -9,7 +9,7 @@ import {type LogRunner, startLogRunner} from './log-runner.ts';
 import type {Clock, RunnerNeeds} from './runner-needs.ts';
 import {signed} from './signed-message.ts';
 import type {WebhookStore} from './webhook-store.ts';
-import type {Post, WebhookTransport} from './webhook-transport.ts';
+import {type Post, requestsAtOnce, type WebhookTransport} from './webhook-transport.ts';
 
 export interface WebhookTester {
   /** Sends an event of type `test` from this node, also where the webhook is disabled. */
@@ -47,8 +47,6 @@ interface Needs extends Pick<RunnerNeeds, 'version' | 'onResult'> {
 }
 
 const checkMs = 5000;
-/** To one webhook, whatever logs are sent to it. */
-const requestsAtOnce = 8;
 
 export const createWebhookSender = (needs: Needs): WebhookSender => {
   const {nodeId, version, configuration, transport, clock, onFailure} = needs;

@@ -18,6 +18,9 @@ interface PostRequest {
   signal: AbortSignal;
 }
 
+/** Of one webhook, whatever logs are sent to it. */
+export const requestsAtOnce = 8;
+
 /** Never rejects. */
 export type Post = (request: PostRequest) => Promise<PostResult>;
 

@@ -138,25 +138,24 @@ const insertPiece = async (tx: Db, events: readonly Numbered[]): Promise<void> =
   const {dialect} = tx;
   const {logger, words, json} = dialect;
   const columns = ['number', 'at', 'folded_subject', 'entry'];
+  const entries = events.map(event => ({row: rowOf(event), found: wordsOf(event)}));
   if (words === 'column') {
-    const rows = events.map(event => ({...rowOf(event), logged_by: logger.name, words: wordsOf(event).map(numberOf)}));
+    const rows = entries.map(({row, found}) => ({...row, logged_by: logger.name, words: found.map(numberOf)}));
     await query(tx, insertOwn(dialect, 'mail_event', [...columns, 'logged_by', 'words']), [json(rows)]);
     return;
   }
-  await query(tx, insertOwn(dialect, 'mail_event', columns), [json(events.map(rowOf))]);
-  const indexed = events.map(event => [event.number, [...wordsOf(event), ...trigramsOf(foldedSubject(event))].join(' ')]);
+  await query(tx, insertOwn(dialect, 'mail_event', columns), [json(entries.map(({row}) => row))]);
+  const indexed = entries.map(({row, found}) => [row.number, [...found, ...trigramsOf(row.folded_subject)].join(' ')]);
   await query(tx, 'INSERT INTO mail_event_word (rowid, words) SELECT value->>0, value->>1 FROM json_each(?)', [json(indexed)]);
 };
 
 const rowOf = (event: Numbered) => ({
   number: event.number,
   at: microsecondsOf(event.at),
-  folded_subject: foldedSubject(event),
+  // Some characters become several.
+  folded_subject: soughtSubject(foldSubject(soughtSubject(event.subject ?? ''))),
   entry: writeEntry(event),
 });
-
-/** Some characters become several. */
-const foldedSubject = ({subject}: NewMailEvent): string => soughtSubject(foldSubject(soughtSubject(subject ?? '')));
 
 /** The kinds of words. What is stored does not change when a kind is renamed here, as long as its letter stays. */
 const kinds = {
