@@ -11,11 +11,16 @@ const names = ['mx1', 'mx2', 'mx3'] as const;
 const portOf = ({cluster_url}: ClusterNode) => Number(new URL(cluster_url).port);
 
 /** A node that was just cut off may still count as reachable, so the check waits some seconds. */
-const checkedAs = async (node: ClusterNode, code: number, text: string) =>
-  eventually(async () => {
+const checkedAs = async (node: ClusterNode, code: number, text: string) => {
+  let said = '';
+  await eventually(async () => {
     const checked = await node.mfctl(['cluster', 'check']);
+    said = `${checked.code} ${checked.stdout}`;
     return checked.code === code && checked.stdout.includes(text);
-  }, 30_000);
+  }, 30_000).catch(error => {
+    throw new Error(`not ${code} ${text}: ${said}`, {cause: error});
+  });
+};
 
 /** Each node's list of nodes that get no answer from `node`. */
 const toldOf = async (all: ClusterNode[], node: string) =>
