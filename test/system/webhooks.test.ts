@@ -97,7 +97,7 @@ test('a test of a webhook says what its receiver answered, and no log has its se
   t.like(receiver.received, [{type: 'test', data: {node_id: node.node_id}}]);
   receiver.answer = () => 500;
   t.like(await tested(), {status: 500, error: 'it answered 500'});
-  t.notRegex(node.log(), new RegExp(`${receiver.secret}|/hook`));
+  for (const secret of [receiver.secret, '/hook']) t.false(node.log().includes(secret), secret);
 });
 
 test('410 disables a webhook, a replay enables it, and with its domain it is gone', async t => {

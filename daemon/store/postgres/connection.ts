@@ -17,7 +17,7 @@ export interface PostgresSettings {
   hasTls: boolean;
   /** Authority that signed the server's certificate (PEM), instead of those of the system. */
   ca?: string | undefined;
-  /** The number of connections, besides the one that waits for changes. */
+  /** The number of connections, besides those that follow changes. */
   pool: number;
 }
 

@@ -64,18 +64,21 @@ export const openPostgresStore = async ({
     // Of processes that have ended.
     await client.query("DELETE FROM last_commit WHERE at < now() - interval '1 day'");
   });
-  return createPostgresStore({database, searches: openSearches(settings, searchLimit), settings, identity});
+  const following = openDatabase({...settings, pool: 1});
+  return createPostgresStore({database, following, searches: openSearches(settings, searchLimit), settings, identity});
 };
 
 interface StoreNeeds {
   database: Database;
+  /** For statements that must be done within seconds, however many requests wait for a connection of `database`. */
+  following: Database;
   searches: Searches;
   settings: PostgresSettings;
   /** This node. */
   identity: NodeIdentity;
 }
 
-const createPostgresStore = ({database, searches, settings, identity}: StoreNeeds): CommonStore => {
+const createPostgresStore = ({database, following, searches, settings, identity}: StoreNeeds): CommonStore => {
   const notify = createNotify(database);
   const log = newLogState();
   let onLeftOut: EventSettings['onLeftOut'] = () => {};
@@ -96,8 +99,13 @@ const createPostgresStore = ({database, searches, settings, identity}: StoreNeed
     const onSearch = async <T>(search: (db: PostgresDb) => Promise<T>): Promise<T> =>
       searches.run(async connection => search(dbOn(connection, dialect)));
     const ports = portsOn(db);
+    const followingDb = dbOn(following, dialect);
+    const {config, records, outbox} = portsOn(followingDb);
     return {
       ...ports,
+      config,
+      records,
+      outbox,
       // They read as many rows as strangers have sent.
       dmarc: {...ports.dmarc, summary: async choice => onSearch(async searchDb => portsOn(searchDb).dmarc.summary(choice))},
       events: {
@@ -110,10 +118,10 @@ const createPostgresStore = ({database, searches, settings, identity}: StoreNeed
       },
       state: ownState(db, scope),
       bodies: bodyReads(db),
-      leases: leasesOn(db),
-      logHolds: logHoldsOn(db, scope.claimant),
+      leases: leasesOn(followingDb),
+      logHolds: logHoldsOn(followingDb, scope.claimant),
       heldQuery: heldQueryOn(db, onSearch),
-      ...presenceOn(db, identity),
+      ...presenceOn(followingDb, identity),
       transaction,
       changeTransaction: async work =>
         database.transaction(async client => {
@@ -128,7 +136,7 @@ const createPostgresStore = ({database, searches, settings, identity}: StoreNeed
       watch: listeners => startWatch(settings, listeners),
       notify,
       async close() {
-        await Promise.all([database.close(), searches.close()]);
+        await Promise.all([database.close(), following.close(), searches.close()]);
       },
     };
   };

@@ -58,6 +58,37 @@ testWithPostgres('mail of every node is listed by any node, newest first, and co
   );
 });
 
+testWithPostgres('what must be done within seconds does not wait for the connections of requests', async t => {
+  const settings = await newCluster(postgres());
+  const store = await storeOf(t, settings);
+  const retention = {spam: 1, phishing: 1, sandbox: 1, rbl: 1};
+  let begun = 0;
+  let letGo = () => {};
+  const waiting = new Promise<void>(resolve => {
+    letGo = resolve;
+  });
+  const requests = Array.from({length: settings.pool}, async () =>
+    store.transaction(async () => {
+      begun += 1;
+      await waiting;
+    }),
+  );
+  await eventually(() => begun === settings.pool);
+
+  await t.notThrowsAsync(
+    Promise.all([
+      store.notePresence({seq: 0, retention_ms: retention, longest_ms: retention}),
+      store.outbox.after(0, {limit: 1, maxChars: 1}),
+      store.records.after(undefined, 1),
+      store.config.listNodes(),
+      store.leases.renew(),
+      store.logHolds.renew(),
+    ]),
+  );
+  letGo();
+  await Promise.all(requests);
+});
+
 testWithPostgres('a mail that is forgotten while another transaction ends it is taken from the totals once', async t => {
   const settings = await newCluster(postgres());
   const store = await storeOf(t, settings);
