@@ -139,8 +139,9 @@ const createRetries = ({webhook, loggedBy, clock}: RunnerNeeds, {progress, deliv
     progress.set({first: null});
     window.done(entry);
     window.done(head);
-    // Where others failed as well, it was not because of this one.
-    const next_try_at = others.haveFailed() ? timeAt(clock.now() + soonMs) : first.next_try_at;
+    // Where others failed as well, or there were none for hours, it was not because of this one.
+    const wasAway = others.haveFailed() || first.tries > triesBeforeOthers;
+    const next_try_at = wasAway ? timeAt(clock.now() + soonMs) : first.next_try_at;
     others.forget();
     return setAside({...log, ...first, next_try_at, is_given_up: false});
   };
