@@ -8,6 +8,7 @@ import {hasOwn} from '../../../shared/has-own.ts';
 import {formatHostPort} from '../../../shared/host-port.ts';
 import type {Route, SmtpReply} from '../../services/intake/mail.ts';
 import {hasKeyword, parseReply} from '../smtp-reply.ts';
+import {DotStuffing} from './dot-stuffing.ts';
 
 /**
  * The connection broke, or could not be opened. `command`: no byte of the mail was sent. `content`: only a part was sent, so the
@@ -43,9 +44,6 @@ export class CommandConnection extends SmtpConnection {
   declare private readonly _responseActions: ((raw: string) => void)[];
   declare private readonly _supportedExtensions: string[];
   declare private readonly _sendCommand: (line: string) => void;
-  declare private readonly _createSendStream: (
-    done: (error: {response?: string} | null, raw?: string) => void,
-  ) => NodeJS.ReadWriteStream;
 
   isTlsFailure = false;
   #settle: Settle | undefined;
@@ -137,9 +135,10 @@ export class CommandConnection extends SmtpConnection {
   /** Sends the content after a 354. A reply before its end closes the connection, as the server would read the rest as commands. */
   async stream(content: Readable, finalMs: number): Promise<Answer> {
     this.#stage = 'content';
+    const stuffing = new DotStuffing();
     const answer = await this.#answer(undefined, settle => {
-      const sink = this._createSendStream((error, raw) => settle(this.#read(error?.response ?? raw ?? '')));
-      sink.once('end', () => {
+      this._responseActions.push(raw => settle(this.#read(raw)));
+      stuffing.once('end', () => {
         this.#stage = 'final-dot';
         this.#expectWithin(finalMs);
       });
@@ -148,10 +147,11 @@ export class CommandConnection extends SmtpConnection {
         this.close();
       });
       this.#writeTogether();
-      content.pipe(sink);
+      if (this._socket) content.pipe(stuffing).pipe(this._socket, {end: false});
     });
     const isComplete = this.#stageNow() === 'final-dot';
     content.destroy();
+    stuffing.destroy();
     this.#stage = 'command';
     if (isComplete) return answer;
 
