@@ -233,7 +233,7 @@ const everyKey = z.strictObject({
     }),
     pool: z.int('must be a whole number').min(2, 'must be at least 2').max(100, 'must be at most 100').default(10).meta({
       description:
-        'Connections of this node to the database at one time, besides two that follow changes and two for searches of the quarantine',
+        'Connections of this node to the database at one time, besides three that follow changes and two for searches of the quarantine',
     }),
   }),
   spool: section({

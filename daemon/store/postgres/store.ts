@@ -64,7 +64,8 @@ export const openPostgresStore = async ({
     // Of processes that have ended.
     await client.query("DELETE FROM last_commit WHERE at < now() - interval '1 day'");
   });
-  const following = openDatabase({...settings, pool: 1});
+  // Two, as a lease may wait for the lock of a mail.
+  const following = openDatabase({...settings, pool: 2});
   return createPostgresStore({database, following, searches: openSearches(settings, searchLimit), settings, identity});
 };
 
