@@ -2,6 +2,7 @@
 // RCPT could not be answered with the backend's reply before the content arrives. Only this file uses the internals of
 // smtp-connection, and nodemailer is pinned to an exact version for that reason.
 
+import type {Socket} from 'node:net';
 import type {Readable} from 'node:stream';
 import SmtpConnection from 'nodemailer/lib/smtp-connection';
 import {hasOwn} from '../../../shared/has-own.ts';
@@ -146,8 +147,10 @@ export class CommandConnection extends SmtpConnection {
         this.#fail(`the mail could not be read: ${error.message}`);
         this.close();
       });
-      this.#writeTogether();
-      if (this._socket) content.pipe(stuffing).pipe(this._socket, {end: false});
+      const socket = this._socket;
+      if (!socket) return this.#fail('the connection is closed');
+      writeTogether(socket);
+      content.pipe(stuffing).pipe(socket, {end: false});
     });
     const isComplete = this.#stageNow() === 'final-dot';
     content.destroy();
@@ -159,14 +162,6 @@ export class CommandConnection extends SmtpConnection {
     return isLost(answer) || answer.code >= 400
       ? answer
       : {lost: 'the server answered before the end of the mail', stage: 'content'};
-  }
-
-  /** Joins the writes of one turn of the event loop: header, content and final dot of a mail in memory become one packet. */
-  #writeTogether(): void {
-    const socket = this._socket;
-    if (!socket) return;
-    socket.cork();
-    setImmediate(() => socket.uncork());
   }
 
   /** A method, because TypeScript assumes that the field is unchanged after an await. */
@@ -210,6 +205,12 @@ export class CommandConnection extends SmtpConnection {
     this.#settle?.({lost: detail, stage: this.#stage, ...(isSilent && {isSilent})});
   }
 }
+
+/** Joins the writes of one turn of the event loop: header, content and final dot of a mail in memory become one packet. */
+const writeTogether = (socket: Socket): void => {
+  socket.cork();
+  setImmediate(() => socket.uncork());
+};
 
 const isTimeout = ({code}: {code?: string | undefined}): boolean => code === 'ETIMEDOUT';
 
