@@ -141,6 +141,7 @@ CREATE TABLE mail_event (
   entry ${text} NOT NULL, words bigint[] NOT NULL, xid xid8 NOT NULL DEFAULT mail_event_order(pg_current_xact_id()),
   PRIMARY KEY (number, logged_by)
 );
+ALTER TABLE mail_event ALTER words SET STATISTICS 1000;
 CREATE INDEX mail_event_in_order ON mail_event (xid, number);
 CREATE INDEX mail_event_by_word ON mail_event USING gin (words);
 CREATE INDEX mail_event_by_subject ON mail_event USING gin (folded_subject gin_trgm_ops);
