@@ -282,24 +282,27 @@ testSqlite('with nothing after it, the next one that comes is tried', async (t, 
   t.is((await deliveries()).length, 1);
 });
 
-testSqlite('the only one that waited while the receiver was away for hours is sent soon after the first that is taken', async (t, {store}) => {
-  await append(store, event(1));
-  const {seen, mails, move, settled, progress, deliveries} = begin(t, store);
-  seen.answer = () => failure(500);
-  await settled();
-  await move(5000);
-  await move(5 * minute);
-  await move(30 * minute);
-  t.like(await progress(), {first: {tries: 4}});
+testSqlite(
+  'the only one that waited through hours without an answer is sent soon after another one is taken',
+  async (t, {store}) => {
+    await append(store, event(1));
+    const {seen, mails, move, settled, progress, deliveries} = begin(t, store);
+    seen.answer = () => failure(500);
+    await settled();
+    await move(5000);
+    await move(5 * minute);
+    await move(30 * minute);
+    t.like(await progress(), {first: {tries: 4}});
 
-  seen.answer = () => taken;
-  await append(store, event(2));
-  await move(5 * minute);
-  await move(5000);
+    seen.answer = () => taken;
+    await append(store, event(2));
+    await move(5 * minute);
+    await move(5000);
 
-  t.deepEqual(mails().slice(4), ['002', '001']);
-  t.deepEqual(await deliveries(), []);
-});
+    t.deepEqual(mails().slice(4), ['002', '001']);
+    t.deepEqual(await deliveries(), []);
+  },
+);
 
 testSqlite('one that is refused twice with another 4xx is given up, and the others go on', async (t, {store}) => {
   await append(store, ...events(1, 20));
