@@ -32,7 +32,6 @@ export const startChangeFollower = (needs: Needs): ChangeFollower => {
   let position = begun;
   /** Stays set until everything has been read again. */
   let mustReadAll = false;
-  let askedAfterMs = monotonic();
   let onConfirmed = () => {};
   const confirmed = new Promise<void>(resolve => {
     onConfirmed = resolve;
@@ -54,12 +53,11 @@ export const startChangeFollower = (needs: Needs): ChangeFollower => {
     return mustReadAll;
   };
 
-  const onPosition = async (next: ConfigPosition, isNew: boolean): Promise<void> => {
+  const onPosition = async (next: ConfigPosition, isNew: boolean, ageMs: number): Promise<void> => {
     connection.worked('poll');
-    // The answer may have waited while this process was frozen: it is only known to be later than the answer before it.
-    const sinceMs = askedAfterMs;
-    askedAfterMs = monotonic();
-    const readAtMs = askedAfterMs;
+    const readAtMs = monotonic();
+    // The answer may have waited while this process was frozen: it is only known to be later than the question.
+    const sinceMs = readAtMs - ageMs;
     try {
       const isAll = await read(next, isNew);
       // A listener has failed, and is called again later.

@@ -10,7 +10,7 @@ import type {Leases} from '../services/common-store.ts';
 import type {Trainer} from '../services/intake/mail.ts';
 import {answerMs} from '../services/peers/gather.ts';
 import type {Store} from '../services/ports.ts';
-import {type HoldBackendName, isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import {isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createActionRun, createCleanup, outcomeOf} from './action-run.ts';
 import type {HoldBackend} from './hold-backend.ts';
 import {endState, goneMail, type HoldWrites, isClaimed, nodeActor, unknownMail} from './hold-writes.ts';
@@ -22,8 +22,6 @@ export interface HoldActions {
   expire(queueId: string): Promise<boolean>;
   /** The mail in any state; throws a Fault `not_found` outside the access scope. */
   find(queueId: string, scope: AccessScope): Promise<StoredHeldMail>;
-  /** The keeper of a mail in any state; undefined when there is no such mail. */
-  keeperOf(queueId: string): Promise<HoldBackendName | undefined>;
   /** Whether an action on the mail is running, or is done but not recorded yet. */
   isUnderWay(queueId: string): boolean;
   /** Records the results of actions that could not be recorded at the time. */
@@ -107,7 +105,6 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
 
   return {
     find,
-    keeperOf: async queueId => (await findMail(queueId))?.keeper,
     async act(action, queueId, actor) {
       const untilMs = performance.now() + withinMs;
       return locks.run(queueId, async () => {

@@ -1,13 +1,13 @@
 // Ports to a store that all nodes of a cluster share. The ports of a node's own data (held mail, rows of Postfix, local state, the
 // audit log) speak for the node in scope; all others are the same for every node.
 import type {Readable} from 'node:stream';
-import type {SummaryGroup} from '../../shared/held-mail.ts';
+import type {MailReference, SummaryGroup} from '../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {Reason} from '../../shared/reason.ts';
 import type {AccessScope} from '../../shared/scopes.ts';
 import type {OutboxReads, RecordReads, RecordTransaction} from './node-store.ts';
 import type {Store} from './ports.ts';
-import type {HeldMailPage} from './quarantine/stored-mail.ts';
+import type {HeldMailPage, HoldBackendName} from './quarantine/stored-mail.ts';
 
 /** Held mail of all nodes, those that are gone as well. */
 export interface CommonHeldQuery {
@@ -16,6 +16,8 @@ export interface CommonHeldQuery {
   groups(filter: HoldFilter, scope: AccessScope): Promise<SummaryGroup[]>;
   /** The nodes that have held mail in Postfix. */
   postfixNodes(): Promise<string[]>;
+  /** Which of the mails there are, in any state, and what has the bytes of each. */
+  keepersOf(mails: readonly MailReference[]): Promise<(MailReference & {keeper: HoldBackendName})[]>;
 }
 
 /** Bytes of the held mails of the node in scope. They go in the transaction that ends their mail. */
@@ -107,7 +109,8 @@ export interface CommonStore extends Store {
 }
 
 export interface StoreListeners {
-  onPosition(position: ConfigPosition, isNew: boolean): Promise<void>;
+  /** `ageMs`: since it was asked for. */
+  onPosition(position: ConfigPosition, isNew: boolean, ageMs: number): Promise<void>;
   onLost(error: Error): void;
 }
 

@@ -1,9 +1,11 @@
 // Hold queues over the store that all nodes share: one for the mail of each node, also of nodes that are gone.
 import {Fault} from '../../../shared/fault.ts';
 import type {MailReference} from '../../../shared/held-mail.ts';
+import {createBatch} from '../../services/batch.ts';
 import type {CommonStore} from '../../services/common-store.ts';
 import type {HeldQuery} from '../../services/ports.ts';
 import type {FoundQueue} from '../../services/quarantine/common-quarantine.ts';
+import type {HoldBackendName} from '../../services/quarantine/stored-mail.ts';
 import type {HeadersRead} from '../held-headers.ts';
 import type {HoldBackend} from '../hold-backend.ts';
 import {createHoldQueue, type HoldQueueNeeds, type OwnHoldQueue} from '../hold-queue.ts';
@@ -59,15 +61,17 @@ export const createNodeQueues = ({nodeId: ownId, store, deliver, postfix, isNode
     return queue;
   };
 
+  const keeperOf = createKeeperFinder(store);
+
   return {
     own: of(ownId),
     of,
 
-    async find({node_id: nodeId, queue_id: queueId}) {
+    async find(mail) {
+      const {node_id: nodeId} = mail;
       if (nodeId === ownId) return {queue: of(ownId), isElsewhere: false};
-      // Node ids come from callers: only those that exist are remembered.
-      const queue = queues.get(nodeId) ?? (isNode(nodeId) ? of(nodeId) : open(nodeId));
-      const keeper = await queue.keeperOf(queueId);
+      const keeper = await keeperOf(mail);
+      // Node ids come from callers, a thousand in one request: only those that exist get a queue.
       if (keeper === undefined && !queues.has(nodeId) && !isNode(nodeId))
         throw new Fault('unknown_node', `there is no node ${nodeId}; GET /cluster/status lists the nodes`);
       return {queue: of(nodeId), isElsewhere: keeper === 'postfix'};
@@ -90,6 +94,20 @@ export const createNodeQueues = ({nodeId: ownId, store, deliver, postfix, isNode
     async idle() {
       await Promise.all([...queues.values()].map(async queue => queue.idle()));
     },
+  };
+};
+
+/** Mails that are asked for together are looked up at once. */
+const createKeeperFinder = ({heldQuery}: CommonStore) => {
+  const submit = createBatch<{mail: MailReference; keeper: HoldBackendName | undefined}>(async wanted => {
+    const found = await heldQuery.keepersOf(wanted.map(({mail}) => mail));
+    const keepers = new Map(found.map(({node_id, queue_id, keeper}) => [`${node_id}/${queue_id}`, keeper]));
+    for (const one of wanted) one.keeper = keepers.get(`${one.mail.node_id}/${one.mail.queue_id}`);
+  });
+  return async (mail: MailReference): Promise<HoldBackendName | undefined> => {
+    const wanted = {mail, keeper: undefined};
+    await submit(wanted);
+    return wanted.keeper;
   };
 };
 

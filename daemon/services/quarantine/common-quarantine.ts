@@ -17,7 +17,7 @@ export interface FoundQueue {
 interface Needs {
   /** This node. */
   nodeId: string;
-  heldQuery: Omit<CommonHeldQuery, 'postfixNodes'>;
+  heldQuery: Pick<CommonHeldQuery, 'list' | 'groups'>;
   /** Throws a Fault `unknown_node`. */
   find(mail: MailReference): Promise<FoundQueue>;
   /** The hold queues of the other nodes, asked over the network. */

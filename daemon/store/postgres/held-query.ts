@@ -38,6 +38,13 @@ export const createCommonHeldQuery = (db: Db): CommonHeldQuery => ({
     const sql = "SELECT DISTINCT node_id FROM held_mail WHERE is_held AND keeper = 'postfix'";
     return (await query<{node_id: string}>(db, sql)).map(({node_id}) => node_id);
   },
+
+  async keepersOf(mails) {
+    const {rows, json} = db.dialect;
+    const wanted = rows('held_mail', ['node_id', 'queue_id']);
+    const sql = `SELECT node_id, queue_id, keeper FROM held_mail WHERE (node_id, queue_id) IN (${wanted})`;
+    return query(db, sql, [json(mails.map(({node_id, queue_id}) => ({node_id, queue_id})))]);
+  },
 });
 
 interface Total {

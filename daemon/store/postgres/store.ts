@@ -5,9 +5,11 @@ import type {CommonHeldQuery, CommonStore, CommonTransaction} from '../../servic
 import type {EventSettings, StateStore} from '../../services/ports.ts';
 import {type SearchLimit, usualSearchLimit} from '../../services/search-limits.ts';
 import {auditStore} from '../sql/audit.ts';
+import {configReads, recordStore} from '../sql/config-record.ts';
 import {mailFirst} from '../sql/event-log.ts';
 import {takeOverRows} from '../sql/event-stream.ts';
 import {stateStore, writeState} from '../sql/local-state.ts';
+import {outboxStore} from '../sql/outbox.ts';
 import {portsOn} from '../sql/ports.ts';
 import {bodyReads, bodyStore, removeBodies} from './bodies.ts';
 import {mayBeOfLog, type PostgresSettings} from './connection.ts';
@@ -101,12 +103,11 @@ const createPostgresStore = ({database, following, searches, settings, identity}
       searches.run(async connection => search(dbOn(connection, dialect)));
     const ports = portsOn(db);
     const followingDb = dbOn(following, dialect);
-    const {config, records, outbox} = portsOn(followingDb);
     return {
       ...ports,
-      config,
-      records,
-      outbox,
+      config: configReads(followingDb),
+      records: recordStore(followingDb),
+      outbox: outboxStore(followingDb),
       // They read as many rows as strangers have sent.
       dmarc: {...ports.dmarc, summary: async choice => onSearch(async searchDb => portsOn(searchDb).dmarc.summary(choice))},
       events: {
@@ -152,6 +153,7 @@ const heldQueryOn = (db: PostgresDb, onSearch: <T>(search: (db: PostgresDb) => P
     list: async (filter, scope, page) => on(filter, async asked => asked.list(filter, scope, page)),
     groups: async (filter, scope) => on(filter, async asked => asked.groups(filter, scope)),
     postfixNodes: query.postfixNodes,
+    keepersOf: query.keepersOf,
   };
 };
 

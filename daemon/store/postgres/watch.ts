@@ -12,7 +12,7 @@ const retryMs = 500;
 /** A server that is silent for so long is away. */
 const answerMs = 3000;
 
-const position = `
+const positionSql = `
 SELECT pg_is_in_recovery() AS is_standby, coalesce(max(value) FILTER (WHERE name = 'sequence:outbox'), '0') AS seq,
   coalesce(max(value) FILTER (WHERE name = 'config_sum'), '') AS sum,
   coalesce(max(value) FILTER (WHERE name = 'config_changed_at'), '0') AS changed_at
@@ -34,7 +34,9 @@ export const startWatch = (settings: PostgresSettings, {onPosition, onLost}: Sto
     await client.query(`LISTEN ${channel}`);
     for (let isNew = true; !signal.aborted; isNew = false) {
       bell.reset();
-      await onPosition(await readPosition(client), isNew);
+      const askedAtMs = performance.now();
+      const position = await readPosition(client);
+      await onPosition(position, isNew, performance.now() - askedAtMs);
       await bell.rung(everyMs);
     }
   };
@@ -65,7 +67,7 @@ export const startWatch = (settings: PostgresSettings, {onPosition, onLost}: Sto
 
 const readPosition = async (client: pg.Client): Promise<ConfigPosition> => {
   const late = delay(answerMs, undefined, {ref: false}).then(() => Promise.reject(new Error('no answer in time')));
-  const {rows} = await Promise.race([client.query<PositionRow>(position), late]);
+  const {rows} = await Promise.race([client.query<PositionRow>(positionSql), late]);
   const row = rows[0];
   if (!row || row.is_standby) throw new Error('the database has become a standby');
   return {

@@ -37,7 +37,7 @@ const arrange = (begun: ConfigPosition) => {
     retention: () => ({retention_ms: none, longest_ms: none}),
     monotonic: () => clock.ms,
   });
-  const hear = async (position: ConfigPosition, isNew = false) => listeners?.onPosition(position, isNew);
+  const hear = async (position: ConfigPosition, isNew = false, ageMs = 0) => listeners?.onPosition(position, isNew, ageMs);
   return {clock, log, connection, follower, state, hear, lose: () => listeners?.onLost(new Error('gone'))};
 };
 
@@ -65,7 +65,7 @@ test('an answer that waited while the process was frozen confirms nothing', asyn
   await hear(first);
 
   clock.ms += 60_000;
-  await hear(first);
+  await hear(first, false, 60_000);
   t.false(connection.isFresh());
 
   clock.ms += 1000;
