@@ -5,7 +5,7 @@ import {Fault} from '../../shared/fault.ts';
 import type {ActionOutcome, HoldAction} from '../../shared/held-mail.ts';
 import {type AccessScope, isWithinAccess} from '../../shared/scopes.ts';
 import type {Actor} from '../services/actor.ts';
-import {createBatch} from '../services/batch.ts';
+import {createLookup} from '../services/batch.ts';
 import type {Leases} from '../services/common-store.ts';
 import type {Trainer} from '../services/intake/mail.ts';
 import {answerMs} from '../services/peers/gather.ts';
@@ -154,16 +154,8 @@ const awaitOtherNode = async (findMail: HeldFinder, {queueId, untilMs}: Attempt,
 
 type HeldFinder = (queueId: string) => Promise<StoredHeldMail | undefined>;
 
-const createHeldFinder = (store: Pick<Store, 'hold'>): HeldFinder => {
-  const submit = createBatch<{queueId: string; mail: StoredHeldMail | undefined}>(async wanted => {
-    const ids = [...new Set(wanted.map(({queueId}) => queueId))];
-    const found = new Map((await store.hold.findAll(ids)).map(mail => [mail.queue_id, mail]));
-    for (const one of wanted) one.mail = found.get(one.queueId);
+const createHeldFinder = (store: Pick<Store, 'hold'>): HeldFinder =>
+  createLookup(async queueIds => {
+    const found = new Map((await store.hold.findAll([...new Set(queueIds)])).map(mail => [mail.queue_id, mail]));
+    return queueId => found.get(queueId);
   });
-
-  return async queueId => {
-    const wanted = {queueId, mail: undefined};
-    await submit(wanted);
-    return wanted.mail;
-  };
-};

@@ -32,3 +32,18 @@ export const createBatch = <T>(flush: (items: T[]) => Promise<void>): ((item: T)
       if (!isRunning) void run();
     });
 };
+
+/** Values that are asked for together are looked up at once. `find` resolves with what gives each key its value. */
+export const createLookup = <K, V>(
+  find: (keys: K[]) => Promise<(key: K) => V | undefined>,
+): ((key: K) => Promise<V | undefined>) => {
+  const submit = createBatch<{key: K; value: V | undefined}>(async wanted => {
+    const found = await find(wanted.map(({key}) => key));
+    for (const one of wanted) one.value = found(one.key);
+  });
+  return async key => {
+    const wanted = {key, value: undefined};
+    await submit(wanted);
+    return wanted.value;
+  };
+};

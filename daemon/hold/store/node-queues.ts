@@ -1,7 +1,7 @@
 // Hold queues over the store that all nodes share: one for the mail of each node, also of nodes that are gone.
 import {Fault} from '../../../shared/fault.ts';
 import type {MailReference} from '../../../shared/held-mail.ts';
-import {createBatch} from '../../services/batch.ts';
+import {createLookup} from '../../services/batch.ts';
 import type {CommonStore} from '../../services/common-store.ts';
 import type {HeldQuery} from '../../services/ports.ts';
 import type {FoundQueue} from '../../services/quarantine/common-quarantine.ts';
@@ -61,7 +61,11 @@ export const createNodeQueues = ({nodeId: ownId, store, deliver, postfix, isNode
     return queue;
   };
 
-  const keeperOf = createKeeperFinder(store);
+  const keeperOf = createLookup<MailReference, HoldBackendName>(async mails => {
+    const found = await store.heldQuery.keepersOf(mails);
+    const keepers = new Map(found.map(mail => [nameOf(mail), mail.keeper]));
+    return mail => keepers.get(nameOf(mail));
+  });
 
   return {
     own: of(ownId),
@@ -97,19 +101,7 @@ export const createNodeQueues = ({nodeId: ownId, store, deliver, postfix, isNode
   };
 };
 
-/** Mails that are asked for together are looked up at once. */
-const createKeeperFinder = ({heldQuery}: CommonStore) => {
-  const submit = createBatch<{mail: MailReference; keeper: HoldBackendName | undefined}>(async wanted => {
-    const found = await heldQuery.keepersOf(wanted.map(({mail}) => mail));
-    const keepers = new Map(found.map(({node_id, queue_id, keeper}) => [`${node_id}/${queue_id}`, keeper]));
-    for (const one of wanted) one.keeper = keepers.get(`${one.mail.node_id}/${one.mail.queue_id}`);
-  });
-  return async (mail: MailReference): Promise<HoldBackendName | undefined> => {
-    const wanted = {mail, keeper: undefined};
-    await submit(wanted);
-    return wanted.keeper;
-  };
-};
+const nameOf = ({node_id, queue_id}: MailReference): string => `${node_id}/${queue_id}`;
 
 const queryOf = (node: string, {heldQuery}: CommonStore): HeldQuery => ({
   list: async (filter, scope, page) => heldQuery.list({...filter, node}, scope, page),

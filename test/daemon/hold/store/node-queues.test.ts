@@ -62,6 +62,31 @@ testWithPostgres('any node reads and releases mail of another, in the name of th
   t.is(await codeOf(actOn(alpha, 'discard')), 'conflict');
 });
 
+testWithPostgres('nodes that do not exist get no queue, and many mails of them are one question', async t => {
+  const {alpha} = await startTwo(t);
+  const opened: string[] = [];
+  const asked: number[] = [];
+  const {store} = alpha;
+  const {of} = store;
+  const {keepersOf} = store.heldQuery;
+  store.of = nodeId => {
+    opened.push(nodeId);
+    return of(nodeId);
+  };
+  store.heldQuery.keepersOf = async mails => {
+    asked.push(mails.length);
+    return keepersOf(mails);
+  };
+
+  const codes = await Promise.all(
+    Array.from({length: 100}, async (_, n) => codeOf(alpha.queues.find({node_id: `nobody${n}`, queue_id: id}))),
+  );
+
+  t.deepEqual(new Set(codes), new Set(['unknown_node']));
+  t.deepEqual(opened, []);
+  t.deepEqual(asked, [100]);
+});
+
 testWithPostgres('nodes that act on the same mails in other orders never wait for each other’s locks', async t => {
   const {alpha, beta} = await startTwo(t);
   for (let round = 1; round <= 8; round += 1) {
