@@ -4,6 +4,7 @@ import type {NodeIdentity} from '../../services/actor.ts';
 import type {CommonHeldQuery, CommonStore, CommonTransaction} from '../../services/common-store.ts';
 import type {EventSettings, StateStore} from '../../services/ports.ts';
 import {type SearchLimit, usualSearchLimit} from '../../services/search-limits.ts';
+import {createSemaphore} from '../../services/semaphore.ts';
 import {auditStore} from '../sql/audit.ts';
 import {configReads, recordStore} from '../sql/config-record.ts';
 import {mailFirst} from '../sql/event-log.ts';
@@ -83,6 +84,8 @@ interface StoreNeeds {
 
 const createPostgresStore = ({database, following, searches, settings, identity}: StoreNeeds): CommonStore => {
   const notify = createNotify(database);
+  // Those that wait for the lock among all nodes would each have a connection, and be refused after `lock_timeout`.
+  const changes = createSemaphore(1);
   const log = newLogState();
   let onLeftOut: EventSettings['onLeftOut'] = () => {};
 
@@ -126,10 +129,12 @@ const createPostgresStore = ({database, following, searches, settings, identity}
       ...presenceOn(followingDb, identity),
       transaction,
       changeTransaction: async work =>
-        database.transaction(async client => {
-          await client.query("SELECT pg_advisory_xact_lock(hashtext('mfd change'))");
-          return work(transactionOn(dbOn(client, dialect), scope));
-        }),
+        changes.run(async () =>
+          database.transaction(async client => {
+            await client.query("SELECT pg_advisory_xact_lock(hashtext('mfd change'))");
+            return work(transactionOn(dbOn(client, dialect), scope));
+          }),
+        ),
       configureEvents(given) {
         log.keepsSubjects = given.keepsSubjects;
         ({onLeftOut} = given);

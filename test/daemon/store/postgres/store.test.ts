@@ -89,6 +89,30 @@ testWithPostgres('what must be done within seconds does not wait for the connect
   await Promise.all(requests);
 });
 
+testWithPostgres('changes that wait for each other leave the connections to other requests', async t => {
+  const settings = await newCluster(postgres());
+  const store = await storeOf(t, settings);
+  let begun = 0;
+  let letGo = () => {};
+  const waiting = new Promise<void>(resolve => {
+    letGo = resolve;
+    t.teardown(resolve);
+  });
+  const changes = Array.from({length: settings.pool}, async () =>
+    store.changeTransaction(async () => {
+      begun += 1;
+      await waiting;
+    }),
+  );
+  await eventually(() => begun > 0);
+
+  const request = store.transaction(async () => 'done').catch((error: unknown) => error);
+  t.is(await request, 'done');
+  letGo();
+  await Promise.all(changes);
+  t.is(begun, settings.pool);
+});
+
 testWithPostgres('a mail that is forgotten while another transaction ends it is taken from the totals once', async t => {
   const settings = await newCluster(postgres());
   const store = await storeOf(t, settings);
