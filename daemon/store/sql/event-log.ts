@@ -262,23 +262,53 @@ const searchOf = ({dialect}: Db, filter: TraceFilter, reach: AccessScope, sought
   const matches = [...groups.map(matchOf), ...trigramsOf(folded ?? '').map(token => `"${token}"`)];
   const isByWord = isIndexed && matches.length > 0;
   const number = isByWord ? 'mail_event_word.rowid' : 'number';
-  const conditions: Condition[] = [
+  const having = joined([
     ...(isByWord ? [{sql: 'mail_event_word MATCH ?', bindings: [matches.join(' AND ')]}] : []),
     ...(isIndexed ? [] : groups.map(hasWord)),
     ...(isIndexed || filter.node === undefined ? [] : [{sql: 'node_id = ?', bindings: [filter.node]}]),
     ...(folded === undefined ? [] : [{sql: dialect.containing.sql, bindings: [dialect.containing.of(folded)]}]),
-    ...placed(number, filter, sought),
-  ];
+  ]);
+  const within = joined(placed(number, filter, sought));
+  const {limit} = sought.page;
+  if (!isIndexed && groups.length > 1 && areAllFrequent(filter)) return searchOfFrequent(having, within, limit);
   const table = isByWord ? 'mail_event_word CROSS JOIN mail_event ON number = mail_event_word.rowid' : 'mail_event';
-  const [columns, order] = isIndexed
-    ? ['number, at, entry', `${number} DESC`]
-    : ['number, at, entry, node_id, logged_by', 'number DESC, logged_by'];
-  const where = conditions.map(({sql}) => sql).join(' AND ') || 'true';
+  const [columns, order] = isIndexed ? ['number, at, entry', `${number} DESC`] : [commonColumns, commonOrder];
+  const where = joined([having, within]);
   return {
-    sql: `SELECT ${columns} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ?`,
-    bindings: [...conditions.flatMap(({bindings}) => bindings), sought.page.limit],
+    sql: `SELECT ${columns} FROM ${table} WHERE ${where.sql} ORDER BY ${order} LIMIT ?`,
+    bindings: [...where.bindings, limit],
   };
 };
+
+const joined = (conditions: readonly Condition[]): Condition => ({
+  sql: conditions.map(({sql}) => sql).join(' AND ') || 'true',
+  bindings: conditions.flatMap(({bindings}) => bindings),
+});
+
+/** Whether each of the words that are sought may be in a large part of the log. */
+const areAllFrequent = ({queue_id, message_id, recipient, address, subject, sender, from}: TraceFilter): boolean =>
+  [queue_id, message_id, recipient, address, subject].every(value => value === undefined) &&
+  ![sender, from].some(value => value?.includes('@'));
+
+const commonColumns = 'number, at, entry, node_id, logged_by';
+const commonOrder = 'number DESC, logged_by';
+const newestRead = 100_000;
+
+/**
+ * PostgreSQL takes it that frequent words often meet, and reads the log from its end: with words that never meet, all of it. Here, when
+ * the newest entries do not fill the page, few have all the words, and the index finds them.
+ */
+const searchOfFrequent = (having: Condition, within: Condition, limit: number): Condition => ({
+  sql: `WITH newest AS MATERIALIZED (
+  SELECT ${commonColumns} FROM (
+    SELECT ${commonColumns}, words FROM mail_event WHERE ${within.sql} ORDER BY ${commonOrder} LIMIT ${newestRead}
+  ) AS last WHERE ${having.sql} ORDER BY ${commonOrder} LIMIT ?
+), matching AS MATERIALIZED (
+  SELECT ${commonColumns} FROM mail_event WHERE ${having.sql} AND ${within.sql} AND (SELECT count(*) FROM newest) < ?
+) SELECT * FROM newest WHERE (SELECT count(*) FROM newest) = ?
+UNION ALL SELECT * FROM matching ORDER BY ${commonOrder} LIMIT ?`,
+  bindings: [...within.bindings, ...having.bindings, limit, ...having.bindings, ...within.bindings, limit, limit, limit],
+});
 
 /** The driver of SQLite binds large numbers as floats, for which its index of words would read all of its rows. */
 const place = 'CAST(? AS bigint)';

@@ -123,22 +123,26 @@ testStores(
   },
 );
 
-testStores('pages follow each other without gaps and without repetition', async (t, {store}) => {
-  await append(store, ...Array.from({length: 25}, (_, n) => event(Math.floor(n / 3))));
-  const seen: number[] = [];
-  for (let before: {number: number; logged_by: string} | undefined; ; ) {
-    const page: StoredMailEvent[] = await store.events.find({}, all, {limit: 4, ...(before && {before})});
-    const last = page.at(-1);
-    if (!last) break;
-    seen.push(...page.map(({number}) => number));
-    before = {number: last.number, logged_by: last.logged_by ?? ''};
-  }
-  t.is(new Set(seen).size, 25);
-  t.deepEqual(
-    seen,
-    seen.toSorted((a, b) => b - a),
-  );
-});
+for (const [what, filter] of [
+  ['', {}],
+  [', of what frequent words find together', {domain: 'one.test', event: ['relayed']}],
+] satisfies [string, TraceFilter][])
+  testStores(`pages follow each other without gaps and without repetition${what}`, async (t, {store}) => {
+    await append(store, ...Array.from({length: 25}, (_, n) => event(Math.floor(n / 3))));
+    const seen: number[] = [];
+    for (let before: {number: number; logged_by: string} | undefined; ; ) {
+      const page: StoredMailEvent[] = await store.events.find(filter, all, {limit: 4, ...(before && {before})});
+      const last = page.at(-1);
+      if (!last) break;
+      seen.push(...page.map(({number}) => number));
+      before = {number: last.number, logged_by: last.logged_by ?? ''};
+    }
+    t.is(new Set(seen).size, 25);
+    t.deepEqual(
+      seen,
+      seen.toSorted((a, b) => b - a),
+    );
+  });
 
 testStores(
   'entries are read by their numbers, oldest first, without those that are gone or another node wrote',
