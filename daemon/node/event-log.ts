@@ -67,7 +67,7 @@ export const openEventLog = ({
     const endsAt = performance.now() + withinMs;
     const isWritten = async () =>
       recorder.flush().then(
-        () => true,
+        () => recorder.waiting() === 0,
         () => false,
       );
     while (!(await isWritten()) && performance.now() < endsAt) await delay(50);

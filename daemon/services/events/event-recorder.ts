@@ -7,7 +7,10 @@ import type {NewMailEvent} from './mail-event.ts';
 export interface EventRecorder {
   /** Never throws, and never waits. */
   record(event: NewMailEvent): void;
-  /** Writes what waits. Call it at least twice a second, and at the end. Rejects when the store does; what waits stays then. */
+  /**
+   * Writes what waits when it is called. Call it at least twice a second, and at the end. Rejects when the store does; what waits
+   * stays then.
+   */
   flush(): Promise<void>;
   /** How many entries wait. */
   waiting(): number;
@@ -31,6 +34,8 @@ const mostFailures = 13;
 
 export const createEventRecorder = ({store, onLeftOut, maxWaiting = usualMaxWaiting}: Needs): EventRecorder => {
   let waiting: NewMailEvent[] = [];
+  /** How many of these are to be written now. Under load others come all the time: they wait for the next call, and share its transaction. */
+  let due = 0;
   let weight = 0;
   let failures = 0;
   let writing: Promise<void> | undefined;
@@ -38,6 +43,7 @@ export const createEventRecorder = ({store, onLeftOut, maxWaiting = usualMaxWait
   const leave = (gone: readonly NewMailEvent[]): void => {
     const left = new Set(gone);
     waiting = waiting.filter(event => !left.has(event));
+    due -= gone.length;
     for (const event of gone) weight -= weightOf(event);
   };
 
@@ -55,7 +61,7 @@ export const createEventRecorder = ({store, onLeftOut, maxWaiting = usualMaxWait
     );
 
   const write = async (): Promise<void> => {
-    while (waiting.length > 0) {
+    while (due > 0) {
       // The store may be too slow for so many, or refuse one of them.
       const [some = []] = inPieces(waiting, weightOfPiece / 2 ** failures);
       try {
@@ -84,6 +90,7 @@ export const createEventRecorder = ({store, onLeftOut, maxWaiting = usualMaxWait
       weight += own;
     },
     flush() {
+      due = waiting.length;
       writing ??= write().finally(() => {
         writing = undefined;
       });

@@ -20,6 +20,7 @@ const start = ({maxWaiting}: {maxWaiting?: number} = {}) => {
     state.onWritten();
   };
   const transaction = async (run: (tx: {events: {append: typeof append}}) => Promise<unknown>) => {
+    await Promise.resolve();
     if (state.isAway) throw new Error('away');
     return run({events: {append}});
   };
@@ -59,17 +60,35 @@ test('others have their turn between two transactions', async t => {
   t.is(turns, 5);
 });
 
-test('what comes while others are written follows them', async t => {
+test('what comes while others are written waits for the next call, and shares its transaction', async t => {
   const {state, recorder} = start();
-  let next = 1;
+  let next = 2;
   state.onWritten = () => {
-    if (next < 5) recorder.record(event(next++, 4000));
+    if (next < 5) recorder.record(event(next++));
   };
-  recorder.record(event(0, 4000));
+  for (const n of [0, 1]) recorder.record(event(n, 4980));
 
   await recorder.flush();
+  t.deepEqual(state.transactions, [['Mail1000'], ['Mail1001']]);
+  await recorder.flush();
 
-  t.deepEqual(state.transactions.flat(), idsFrom(0, 5));
+  t.deepEqual(state.transactions.slice(2), [['Mail1002', 'Mail1003']]);
+  t.is(recorder.waiting(), 1);
+});
+
+test('who calls while others are written waits for what he knows of', async t => {
+  const {state, recorder} = start();
+  let second: Promise<void> | undefined;
+  state.onWritten = () => {
+    if (second !== undefined) return;
+    recorder.record(event(1));
+    second = recorder.flush();
+  };
+  recorder.record(event(0));
+
+  await recorder.flush();
+  t.deepEqual(state.transactions.flat(), idsFrom(0, 2));
+  await second;
 });
 
 test('of mail to many recipients fewer entries wait for a store that is away, and none is written twice', async t => {
