@@ -4,7 +4,7 @@ import type {MailContent, PlacedField} from '../services/intake/mail.ts';
 
 interface Placed {
   content: MailContent;
-  headers: readonly PlacedField[];
+  headers: PlacedField[];
 }
 
 interface Range {
@@ -13,11 +13,9 @@ interface Range {
 }
 
 /** Discarding the content that is returned discards that of `content`. */
-export const withoutFields = (
-  {content, headers}: Placed,
-  isRemoved: (field: PlacedField) => boolean,
-): {content: MailContent; headers: PlacedField[]} => {
+export const withoutFields = ({content, headers}: Placed, isRemoved: (field: PlacedField) => boolean): Placed => {
   const removed = new Set(headers.filter(isRemoved));
+  if (removed.size === 0) return {content, headers};
   let before = 0;
   const kept = headers.flatMap(field => {
     if (!removed.has(field)) return [{...field, from: field.from - before, to: field.to - before}];
