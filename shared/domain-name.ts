@@ -1,10 +1,10 @@
 import {domainToASCII, domainToUnicode} from 'node:url';
 
 /**
- * Names that IDNA would change in case only: no A-label, which would need a check, and no last label that could be
- * a number. Most domains match, and are looked up several times for each mail.
+ * Valid names that IDNA would change in case only: no A-label, which would need a check, and no last label that could be
+ * a number. Most domains match, and are looked up some twenty times for each mail.
  */
-const plainName = /^(?!.*xn--)[a-z0-9.-]+\.[a-z][a-z0-9-]*$/i;
+const plainName = /^(?!.*xn--)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/i;
 
 const hostLabel = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
@@ -21,10 +21,12 @@ export const canonicalDomain = (text: string): string | undefined => canonicalNa
 export const canonicalMailDomain = (text: string): string | undefined => canonicalName(text, mailLabel);
 
 const canonicalName = (text: string, label: RegExp): string | undefined => {
-  if (text.length === 0 || text.length > 1000 || /[\s/\\@:?#%[\]<>\x00-\x1f\x7f]/.test(text)) return undefined;
+  if (text.length > 1000) return undefined;
 
   const given = text.endsWith('.') ? text.slice(0, -1) : text;
-  const name = plainName.test(given) ? given.toLowerCase() : domainToASCII(given);
+  if (plainName.test(given)) return given.length > 253 ? undefined : given.toLowerCase();
+  if (/[\s/\\@:?#%[\]<>\x00-\x1f\x7f]/.test(given)) return undefined;
+  const name = domainToASCII(given);
   if (name.length === 0 || name.length > 253) return undefined;
   const labels = name.split('.');
   if (labels.length < 2 || !labels.every(part => label.test(part))) return undefined;

@@ -18,16 +18,18 @@ interface Compared {
   /** Each resolves with a speed: more is better. */
   works: Pair<() => Promise<number>>;
   warmUps: number;
+  /** More and shorter ones see a difference of some percent on a machine whose speed varies. */
+  rounds?: number;
   text(value: number): string;
 }
 
-/** Reports the median of the ratios of five alternated runs. */
+/** Reports the median of the ratios of alternated runs. */
 export const compareWithRelease = async (
   {isQuick, report, say}: BenchContext,
   row: string,
-  {works, warmUps, text}: Compared,
+  {works, warmUps, rounds = 5, text}: Compared,
 ): Promise<void> => {
-  const measured = await alternate({...works}, {rounds: isQuick ? 3 : 5, warmUps});
+  const measured = await alternate({...works}, {rounds: isQuick ? 3 : rounds, warmUps});
   const ratios = measured.own.map((own, n) => own / (measured.release[n] ?? Number.NaN));
   say(`${row}: ${ratios.map(ratio => ratio.toFixed(2)).join(', ')}`);
   const median = (values: number[]) => quantilesOf(values).p50;

@@ -252,10 +252,11 @@ const measureIntake = async (context: BenchContext): Promise<void> => {
     own: await startRelaying(owner, backend),
     release: await startRelaying(owner, backend, await buildRelease(owner, withoutLog)),
   };
-  const rate = async ({smtpPort}: TestNode) => load.rate({...kept, port: smtpPort, count: isQuick ? 400 : 3000});
+  const rate = async ({smtpPort}: TestNode) => load.rate({...kept, port: smtpPort, count: isQuick ? 400 : 700});
   await compareWithRelease(context, 'intake-with-log', {
     works: {own: async () => rate(nodes.own), release: async () => rate(nodes.release)},
-    warmUps: 2,
+    warmUps: 10,
+    rounds: 50,
     text: value => `${Math.round(value)} mails/s`,
   });
 };
