@@ -74,8 +74,12 @@ test('a webhook that is disabled is among the findings of cluster check on every
   t.false(stdout.includes('secret-path'));
   const {key} = await beta.createKey('read-only');
   await converged();
-  const {peers} = (await alpha.api('GET', 'cluster/status', {key})).json.data;
-  t.is(peers[0].problems[0].detail, 'a full-admin key sees why');
+  // Each node looks for itself, every 10 s.
+  const [problem] = await eventually(async () => {
+    const {problems} = (await alpha.api('GET', 'cluster/status', {key})).json.data.peers[0];
+    return problems.length > 0 && problems;
+  }, 60_000);
+  t.is(problem.detail, 'a full-admin key sees why');
   await beta.api('DELETE', `webhooks/${id}`);
   await eventually(async () => !(await alpha.mfctl(['cluster', 'check'])).stdout.includes(`webhook ${id}`), 60_000);
 });

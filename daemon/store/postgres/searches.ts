@@ -6,7 +6,7 @@ import {createConnect} from './database.ts';
 import type {Queryable} from './dialect.ts';
 
 export interface Searches {
-  /** Runs one search on a connection of its own. Rejects with a SearchOverdue. */
+  /** Runs one search on a connection of its own. All its statements see the same moment. Rejects with a SearchOverdue. */
   run<T>(search: (connection: Queryable) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
@@ -27,13 +27,15 @@ export const openSearches = (settings: PostgresSettings, limit: SearchLimit): Se
     const client = await connect();
     let isUsable = false;
     try {
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY');
       const result = await search({
         async query(sql, values) {
           // The server ends the statement. Zero would be no limit.
-          await client.query(`SET statement_timeout = ${Math.max(1, Math.ceil(endsAtMs - performance.now()))}`);
+          await client.query(`SET LOCAL statement_timeout = ${Math.max(1, Math.ceil(endsAtMs - performance.now()))}`);
           return client.query(sql, values);
         },
       });
+      await client.query('COMMIT');
       isUsable = true;
       return result;
     } finally {

@@ -5,7 +5,10 @@ import {createSearchLimit, type SearchLimit, SearchOverdue} from '../../services
 import type {Db} from '../sql/db.ts';
 import type {SqliteDb} from './query.ts';
 
-/** Runs one search on a connection of its own; its statements run one after the other. Rejects with a SearchOverdue. */
+/**
+ * Runs one search on a connection of its own; its statements run one after the other, and see the same moment. Rejects with a
+ * SearchOverdue.
+ */
 export type Search = <T>(search: (db: Db) => Promise<T>) => Promise<T>;
 
 interface Connection {
@@ -25,10 +28,12 @@ export const createSearch = (db: SqliteDb, limit: SearchLimit): Search => {
     inTurn(async ({signal}) => {
       const connection = await client.acquireConnection();
       try {
-        return await search({
+        await db.raw('BEGIN').connection(connection);
+        const searching = search({
           dialect: db.dialect,
           run: async (sql, values) => runUntil(signal, connection, db.raw(sql, [...values])),
         });
+        return await searching.finally(async () => db.raw('ROLLBACK').connection(connection));
       } finally {
         await client.releaseConnection(connection);
       }

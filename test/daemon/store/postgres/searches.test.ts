@@ -2,6 +2,7 @@
 import type {ExecutionContext} from 'ava';
 import type pg from 'pg';
 import {SearchOverdue, usualSearchLimit} from '../../../../daemon/services/search-limits.ts';
+import {openSearches} from '../../../../daemon/store/postgres/searches.ts';
 import {openPostgresStore} from '../../../../daemon/store/postgres/store.ts';
 import {cluster, newCluster} from '../../../helpers/common-store.ts';
 import {eventually} from '../../../helpers/eventually.ts';
@@ -79,3 +80,21 @@ testWithPostgres(
     t.is((await store.heldQuery.list({subject: 'ab'}, all, page)).total, 1);
   },
 );
+
+testWithPostgres('the statements of a search see the same moment, and the next search sees what came meanwhile', async t => {
+  const settings = await newCluster(postgres());
+  const store = await openPostgresStore({settings, cluster, nodeId: 'alpha', nodeNo: 1});
+  t.teardown(store.close);
+  const searches = openSearches(settings, {...usualSearchLimit, atOnce: 1});
+  t.teardown(searches.close);
+  const count = 'SELECT count(*)::int AS count FROM held_mail';
+  const seen = await searches.run(async connection => {
+    const before = await connection.query(count, []);
+    await store.transaction(async tx => tx.hold.insert([mail]));
+    return [before.rows, (await connection.query(count, [])).rows];
+  });
+
+  t.deepEqual(seen, [[{count: 0}], [{count: 0}]]);
+  await t.throwsAsync(searches.run(async connection => connection.query('SELECT nothing', [])));
+  t.deepEqual(await searches.run(async connection => (await connection.query(count, [])).rows), [{count: 1}]);
+});

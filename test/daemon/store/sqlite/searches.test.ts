@@ -114,3 +114,17 @@ test('what strangers have sent and reported is read on the connections of search
   t.false(await received.isKnown('one.test'));
   t.is(searched, 2);
 });
+
+test('the statements of a search see the same moment, and the next search sees what came meanwhile', async t => {
+  const {database, store} = await openFor(t, 5000);
+  const count = 'SELECT count(*) AS count FROM held_mail';
+  const seen = await database.search(async db => {
+    const before = await query(db, count);
+    await store.transaction(async tx => tx.hold.insert([mail]));
+    return [before, await query(db, count)];
+  });
+
+  t.deepEqual(seen, [[{count: 0}], [{count: 0}]]);
+  await t.throwsAsync(database.search(async db => query(db, 'SELECT nothing')));
+  t.deepEqual(await database.search(async db => query(db, count)), [{count: 1}]);
+});
