@@ -68,7 +68,10 @@ export const startSite = async (owner: Owner, {names, env, ...options}: SiteOpti
 
   return {
     nodes: all,
-    ask: async (node, method, path, body) => node.api(method, path, {key, ...(body !== undefined && {body})}),
+    ask: async (node, method, path, body) =>
+      node.api(method, path, {key, ...(body !== undefined && {body})}).catch(error => {
+        throw node.isRunning() ? error : ended(node, error);
+      }),
     domainIds,
     nextValue() {
       value += 1;
@@ -79,6 +82,10 @@ export const startSite = async (owner: Owner, {names, env, ...options}: SiteOpti
     database: options.postgres && (await sharedDatabase(options.postgres, founder)),
   };
 };
+
+/** A node that ends by itself says why in its last lines. */
+const ended = ({node_id, log}: ClusterNode, error: Error): Error =>
+  new Error(`${error.message}: ${node_id} has ended; its log: ${log().slice(-2000)}`, {cause: error});
 
 const sharedDatabase = async (server: PostgresServer, {data}: ClusterNode): Promise<SharedDatabase> => {
   const database = await databaseOf(data);
