@@ -29,12 +29,16 @@ export const createSearch = (db: SqliteDb, limit: SearchLimit): Search => {
       const connection = await client.acquireConnection();
       try {
         await db.raw('BEGIN').connection(connection);
-        const searching = search({
+        return await search({
           dialect: db.dialect,
           run: async (sql, values) => runUntil(signal, connection, db.raw(sql, [...values])),
         });
-        return await searching.finally(async () => db.raw('ROLLBACK').connection(connection));
       } finally {
+        // After some errors SQLite has already rolled back and refuses it: the first error is the one that counts.
+        await db
+          .raw('ROLLBACK')
+          .connection(connection)
+          .catch(() => {});
         await client.releaseConnection(connection);
       }
     });

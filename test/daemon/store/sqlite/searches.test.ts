@@ -128,3 +128,14 @@ test('the statements of a search see the same moment, and the next search sees w
   await t.throwsAsync(database.search(async db => query(db, 'SELECT nothing')));
   t.deepEqual(await database.search(async db => query(db, count)), [{count: 1}]);
 });
+
+test('an error after which SQLite has rolled back is told as it is, and the next search works', async t => {
+  const {database} = await openFor(t, 5000);
+  const failing = database.search(async db => {
+    await query(db, 'ROLLBACK');
+    throw new Error('disk I/O error');
+  });
+
+  await t.throwsAsync(failing, {message: 'disk I/O error'});
+  t.deepEqual(await database.search(async db => query(db, 'SELECT 1 AS one')), [{one: 1}]);
+});
