@@ -11,36 +11,51 @@ const ifPostfix = serialWith('Postfix', missing);
 
 const kills = 8;
 
-/** Sends until it is stopped; resolves with the queue ids of all acknowledged mails. */
+/** The slower a node starts, the more mail Postfix would take alone meanwhile: thousands of mails take it seconds to list. */
+const mailsPerStart = 100;
+
+/** Sends until it is stopped, as much as it is given; `stop` resolves with the queue ids of all acknowledged mails. */
 const startSender = (mail: (raw: string) => Promise<{reply: {code: number; text: string}}>) => {
   const acknowledged: string[] = [];
+  let left = 0;
   let isOver = false;
   const send = async (): Promise<void> => {
     for (let n = 0; !isOver; n += 1) {
+      if (left === 0) {
+        await delay(30);
+        continue;
+      }
+      left -= 1;
       const {reply} = await mail(`Subject: mail ${n}\r\nFrom: <a@example.net>\r\n\r\nbody\r\n`);
       if (reply.code === 250) acknowledged.push(/ queued as (\w+)$/.exec(reply.text)?.[1] ?? reply.text);
       await delay(30);
     }
   };
   const running = Promise.all(Array.from({length: 4}, send));
-  return async (): Promise<string[]> => {
-    isOver = true;
-    await running;
-    return acknowledged;
+  return {
+    give: (count: number) => {
+      left = count;
+    },
+    stop: async (): Promise<string[]> => {
+      isOver = true;
+      await running;
+      return acknowledged;
+    },
   };
 };
 
 for (const action of ['tempfail', 'quarantine'])
   ifPostfix(`killed between hold and row, nothing on hold is missing from the list (${action} while mfd is down)`, async t => {
     const node = await startPostfixNode(t, {milter: 'unix', domain: holdAll, settings: {milter_default_action: action}});
-    const stop = startSender(async raw => node.mail(raw));
+    const sender = startSender(async raw => node.mail(raw));
 
     for (let n = 0; n < kills; n += 1) {
+      sender.give(mailsPerStart);
       await delay(150 + Math.random() * 300);
       await node.stop('SIGKILL');
       await node.start();
     }
-    const acknowledged = await stop();
+    const acknowledged = await sender.stop();
 
     const listed = await eventually(async () => {
       const [onHold, held] = await Promise.all([node.onHold(), node.allHeld()]);
