@@ -2,6 +2,7 @@
 import type {CommonStore} from '../../daemon/services/common-store.ts';
 import type {PostgresSettings} from '../../daemon/store/postgres/connection.ts';
 import {createPostgresTables, openPostgresStore} from '../../daemon/store/postgres/store.ts';
+import {longSearch} from './long-search.ts';
 import type {PostgresServer} from './postgres-server.ts';
 import type {Teardown} from './store.ts';
 
@@ -27,7 +28,7 @@ export const storeOf = async (
   settings: PostgresSettings,
   {nodeId = 'alpha', nodeNo = 1} = {},
 ): Promise<CommonStore> => {
-  const store = await openPostgresStore({settings, cluster, nodeId, nodeNo});
+  const store = await openPostgresStore({settings, cluster, nodeId, nodeNo, searchLimit: longSearch});
   t.teardown(store.close);
   return store;
 };

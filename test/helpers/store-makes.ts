@@ -9,6 +9,7 @@ import type {PostgresSettings} from '../../daemon/store/postgres/connection.ts';
 import {openPostgresStore} from '../../daemon/store/postgres/store.ts';
 import {openSqliteStore} from '../../daemon/store/sqlite/store.ts';
 import {cluster, newCluster} from './common-store.ts';
+import {longSearch} from './long-search.ts';
 import {type Teardown, testFolder} from './store.ts';
 import {testWithPostgres, usePostgres} from './test-with-postgres.ts';
 
@@ -24,7 +25,7 @@ export interface OpenStore {
 export const nodeId = 'alpha';
 
 const openSqlite = async (t: Teardown, filename: string): Promise<OpenStore & {heldQuery: SampledHeldQuery}> => {
-  const store = await openSqliteStore(filename);
+  const store = await openSqliteStore(filename, {searchLimit: longSearch});
   t.teardown(store.close);
   return {
     store,
@@ -47,7 +48,7 @@ const commonConfiguration = (store: CommonStore): ConfigStore => {
 };
 
 const openPostgres = async (t: Teardown, settings: PostgresSettings): Promise<OpenStore> => {
-  const store = await openPostgresStore({settings, cluster, nodeId, nodeNo: 1});
+  const store = await openPostgresStore({settings, cluster, nodeId, nodeNo: 1, searchLimit: longSearch});
   let isClosed = false;
   const close = async () => {
     if (!isClosed) await store.close();

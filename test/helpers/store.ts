@@ -4,6 +4,7 @@ import {type Configuration, createConfiguration} from '../../daemon/replication/
 import type {NodeStore} from '../../daemon/services/node-store.ts';
 import {type Database, openDatabase} from '../../daemon/store/sqlite/database.ts';
 import {createSqliteStore} from '../../daemon/store/sqlite/store.ts';
+import {longSearch} from './long-search.ts';
 import {testFolder} from './test-folder.ts';
 
 export {testFolder} from './test-folder.ts';
@@ -21,12 +22,13 @@ const withHandles = (database: Database): TestStore => ({
   write: database.write,
 });
 
-export const openTestStore = async (filename: string): Promise<TestStore> => withHandles(await openDatabase(filename));
+export const openTestStore = async (filename: string): Promise<TestStore> =>
+  withHandles(await openDatabase(filename, {searchLimit: longSearch}));
 
 /** `isDurable: false` leaves out the fsyncs, for tests with many thousand writes and no power cut. */
 export const testDatabase = async (t: Teardown, {isDurable = true} = {}): Promise<{database: Database; filename: string}> => {
   const filename = join(await testFolder(t), 'mfd.db');
-  const database = await openDatabase(filename);
+  const database = await openDatabase(filename, {searchLimit: longSearch});
   t.teardown(database.close);
   if (!isDurable) await database.write.raw('PRAGMA synchronous = OFF');
   return {database, filename};
