@@ -19,7 +19,7 @@ export const hostileDns: Fault = {
     const {server, questions} = await startHostileDns(context.owner, name => authentic.recordsOf(name) ?? clientNames(name));
     return attackByMail(context, {
       ...{dnsServer: server, authentic, mailOf},
-      // In the short form the name server of honest mail is a thread among hundreds of others.
+      // The name server of honest mail is in the process of the test, which in the short form is one of many.
       dnsTimeoutSeconds: context.isShort ? 5 : 1,
       // Most of them wait for DNS.
       ...{concurrency: 16, mailsAtOnce: 3},

@@ -21,13 +21,11 @@ const startSender = (mail: (raw: string) => Promise<{reply: {code: number; text:
   let isOver = false;
   const send = async (): Promise<void> => {
     for (let n = 0; !isOver; n += 1) {
-      if (left === 0) {
-        await delay(30);
-        continue;
+      if (left > 0) {
+        left -= 1;
+        const {reply} = await mail(`Subject: mail ${n}\r\nFrom: <a@example.net>\r\n\r\nbody\r\n`);
+        if (reply.code === 250) acknowledged.push(/ queued as (\w+)$/.exec(reply.text)?.[1] ?? reply.text);
       }
-      left -= 1;
-      const {reply} = await mail(`Subject: mail ${n}\r\nFrom: <a@example.net>\r\n\r\nbody\r\n`);
-      if (reply.code === 250) acknowledged.push(/ queued as (\w+)$/.exec(reply.text)?.[1] ?? reply.text);
       await delay(30);
     }
   };
