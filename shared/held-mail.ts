@@ -27,6 +27,17 @@ export type HeldMail = z.infer<typeof heldMailSchema>;
 export const symbolSchema = z.strictObject({name: z.string(), score: z.number()});
 export type SymbolScore = z.infer<typeof symbolSchema>;
 
+const actedStates = ['released', 'discarded'] as const;
+export type ActedState = (typeof actedStates)[number];
+
+const recipientStateSchema = z.strictObject({
+  address: z.string(),
+  state: z.enum(['held', ...actedStates]),
+  acted_at: timestamp.nullable(),
+  acted_by: z.int().nullable().meta({description: 'Id of the key that acted for the recipient'}),
+});
+export type RecipientState = z.infer<typeof recipientStateSchema>;
+
 /** One held mail with the members that the list leaves out. */
 export const heldMailDetailSchema = heldMailSchema
   .extend({
@@ -38,15 +49,16 @@ export const heldMailDetailSchema = heldMailSchema
     authentication: mailAuthenticationSchema.nullable().meta({
       description: 'Null for mail that was not verified: of trusted clients, of users, and of earlier versions',
     }),
+    recipient_states: z.array(recipientStateSchema).optional().meta({
+      description:
+        'Those for whom the mail is held, then those for whom it is not any more. Missing where the node of the mail is of a version that acts for all recipients only',
+    }),
   })
   .meta({id: 'QuarantinedMailDetail'});
 export type HeldMailDetail = z.infer<typeof heldMailDetailSchema>;
 
 export const holdActions = ['release', 'discard'] as const;
 export type HoldAction = (typeof holdActions)[number];
-
-const actedStates = ['released', 'discarded'] as const;
-export type ActedState = (typeof actedStates)[number];
 
 export const actionOutcomeSchema = z
   .strictObject({
@@ -85,9 +97,25 @@ export type TrainingOutcome = z.infer<typeof trainingOutcomeSchema>;
 const mailReferenceSchema = z.strictObject({node_id: nodeId, queue_id: queueId});
 export type MailReference = z.infer<typeof mailReferenceSchema>;
 
+const maxNamed = 1000;
+/** All of `actRequestSchema` is optional, and so its members of an item of a bulk request. */
+const ofAction = {
+  recipients: z
+    .array(z.string().min(1).max(1000))
+    .min(1, 'must name at least one recipient')
+    .max(maxNamed, `must name at most ${maxNamed} recipients`)
+    .optional()
+    .meta({description: 'Only for these of its recipients; without it, for all for whom the mail is held'}),
+};
+export const actRequestSchema = z.strictObject(ofAction).meta({id: 'ActRequest'});
+
+const bulkItemSchema = mailReferenceSchema.extend(ofAction);
+/** A mail to act on. */
+export type ActedMail = z.infer<typeof bulkItemSchema>;
+
 export const bulkRequestSchema = z
   .strictObject({
-    items: z.array(mailReferenceSchema).min(1, 'must name at least one mail').max(1000, 'must name at most 1000 mails'),
+    items: z.array(bulkItemSchema).min(1, 'must name at least one mail').max(1000, 'must name at most 1000 mails'),
   })
   .meta({id: 'BulkRequest'});
 

@@ -49,6 +49,9 @@ export const mailEventSchema = z
     key_id: z.int().nullable().meta({description: 'The key that acted'}),
     key_name: text('Also null after the key has been deleted'),
     detail: z.string(),
+    recipients_left: z.int().nullable().meta({
+      description: 'Of `released` and `discarded`: for how many other recipients the mail is still held; null when it has ended',
+    }),
   })
   .meta({id: 'MailEvent'});
 export type MailEvent = z.infer<typeof mailEventSchema>;

@@ -10,6 +10,7 @@ import type {Domain} from '../../shared/domain.ts';
 import type {DomainDns} from '../../shared/domain-dns.ts';
 import type {DomainTest} from '../../shared/domain-test.ts';
 import type {
+  ActedMail,
   ActionOutcome,
   BulkResult,
   HeldMail,
@@ -180,11 +181,12 @@ const quarantineOver = ({send, download}: Transport) => ({
   get: (mail: MailReference) => send<HeldMailDetail>({path: mailPath(mail)}),
   /** See `Transport.download`. */
   body: (mail: MailReference, signal?: AbortSignal) => download(`${mailPath(mail)}/body`, signal),
-  act: (action: HoldAction, mail: MailReference) => send<ActionOutcome>({method: 'POST', path: `${mailPath(mail)}/${action}`}),
+  act: (action: HoldAction, {recipients, ...mail}: ActedMail) =>
+    send<ActionOutcome>({method: 'POST', path: `${mailPath(mail)}/${action}`, ...(recipients && {json: {recipients}})}),
   train: (mail: MailReference, as: TrainingClass) =>
     send<TrainingOutcome>({method: 'POST', path: `${mailPath(mail)}/train`, json: {as}}),
   /** Results in the order of `items`, at most 1,000. */
-  actOnMany: (action: HoldAction, items: readonly MailReference[], options?: RequestOptions) =>
+  actOnMany: (action: HoldAction, items: readonly ActedMail[], options?: RequestOptions) =>
     send<BulkResult[]>({method: 'POST', path: `mail/quarantine/${action}`, json: {items}, ...options}),
 });
 

@@ -19,6 +19,7 @@ const options: Readonly<Record<string, readonly string[]>> = {
   pattern: ['--sender', '--sender-domain', '--subject', '--header'],
   key_id: ['--key-id', '--key'],
   by_reason: ['--reason'],
+  recipients: ['--only'],
   // An argument; the option of this name is the address of a node.
   url: [],
 };

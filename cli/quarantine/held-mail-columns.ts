@@ -89,6 +89,11 @@ export const heldMailFields = (screenWidth = 0): Readonly<Record<HeldMailFieldNa
       column: {title: 'TO', wide: mail => mail.recipients.join(', '), isFlexible: true, endsInCount: true, dropRank: 2},
       screen: {width: isEasy ? 18 : 12, grow: 2, dropRank: 6},
     },
+    recipient_states: {
+      label: 'Not any more for',
+      cell: ({recipient_states: states}) => firstOf(doneFor(states)),
+      value: ({recipient_states: states}) => doneFor(states),
+    },
     subject: {
       label: 'Subject',
       cell: mail => mail.subject,
@@ -117,6 +122,15 @@ export const heldMailFields = (screenWidth = 0): Readonly<Record<HeldMailFieldNa
     },
   };
 };
+
+/** `b@example.com (released with key 5, 2026-03-01 09:30:00)` */
+const doneFor = (states: HeldMailDetail['recipient_states']): string[] =>
+  (states ?? [])
+    .filter(({state}) => state !== 'held')
+    .map(({address, state, acted_at, acted_by}) => {
+      const key = acted_by === null ? '' : ` with key ${acted_by}`;
+      return `${address} (${state}${key}, ${timeText(acted_at)})`;
+    });
 
 const headerFrom: HeldMailField = {
   label: 'From',

@@ -1,8 +1,9 @@
 import type {Command} from 'commander';
 import type {BulkResult, HoldAction, MailReference} from '../../shared/held-mail.ts';
-import {wholeNumber} from '../command-line/option-values.ts';
+import type {Client} from '../client/client.ts';
+import {collected, wholeNumber} from '../command-line/option-values.ts';
 import {readStdin} from '../command-line/terminal.ts';
-import {usageError} from '../errors.ts';
+import {CliError, usageError} from '../errors.ts';
 import type {Listed} from '../output/table.ts';
 import type {Session} from '../session.ts';
 import {actionOutcomes, bulkResults, pastTense} from './bulk-action.ts';
@@ -14,6 +15,7 @@ import {allowSenders, planAllowing, sayAllowances} from './sender-allowance.ts';
 
 interface ActFlags extends QueryFlags, StrictFlag, ActOptions {
   allMatching?: boolean;
+  only?: string[];
 }
 
 export const addActCommands = (quarantine: Command, session: Session): void => {
@@ -29,6 +31,7 @@ const addActCommand = (quarantine: Command, session: Session, action: HoldAction
   const command = session
     .prints(quarantine.command(action), bulkResults)
     .argument('[id...]', 'NODE/QUEUE, or - for ids on standard input')
+    .option('--only <address>', 'for this recipient: the mail stays held for the others; may be repeated', collected)
     .option('--all-matching', 'all held mail that matches the filters below, in place of ids');
   return addStrictOption(addQueryOptions(command))
     .option('--expect-count <number>', 'do nothing unless there are exactly this many mails', wholeNumber)
@@ -44,32 +47,35 @@ terminal it then lists only the failures. Ctrl-C stops it after the current requ
 
 Examples:
   mfctl quarantine ${action} NODE/QUEUE NODE/QUEUE
+  mfctl quarantine ${action} NODE/QUEUE --only ann@example.com
   mfctl quarantine ${action} - < ids.txt${action === 'release' ? '\n  mfctl quarantine release NODE/QUEUE --allow-sender' : ''}
   mfctl quarantine ${action} --all-matching --sender news@example.org --since 2h
   mfctl quarantine ${action} --all-matching --domain example.com --min-score 20 --dry-run`;
 
 const act = async (session: Session, action: HoldAction, {ids, flags}: {ids: string[]; flags: ActFlags}): Promise<void> => {
-  const {allMatching, yes, dryRun, expectCount, strict, allowSender, ...filter} = flags;
+  const {allMatching, only, yes, dryRun, expectCount, strict, allowSender, ...filter} = flags;
   const help = `mfctl quarantine ${action} --help`;
   const hasFilters = strict !== undefined || Object.keys(filter).length > 0;
   if (ids.length > 0 && (allMatching || hasFilters))
     throw usageError('ids and filters do not go together: name the mails, or say with --all-matching which ones are meant', help);
+  if (only && (ids.length !== 1 || ids[0] === '-')) throw usageError('--only goes with the id of one mail', help);
   if (allMatching) return actOnMatching(session, action, {filter, yes, dryRun, expectCount, strict, allowSender});
   if (hasFilters) throw usageError(`filters alone ${action} nothing: add --all-matching if all that matches is meant`, help);
   if (ids.length === 0)
     throw usageError('name the mails: by ids, by - for ids on standard input, or by filters with --all-matching', help);
 
-  return actOnNamed(session, action, {ids, dryRun, expectCount, allowSender});
+  return actOnNamed(session, action, {ids, only, dryRun, expectCount, allowSender});
 };
 
 interface Named extends Omit<ActOptions, 'yes'> {
   ids: string[];
+  only: string[] | undefined;
 }
 
 const actOnNamed = async (
   session: Session,
   action: HoldAction,
-  {ids, dryRun, expectCount, allowSender}: Named,
+  {ids, only, dryRun, expectCount, allowSender}: Named,
 ): Promise<void> => {
   const printer = session.printer();
   const mails = await mailsOf(session, ids);
@@ -87,10 +93,25 @@ const actOnNamed = async (
   if (mails.length > 1) return actOnMany(session, action, {mails, isListed: true, afterwards});
 
   const client = await session.client();
-  const {data} = await client.quarantine.act(action, mail);
+  if (only) await requireStates(client, mail);
+  const {data} = await client.quarantine.act(action, {...mail, ...(only && {recipients: only})});
   printer.record(data, actionOutcomes);
   const unfinished = await afterwards([data]);
   if (unfinished) throw unfinished;
+};
+
+/** Nodes of earlier versions leave out what they do not know of a request, and would act for all recipients. Throws for one. */
+const requireStates = async (client: Client, mail: MailReference): Promise<void> => {
+  const found = await client.quarantine.get(mail).catch(error => {
+    // What has ended cannot be acted on for anybody, and the node says what became of it.
+    if (error instanceof CliError && error.code === 'not_found') return undefined;
+    throw error;
+  });
+  if (found && !found.data.recipient_states)
+    throw new CliError(
+      'unavailable',
+      `a node runs an earlier version, which acts for all recipients of ${mailId(mail)}; nothing was done, update it first`,
+    );
 };
 
 const references: Listed<MailReference> = {

@@ -36,7 +36,17 @@ type ShownMail = HeldMailDetail & Pick<MailContents, 'headers' | 'attachments'> 
 const heldMail: Shown<ShownMail> = {
   fields: [
     ...mailFields,
-    ...['domain', 'direction', 'symbol_scores', 'client_ip', 'helo', 'authentication', 'headers', 'attachments'],
+    ...[
+      'domain',
+      'direction',
+      'symbol_scores',
+      'client_ip',
+      'helo',
+      'authentication',
+      'recipient_states',
+      'headers',
+      'attachments',
+    ],
     'history',
   ],
   nameOf: mailId,

@@ -41,7 +41,7 @@ export const eventFields: readonly Field<MailEvent>[] = [
 export const mailEventNames = [
   ...['id', 'at', 'node_id', 'queue_id', 'event', 'direction', 'domain', 'sender', 'recipients', 'recipient_count', 'from'],
   ...['subject', 'message_id', 'client', 'size_bytes', 'score', 'reason', 'symbols', 'authentication', 'reply', 'server'],
-  ...['took_ms', 'key_id', 'key_name', 'detail'],
+  ...['took_ms', 'key_id', 'key_name', 'detail', 'recipients_left'],
 ];
 
 export const mailEvents: Listed<MailEvent> = {

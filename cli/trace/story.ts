@@ -62,7 +62,7 @@ const verifiedTexts = ({authentication, score}: MailEvent): readonly string[] | 
 
 export const happened = (events: readonly MailEvent[]): HappenedLine[] =>
   events.flatMap(event =>
-    [whatText(event) + recipientsText(event, events), scoreText(event), answerText(event), event.detail]
+    [whatText(event) + recipientsText(event, events), leftText(event), scoreText(event), answerText(event), event.detail]
       .filter(text => text !== '')
       .map((text, at) => ({text: safeLine(text), time: safeLine(timeText(event.at) ?? ''), isFirst: at === 0})),
   );
@@ -110,6 +110,9 @@ const recipientsText = ({recipients}: MailEvent, [first]: readonly MailEvent[]):
 
 const judged: ReadonlySet<MailEventName> = new Set(['relayed', 'held', 'rejected', 'deferred', 'report']);
 const mostSymbols = 5;
+
+const leftText = ({recipients_left: left}: MailEvent): string =>
+  left === null ? '' : `still held for ${plural(left, 'other recipient')}`;
 
 const scoreText = ({event, score, symbols}: MailEvent): string => {
   if (score === null || !judged.has(event)) return '';

@@ -22,8 +22,15 @@ const actsAtOnce = 64;
 
 export const createPeerHoldQueue = (client: PeerClient, node: AskedNode): ListedQueue => {
   const {nodeId, ask} = node;
-  const {path: actPath, answer: outcomeOf} = holdQuestions.act;
-  const outcome = outcomeOf(nodeId);
+  const outcome = holdQuestions.act.answer(nodeId);
+
+  /** Not found is the mail, or the path on a node of an earlier version, which gets the `fault` that it does not know it. */
+  const askNewPath = async <T>(asked: Promise<T>, queueId: string, actor: Actor, fault: Fault): Promise<T> =>
+    asked.catch(async error => {
+      if (!(error instanceof Fault) || error.code !== 'not_found') throw error;
+      await ask(holdQuestions.get, {queue_id: queueId}, actor);
+      throw fault;
+    });
 
   return {
     nodeId,
@@ -41,11 +48,13 @@ export const createPeerHoldQueue = (client: PeerClient, node: AskedNode): Listed
     },
 
     /** Without an answer it rejects with `outcome_unknown`: the action may have been done. */
-    async act(action, queueId, actor) {
-      const request = lookUp(actPath, {queue_id: queueId, action}, actor);
-      return translateFaults(client, [...forCallers, ...ofActions[action]], async () =>
+    async act(action, queueId, actor, recipients) {
+      const {path} = recipients ? holdQuestions.actForSome : holdQuestions.act;
+      const request = lookUp(path, {queue_id: queueId, action, recipients}, actor);
+      const asked = translateFaults(client, [...forCallers, ...ofActions[action]], async () =>
         client.ask(outcome, {...request, deadlineMs: actionMs, isAnnounced: true}),
       );
+      return recipients ? askNewPath(asked, queueId, actor, wholeOnly(nodeId)) : asked;
     },
 
     async train(as, queueId, actor) {
@@ -54,12 +63,8 @@ export const createPeerHoldQueue = (client: PeerClient, node: AskedNode): Listed
       const asked = translateFaults(client, [...forCallers, 'conflict'], async () =>
         client.ask(answer(nodeId), {...request, deadlineMs: actionMs, isAnnounced: true}),
       );
-      return asked.catch(async error => {
-        if (!(error instanceof Fault) || error.code !== 'not_found') throw error;
-        // Not found is the mail, or the path on a node of an earlier version.
-        await ask(holdQuestions.get, {queue_id: queueId}, actor);
-        throw new Fault('conflict', `node ${nodeId} runs a version that cannot train; nothing was learned, update it first`);
-      });
+      const fault = `node ${nodeId} runs a version that cannot train; nothing was learned, update it first`;
+      return askNewPath(asked, queueId, actor, new Fault('conflict', fault));
     },
   };
 };
@@ -98,7 +103,16 @@ const forCallers: FaultCode[] = [
   'outcome_unknown',
 ];
 /** Further codes that only an action can cause. */
-const ofActions: Record<HoldAction, FaultCode[]> = {release: ['conflict', 'delivery_failed'], discard: ['conflict']};
+const ofActions: Record<HoldAction, FaultCode[]> = {
+  release: ['conflict', 'validation_failed', 'delivery_failed'],
+  discard: ['conflict', 'validation_failed'],
+};
+
+const wholeOnly = (nodeId: string): Fault =>
+  new Fault(
+    'unavailable',
+    `node ${nodeId} runs an earlier version, which acts for all recipients of a mail; nothing was done, update that node first`,
+  );
 
 /** Without an answer it rejects with `node_unreachable`: nothing can have been done. */
 const translateReadFaults = async <T>(client: PeerClient, question: () => Promise<T>): Promise<T> =>

@@ -4,7 +4,7 @@ import type {Spool} from '../hold/spool/spool.ts';
 import {CommandError} from '../node/command-error.ts';
 import type {CommonStore, CommonTransaction} from '../services/common-store.ts';
 import type {NodeStore} from '../services/node-store.ts';
-import {type Ending, isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import {type Ending, isHeld, type RecipientAct, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import type {StoredRows} from '../store/sqlite/stored-rows.ts';
 
 export interface MailCounts {
@@ -36,12 +36,14 @@ export const moveMail = async ({store, rows, spool}: Source, to: CommonStore | u
     after = last;
     const mails = await store.hold.findAll(ids);
     const isSpooled = (mail: StoredHeldMail) => mail.keeper === 'spool' && isHeld(mail);
+    const acts = await store.hold.recipientActs(ids);
     if (to)
       await moveRows(
         to,
         mails.filter(mail => !isSpooled(mail)),
       );
-    for (const mail of mails.filter(isSpooled)) await (to ? moveBody(spool, to, mail) : requireIntact(spool, mail));
+    for (const mail of mails.filter(isSpooled)) await (to ? moveBody(spool, to, {mail, acts}) : requireIntact(spool, mail));
+    if (to) await moveActs(to, acts);
     for (const mail of mails) count(counts, mail);
   }
 };
@@ -76,6 +78,16 @@ const moveRows = async (to: CommonStore, mails: StoredHeldMail[]): Promise<void>
   });
 };
 
+type Acts = ReadonlyMap<string, readonly RecipientAct[]>;
+
+/** Also what was done for recipients since an earlier run. */
+const moveActs = async (to: CommonStore, acts: Acts): Promise<void> => {
+  if (acts.size === 0) return;
+  await to.transaction(async tx => {
+    for (const [queueId, some] of acts) await tx.hold.strikeRecipients(queueId, some, 'moved');
+  });
+};
+
 const insert = async (tx: CommonTransaction, mails: StoredHeldMail[]): Promise<void> => {
   await tx.hold.insert(mails, 'moved');
   const confirmations = mails.flatMap(({queue_id, queued_at, size_bytes}) =>
@@ -90,10 +102,10 @@ const endingOf = ({state, acted_at, arrived_at, acted_by_key_id: keyId}: StoredH
   keyId,
 });
 
-const moveBody = async (spool: Spool, to: CommonStore, mail: StoredHeldMail): Promise<void> => {
+const moveBody = async (spool: Spool, to: CommonStore, {mail, acts}: {mail: StoredHeldMail; acts: Acts}): Promise<void> => {
   const {queue_id: queueId} = mail;
   const before = await to.hold.find(queueId);
-  if (before) await strikeDelivered(to, mail, before);
+  if (before) await strikeDelivered(to, mail, {before, acts: acts.get(queueId) ?? []});
   else {
     const {content} = await requireIntact(spool, mail);
     await to.transaction(async tx => {
@@ -107,14 +119,17 @@ const moveBody = async (spool: Spool, to: CommonStore, mail: StoredHeldMail): Pr
   throw new CommandError(`the bytes of ${queueId} in PostgreSQL differ from those in the spool; this node is unchanged`);
 };
 
-/** Recipients to whom it was delivered here since an earlier run must not get it again. */
+/** Recipients to whom it was delivered here since an earlier run must not get it again. An earlier version kept nothing else of them. */
 const strikeDelivered = async (
   to: CommonStore,
   {queue_id, recipients}: StoredHeldMail,
-  before: StoredHeldMail,
+  {before, acts}: {before: StoredHeldMail; acts: readonly RecipientAct[]},
 ): Promise<void> => {
-  const delivered = before.recipients.filter(recipient => !recipients.includes(recipient));
-  if (delivered.length > 0) await to.transaction(async tx => tx.hold.strikeRecipients(queue_id, delivered));
+  const unknown = {state: 'released' as const, acted_at: new Date().toISOString(), acted_by_key_id: null};
+  const delivered = before.recipients
+    .filter(address => !recipients.includes(address))
+    .map(address => acts.find(act => act.address === address) ?? {address, ...unknown});
+  if (delivered.length > 0) await to.transaction(async tx => tx.hold.strikeRecipients(queue_id, delivered, 'moved'));
 };
 
 const requireIntact = async (spool: Spool, {queue_id: queueId, sha256}: StoredHeldMail) => {

@@ -3,15 +3,26 @@ import {Fault} from '../../shared/fault.ts';
 import type {ActedState, ActionOutcome} from '../../shared/held-mail.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {Trainer} from '../services/intake/mail.ts';
-import type {Claim, ClaimedState, Delivered, StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import type {Store} from '../services/ports.ts';
+import type {Claim, ClaimedState, Delivered, RecipientAct, StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createSemaphore} from '../services/semaphore.ts';
 import type {HoldBackend} from './hold-backend.ts';
-import {type Act, claimedState, endState, type HoldWrites, isTrainable, type RequestedAction} from './hold-writes.ts';
-import {createSetbacks} from './setbacks.ts';
+import {
+  type Act,
+  claimedState,
+  endState,
+  type HoldWrites,
+  isTrainable,
+  type RequestedAction,
+  type RequestedPart,
+} from './hold-writes.ts';
+import {createSetbacks, type Setbacks} from './setbacks.ts';
 
 export interface ActionRun {
   /** Resolves with the mail after the action; undefined when another action came first. */
   perform(mail: StoredHeldMail, requested: RequestedAction): Promise<StoredHeldMail | undefined>;
+  /** The same for a part of the recipients of a mail whose bytes are stored here. The mail is held for the others. */
+  performFor(mail: StoredHeldMail, requested: RequestedPart): Promise<StoredHeldMail | undefined>;
   /** Records the result of an action that could not be recorded at the time; takes a claim back whose action has no result. */
   catchUp(mail: StoredHeldMail): Promise<void>;
   /** Ids of mails whose action has ended, but whose result is not recorded yet. */
@@ -23,6 +34,7 @@ export interface ActionRun {
 
 interface Needs {
   nodeId: string;
+  store: Pick<Store, 'hold'>;
   writes: HoldWrites;
   backendOf(mail: StoredHeldMail): HoldBackend;
   trainer: Trainer;
@@ -70,6 +82,13 @@ export const createActionRun = (needs: Needs): ActionRun => {
   };
   const isUnwritten = (queueId: string): boolean => done.has(queueId) || setbacks.open.has(queueId);
 
+  /** True when the result of an earlier action had to be recorded first: what is to be done depends on it. */
+  const hasCaughtUp = async (mail: StoredHeldMail): Promise<boolean> => {
+    if (!isUnwritten(mail.queue_id)) return false;
+    await catchUp(mail);
+    return true;
+  };
+
   const claim = async (queueId: string, claimed: Claim): Promise<boolean> =>
     writes.claim(queueId, claimed).catch(error => {
       if (error instanceof Fault && error.code === 'outcome_unknown') setbacks.open.add(queueId);
@@ -80,10 +99,7 @@ export const createActionRun = (needs: Needs): ActionRun => {
   const perform = async (mail: StoredHeldMail, requested: RequestedAction) => {
     const {queue_id: queueId} = mail;
     const {action, actor} = requested;
-    if (isUnwritten(queueId)) {
-      await catchUp(mail);
-      return undefined;
-    }
+    if (await hasCaughtUp(mail)) return undefined;
     const backend = backendOf(mail);
     if (action !== 'release' && !backend.discard) return end(mail, 'held', requested);
 
@@ -92,7 +108,8 @@ export const createActionRun = (needs: Needs): ActionRun => {
     if (!backend.isReadableToTheEnd) await train(needs, mail, action);
     let delivered: Delivered | undefined;
     try {
-      if (action === 'release') delivered = await backend.release(mail, recipients => setbacks.served(queueId, recipients));
+      if (action === 'release')
+        delivered = await backend.release(mail, recipients => setbacks.served(queueId, {actor, recipients}));
       else await backend.discard?.(mail);
     } catch (error) {
       return setbacks.fail(mail, requested, error);
@@ -104,8 +121,12 @@ export const createActionRun = (needs: Needs): ActionRun => {
     });
   };
 
+  const performFor: ActionRun['performFor'] = async (mail, requested) =>
+    (await hasCaughtUp(mail)) ? undefined : runFor(mail, requested, {claim, backend: backendOf(mail), setbacks});
+
   return {
     perform,
+    performFor,
     catchUp,
     unwritten: () => [...done.keys(), ...setbacks.open],
     isUnwritten,
@@ -114,6 +135,34 @@ export const createActionRun = (needs: Needs): ActionRun => {
       setbacks.open.delete(queueId);
     },
   };
+};
+
+interface PartNeeds {
+  claim(queueId: string, claimed: Claim): Promise<boolean>;
+  backend: HoldBackend;
+  setbacks: Setbacks;
+}
+
+/** Claims the mail, acts for some of its recipients, and gives it back for the others. Undefined when another caller came first. */
+const runFor = async (
+  mail: StoredHeldMail,
+  requested: RequestedPart,
+  {claim, backend, setbacks}: PartNeeds,
+): Promise<StoredHeldMail | undefined> => {
+  const {queue_id: queueId} = mail;
+  const {action, actor, only} = requested;
+  if (!(await claim(queueId, {state: claimedState(action), keyId: actor.keyId}))) return undefined;
+  const onServed = (recipients: string[]) => setbacks.served(queueId, {actor, recipients});
+  let delivered: Delivered | undefined;
+  try {
+    if (action === 'release') delivered = await backend.release({...mail, recipients: [...only]}, onServed);
+  } catch (error) {
+    return setbacks.fail(mail, requested, error);
+  }
+  const actedAt = await setbacks.endFor(queueId, {action, actor, recipients: only, delivered}).catch(error => {
+    throw unrecorded(error);
+  });
+  return {...mail, acted_at: actedAt, acted_by_key_id: actor.keyId};
 };
 
 /** The action is done, whatever the store says of its record, which follows. */
@@ -135,10 +184,16 @@ export const outcomeOf = (
   already,
 });
 
-/** Trains on the decision of a person, once for each mail, while the bytes are available. */
-const train = async ({trainer, backendOf}: Needs, mail: StoredHeldMail, action: Act): Promise<void> => {
+/** Of recipients for whom it was done before. */
+export const outcomeForSome = (nodeId: string, mail: StoredHeldMail, {state, ...act}: RecipientAct): ActionOutcome =>
+  outcomeOf(nodeId, {...mail, ...act}, {state, already: true});
+
+/** Trains on the decision of a person, once for each mail, while the bytes are available; not where its recipients decided otherwise. */
+const train = async ({trainer, store, backendOf}: Needs, mail: StoredHeldMail, action: Act): Promise<void> => {
   if (action === 'expire' || !isTrainable(mail)) return;
   const {queue_id: queueId, sender, recipients} = mail;
+  const acts = (await store.hold.recipientActs([queueId])).get(queueId) ?? [];
+  if (acts.some(({state}) => state !== endState[action])) return;
   const read = async () => backendOf(mail).body(mail);
   await trainer.train(action === 'release' ? 'ham' : 'spam', {queueId, sender, recipients}, read);
 };

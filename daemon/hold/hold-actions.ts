@@ -11,13 +11,14 @@ import type {Trainer} from '../services/intake/mail.ts';
 import {answerMs} from '../services/peers/gather.ts';
 import type {Store} from '../services/ports.ts';
 import {isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
-import {createActionRun, createCleanup, outcomeOf} from './action-run.ts';
+import {type ActionRun, createActionRun, createCleanup, outcomeForSome, outcomeOf} from './action-run.ts';
 import type {HoldBackend} from './hold-backend.ts';
 import {endState, goneMail, type HoldWrites, isClaimed, nodeActor, unknownMail} from './hold-writes.ts';
 import {createMailLocks} from './mail-locks.ts';
+import {namedRecipients} from './named-recipients.ts';
 
 export interface HoldActions {
-  act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
+  act(action: HoldAction, queueId: string, actor: Actor, recipients?: readonly string[]): Promise<ActionOutcome>;
   /** Expires a held mail by retention; false when it is not held any more. */
   expire(queueId: string): Promise<boolean>;
   /** The mail in any state; throws a Fault `not_found` outside the access scope. */
@@ -51,6 +52,8 @@ interface Attempt {
   action: HoldAction;
   queueId: string;
   actor: Actor;
+  /** Only for these. */
+  recipients: readonly string[] | undefined;
   /** When the caller gives up, by `performance.now()`. */
   untilMs: number;
 }
@@ -79,6 +82,8 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
   const attempt = async (wanted: Attempt): Promise<ActionOutcome> => {
     const {action, queueId, actor} = wanted;
     const mail = await find(queueId, actor.reach);
+    const named = isClaimed(mail) ? undefined : await findNamed(needs, mail, wanted);
+    if (named?.done) return named.done;
     switch (mail.state) {
       case 'released':
       case 'discarded':
@@ -94,10 +99,8 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
         if (await isClaimedElsewhere(mail)) await awaitOtherNode(findMail, wanted, nodeId);
         else await run.catchUp(mail);
         return attempt(wanted);
-      case 'held': {
-        const ended = await run.perform(mail, {action, actor});
-        return ended ? outcomeOf(nodeId, ended, {state: endState[action], already: false}) : attempt(wanted);
-      }
+      case 'held':
+        return (await actOnHeld(run, {nodeId, mail, wanted, left: named?.left})) ?? attempt(wanted);
       default:
         return mail.state satisfies never;
     }
@@ -105,10 +108,10 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
 
   return {
     find,
-    async act(action, queueId, actor) {
+    async act(action, queueId, actor, recipients) {
       const untilMs = performance.now() + withinMs;
       return locks.run(queueId, async () => {
-        if (performance.now() < untilMs) return attempt({action, queueId, actor, untilMs});
+        if (performance.now() < untilMs) return attempt({action, queueId, actor, recipients, untilMs});
         // The caller has already been answered, and may have asked for something else since.
         throw new Fault('outcome_unknown', `another action on ${nodeId}/${queueId} took too long; nothing was done by this one`);
       });
@@ -141,6 +144,50 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
     },
   };
 };
+
+interface Wanted {
+  nodeId: string;
+  mail: StoredHeldMail;
+  wanted: Attempt;
+  /** Of the recipients that the caller names; undefined when he names nobody. */
+  left: readonly string[] | undefined;
+}
+
+/** Undefined when another caller came first. */
+const actOnHeld = async (
+  run: ActionRun,
+  {nodeId, mail, wanted: {action, actor}, left}: Wanted,
+): Promise<ActionOutcome | undefined> => {
+  const only = left && left.length < new Set(mail.recipients).size ? left : undefined;
+  if (only && mail.keeper === 'postfix') throw wholeOnly(nodeId, mail);
+  const ended = await (only ? run.performFor(mail, {action, actor, only}) : run.perform(mail, {action, actor}));
+  return ended && outcomeOf(nodeId, ended, {state: endState[action], already: false});
+};
+
+interface Named {
+  left: string[];
+  /** When nothing is left to do. */
+  done: ActionOutcome | undefined;
+}
+
+/** Undefined when the caller names nobody. */
+const findNamed = async (
+  {store, nodeId}: Pick<HoldActionsNeeds, 'store' | 'nodeId'>,
+  mail: StoredHeldMail,
+  {action, recipients: names}: Attempt,
+): Promise<Named | undefined> => {
+  if (!names) return undefined;
+  const acts = (await store.hold.recipientActs([mail.queue_id])).get(mail.queue_id) ?? [];
+  const {left, last} = namedRecipients(mail, acts, {names, state: endState[action], nodeId});
+  return {left, done: left.length === 0 && last ? outcomeForSome(nodeId, mail, last) : undefined};
+};
+
+/** Its recipients are those after Postfix’s aliases, and it has no command for some of them. */
+const wholeOnly = (nodeId: string, {queue_id: queueId}: StoredHeldMail): Fault =>
+  new Fault(
+    'conflict',
+    `${nodeId}/${queueId} is in the hold queue of Postfix, which releases and discards a mail for all of its recipients; leave out \`recipients\``,
+  );
 
 /** When the other node is gone, its claim ends with its lease. */
 const awaitOtherNode = async (findMail: HeldFinder, {queueId, untilMs}: Attempt, nodeId: string): Promise<void> => {

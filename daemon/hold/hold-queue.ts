@@ -12,6 +12,7 @@ import {toDetail} from './held-facts.ts';
 import {createHeldHeaders, type HeldHeaders} from './held-headers.ts';
 import {createHoldActions, type HoldActions, type HoldActionsNeeds} from './hold-actions.ts';
 import {createHoldWrites, unknownMail} from './hold-writes.ts';
+import {recipientStates} from './named-recipients.ts';
 
 /** Concurrent actions share one commit. Parts that can take fewer at once, such as a backend, have their own limits. */
 const actsAtOnce = 1000;
@@ -24,7 +25,7 @@ export interface HoldQueueNeeds extends Omit<HoldActionsNeeds, 'writes'> {
 }
 
 export const createHoldQueue = (needs: HoldQueueNeeds): OwnHoldQueue => {
-  const {nodeId, query, backendOf, trainer} = needs;
+  const {nodeId, store, query, backendOf, trainer} = needs;
   const writes = createHoldWrites(needs);
   const {find, ...actions} = createHoldActions({...needs, writes});
 
@@ -91,7 +92,11 @@ export const createHoldQueue = (needs: HoldQueueNeeds): OwnHoldQueue => {
       };
     },
 
-    get: async (queueId, actor) => toDetail(nodeId, await findHeld(queueId, actor)),
+    async get(queueId, actor) {
+      const mail = await findHeld(queueId, actor);
+      const acts = (await store.hold.recipientActs([queueId])).get(queueId) ?? [];
+      return {...toDetail(nodeId, mail), recipient_states: recipientStates(mail, acts)};
+    },
 
     body: async (queueId, actor) => whileHeld(queueId, actor, async mail => openBody(mail, actor)),
     train: async (as, queueId, actor) => whileHeld(queueId, actor, async mail => train(as, mail, actor)),

@@ -140,6 +140,13 @@ export interface RequestedAction {
   actor: AuditActor;
 }
 
+/** For some of the recipients: the mail stays held for the others. */
+export interface RequestedPart {
+  action: HoldAction;
+  actor: AuditActor;
+  only: readonly string[];
+}
+
 /** The actor of retention: the node itself. */
 export const nodeActor: AuditActor = {keyId: null, remoteAddress: null};
 

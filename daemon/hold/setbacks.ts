@@ -1,9 +1,13 @@
-// Results of failed actions on held mail: the mail is held again, has left the queue, or stays claimed.
+// Results of actions after which a mail does not end: it is held again, perhaps for fewer recipients, has left the queue, or stays claimed.
 import {Fault} from '../../shared/fault.ts';
-import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import type {HoldAction} from '../../shared/held-mail.ts';
+import type {StoreTransaction} from '../services/ports.ts';
+import type {Delivered, StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {LeftQueue} from './hold-backend.ts';
 import {
+  type AuditActor,
   claimedState,
+  endState,
   goneMail,
   type HoldWrites,
   leftByHand,
@@ -18,28 +22,56 @@ interface Needs {
   now: () => number;
 }
 
+/** What was done for some of the recipients. */
+interface Part {
+  action: HoldAction;
+  actor: AuditActor;
+  recipients: readonly string[];
+  /** Whether it is all that was asked for. */
+  isAll: boolean;
+  /** ISO 8601. */
+  at: string;
+  delivered?: Delivered | undefined;
+}
+
+export type Setbacks = ReturnType<typeof createSetbacks>;
+
 export const createSetbacks = ({nodeId, writes, now}: Needs) => {
-  /** Recipients who received a mail that others did not receive, until the database records it. */
-  const served = new Map<string, string[]>();
+  const isoNow = (): string => new Date(now()).toISOString();
+  /** By queue id, until the database records it. */
+  const parts = new Map<string, Part>();
   /** Mails that the database could not be told to hold again. */
   const open = new Set<string>();
 
+  const strike = async (tx: StoreTransaction, queueId: string, part: Part): Promise<void> => {
+    const {action, actor, recipients, delivered, at} = part;
+    const act = {state: endState[action], acted_at: at, acted_by_key_id: actor.keyId};
+    const left = await tx.hold.strikeRecipients(
+      queueId,
+      recipients.map(address => ({address, ...act})),
+      {delivered},
+    );
+    await tx.hold.unclaim([queueId]);
+    // The lease of the claim ended during the action, and another node has served the others.
+    if (left.length === 0) await tx.hold.end([queueId], 'held', {state: act.state, at, keyId: actor.keyId});
+  };
+
   /** Holds the mail again for the remaining recipients, in one commit with the audit entries of `describe`. */
   const takeBack = async (queueId: string, describe: (recordAudit: RecordAudit) => void = () => {}): Promise<void> => {
-    const recipients = served.get(queueId) ?? [];
+    const part = parts.get(queueId);
     open.add(queueId);
     await writes.write(queueId, async (tx, recordAudit) => {
-      if (recipients.length > 0) await tx.hold.strikeRecipients(queueId, recipients);
-      await tx.hold.unclaim([queueId]);
+      await (part ? strike(tx, queueId, part) : tx.hold.unclaim([queueId]));
+      if (part?.isAll) recordAudit(part.actor, {action: part.action, queueId, detail: `for ${shortList(part.recipients)}`});
       describe(recordAudit);
     });
-    served.delete(queueId);
+    parts.delete(queueId);
     open.delete(queueId);
   };
 
   /** The mail was taken out of the queue by hand: this node cannot know what happened to it. */
   const markGone = async (mail: StoredHeldMail, from: 'releasing' | 'discarding'): Promise<never> => {
-    const at = new Date(now()).toISOString();
+    const at = isoNow();
     await writes.write(mail.queue_id, async (tx, recordAudit) => {
       await tx.hold.end([mail.queue_id], from, {state: 'gone', at, keyId: null});
       recordAudit(nodeActor, {action: 'gone', queueId: mail.queue_id, detail: leftByHand});
@@ -68,13 +100,29 @@ export const createSetbacks = ({nodeId, writes, now}: Needs) => {
   return {
     takeBack,
     fail,
-    served: (queueId: string, recipients: string[]) => void served.set(queueId, recipients),
+    /** These recipients have a mail that others could not get: to be recorded when it is taken back. */
+    served(queueId: string, part: Pick<Part, 'actor' | 'recipients'>): void {
+      if (part.recipients.length > 0) parts.set(queueId, {...part, action: 'release', isAll: false, at: isoNow()});
+    },
+    /** Records what was asked for; resolves with the time. */
+    async endFor(queueId: string, part: Omit<Part, 'isAll' | 'at'>): Promise<string> {
+      const at = isoNow();
+      parts.set(queueId, {...part, isAll: true, at});
+      await takeBack(queueId);
+      return at;
+    },
     open,
   };
 };
 
 /** The answer contains all replies; the audit entry of a mail to hundreds of recipients must stay short. */
 const maxAuditedReplies = 3;
+const maxAuditedRecipients = 10;
+
+const shortList = (recipients: readonly string[]): string =>
+  recipients.length <= maxAuditedRecipients
+    ? recipients.join(', ')
+    : `${recipients.slice(0, maxAuditedRecipients).join(', ')} and ${recipients.length - maxAuditedRecipients} others`;
 
 const failureToAudit = (error: unknown): {result: string; detail: string} => {
   if (!(error instanceof Fault)) return {result: 'internal', detail: ''};

@@ -194,6 +194,7 @@ const decisionEvent = (
     took_ms: received ? Date.now() - received.receivedAtMs : null,
     key_id: null,
     detail: problem ?? '',
+    recipients_left: null,
   };
 };
 

@@ -17,12 +17,14 @@ import type {
   ArrivalLimit,
   Claim,
   ClaimedState,
+  Delivered,
   Ending,
   HeldCount,
   HeldMailPage,
   HoldBackendName,
   HoldCursor,
   NewHeldMail,
+  RecipientAct,
   StoredHeldMail,
 } from './quarantine/stored-mail.ts';
 import type {
@@ -147,6 +149,8 @@ interface HoldReads {
   find(queueId: string): Promise<StoredHeldMail | undefined>;
   /** The mails that exist, in no particular order. */
   findAll(queueIds: readonly string[]): Promise<StoredHeldMail[]>;
+  /** What was done for recipients of these mails, by their ids, the first first. */
+  recipientActs(queueIds: readonly string[]): Promise<Map<string, RecipientAct[]>>;
   /** Mails with an unfinished action. */
   listClaimed(backend: HoldBackendName): Promise<string[]>;
   /**
@@ -186,8 +190,15 @@ export interface HoldStore extends HoldReads {
   reopen(mail: StoredHeldMail, at: string): Promise<boolean>;
   /** Stores the addresses in the header From of mails that have none yet. */
   writeFrom(mails: readonly {queueId: string; from: readonly string[]}[]): Promise<void>;
-  /** Removes recipients to whom the mail was delivered, so that nobody gets it twice. */
-  strikeRecipients(queueId: string, delivered: readonly string[]): Promise<void>;
+  /**
+   * Removes recipients of a mail, so that nobody gets it twice, and keeps what was done for each. Resolves with those who are left. Writes
+   * into the event log what `delivered` says of it, unless it was `moved`.
+   */
+  strikeRecipients(
+    queueId: string,
+    acts: readonly RecipientAct[],
+    how?: 'moved' | {delivered: Delivered | undefined},
+  ): Promise<string[]>;
   /** Deletes the row of a mail in any state, because Postfix without long queue ids reuses ids. */
   forget(queueId: string): Promise<void>;
   /** Deletes rows of mails that ended before `before`, at most `limit`; returns how many. */

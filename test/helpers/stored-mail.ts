@@ -1,4 +1,4 @@
-import type {NewHeldMail} from '../../daemon/services/quarantine/stored-mail.ts';
+import type {NewHeldMail, RecipientAct} from '../../daemon/services/quarantine/stored-mail.ts';
 
 /** A row of the hold queue for tests of the store: fields that a test does not give play no part in it. */
 export const storedMail = (
@@ -23,6 +23,10 @@ export const storedMail = (
   sha256: '',
   ...given,
 });
+
+/** As after a release for these recipients. */
+export const releasedFor = (...addresses: string[]): RecipientAct[] =>
+  addresses.map(address => ({address, state: 'released', acted_at: '2026-03-02T00:00:00.000Z', acted_by_key_id: 5}));
 
 /** Subjects that are difficult for a search. */
 export const oddSubjects = [

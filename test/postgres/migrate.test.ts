@@ -21,7 +21,7 @@ import {openSqliteStore} from '../../daemon/store/sqlite/store.ts';
 import type {TraceFilter} from '../../shared/hold-filter.ts';
 import {makeNode, mfdFile, nodeFolder, run} from '../helpers/node.ts';
 import {contentOf} from '../helpers/received-mail.ts';
-import {storedMail} from '../helpers/stored-mail.ts';
+import {releasedFor, storedMail} from '../helpers/stored-mail.ts';
 import {testWithPostgres, usePostgres} from '../helpers/test-with-postgres.ts';
 import {progressOf} from '../helpers/webhook-progress.ts';
 
@@ -300,7 +300,7 @@ testWithPostgres('what was released with SQLite between two runs is not held aga
   const before = await openSqliteStore(folder.database);
   await before.transaction(async tx => {
     await tx.hold.end(['small0'], 'held', {state: 'released', at: '2026-01-04T00:00:00.000Z', keyId: 5});
-    await tx.hold.strikeRecipients('large0', ['a@one.test']);
+    await tx.hold.strikeRecipients('large0', releasedFor('a@one.test'));
   });
   await before.close();
 

@@ -1,6 +1,7 @@
 import {z} from 'zod';
 import {
   actionOutcomeSchema,
+  actRequestSchema,
   bulkFailureSchema,
   bulkRequestSchema,
   type HoldAction,
@@ -26,9 +27,13 @@ const actionOf = (action: HoldAction, does: string) =>
     tag: 'Quarantine',
     summary: `${does}; repeating the request is safe`,
     params: mailParameters,
+    body: {schema: actRequestSchema, isOptional: true},
     answer: () => ok(actionOutcomeSchema),
     failures: [404, 409, ...(action === 'release' ? ([502] as const) : []), 504],
-    run: async (ctx, {quarantine}) => reply(ctx, await quarantine.act(ctx.state.actor, action, mailOf(ctx))),
+    async run(ctx, {quarantine}) {
+      const wanted = validate(actRequestSchema, ctx.state.body);
+      reply(ctx, await quarantine.act(ctx.state.actor, action, {...mailOf(ctx), ...wanted}));
+    },
   });
 
 const bulkActionOf = (action: HoldAction) =>

@@ -3,7 +3,7 @@ import type {SymbolScore} from '../../../shared/held-mail.ts';
 import {authorAddresses} from '../intake/author-field.ts';
 import {subjectOf} from '../intake/header-block.ts';
 import {type Client, type HeaderField, type Judgement, queuedAs, type ReceivedMail, replyText} from '../intake/mail.ts';
-import type {Arrival, Ending, NewHeldMail, StoredHeldMail} from '../quarantine/stored-mail.ts';
+import type {Arrival, Delivered, Ending, NewHeldMail, RecipientAct, StoredHeldMail} from '../quarantine/stored-mail.ts';
 import {shownScore} from '../quarantine/stored-mail.ts';
 import type {NewMailEvent} from './mail-event.ts';
 
@@ -29,6 +29,7 @@ export const unknownMail: Omit<NewMailEvent, 'event' | 'at'> = {
   took_ms: null,
   key_id: null,
   detail: '',
+  recipients_left: null,
 };
 
 /** What is known of a mail that is being held, besides its row. */
@@ -107,6 +108,7 @@ const eventOf = (mail: Facts, event: NewMailEvent['event'], {at, detail = '', ar
   took_ms: arrival?.took_ms ?? null,
   key_id: null,
   detail,
+  recipients_left: null,
 });
 
 /** Without `arrival` the mail was found in the spool or in Postfix: what else came with it is not known. */
@@ -125,6 +127,23 @@ export const endedEvent = (mail: StoredHeldMail, {state, at, keyId, delivered}: 
   symbols: strongest(mail.symbol_scores),
   ...delivered?.get(mail.queue_id),
 });
+
+/** What was done for some of the recipients, who are not among those of the mail any more. */
+export const partEvent = (
+  mail: StoredHeldMail,
+  acts: readonly [RecipientAct, ...RecipientAct[]],
+  delivered: Delivered | undefined,
+): NewMailEvent => {
+  const [{state, acted_at, acted_by_key_id}] = acts;
+  const recipients = acts.map(({address}) => address);
+  return {
+    ...eventOf({...mail, recipients}, state, {at: acted_at}),
+    key_id: acted_by_key_id,
+    symbols: strongest(mail.symbol_scores),
+    recipients_left: mail.recipients.length,
+    ...delivered,
+  };
+};
 
 /** A mail of which nothing else is known any more. */
 export const lostEvent = (queueId: string, at: string, detail: string): NewMailEvent => ({

@@ -63,7 +63,9 @@ export const createMailSource = ({store, nodeId, name, findHeld}: Needs): MailSo
       return {
         events: page.entries.flatMap(({place: at, entry}, index) => {
           const event = shown[index];
-          return event ? [{place: at, event: toStreamEvent(event, rows.get(`${event.node_id}/${entry.queue_id}`))}] : [];
+          return event && isShown(event)
+            ? [{place: at, event: toStreamEvent(event, rows.get(`${event.node_id}/${entry.queue_id}`))}]
+            : [];
         }),
         place: page.place,
         is_gap: page.isGap,
@@ -73,6 +75,9 @@ export const createMailSource = ({store, nodeId, name, findHeld}: Needs): MailSo
     },
   };
 };
+
+/** Who knows these two types takes a mail for ended after one. */
+const isShown = ({recipients_left}: MailEvent): boolean => recipients_left === null;
 
 /** An entry has not all of a thousand recipients, of a long subject or of many symbols; `detail` says that it is not about the arrival. */
 const isShortened = ({event, recipients, recipient_count, subject, symbols, detail}: StoredMailEvent): boolean =>

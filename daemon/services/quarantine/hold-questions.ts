@@ -5,6 +5,7 @@ import {discardedEventSchema, heldEventSchema, releasedEventSchema} from '../../
 import {id, nodeId, queueId, timestamp} from '../../../shared/fields.ts';
 import {
   actionOutcomeSchema,
+  actRequestSchema,
   heldMailDetailSchema,
   heldMailSchema,
   holdActions,
@@ -80,6 +81,14 @@ export const holdQuestions = {
     request: z.object({queue_id: queueId, action: z.enum(holdActions)}),
     answer: owner => z.object({...actionOutcomeSchema.shape, ...ofNode(owner)}),
     run: async (queue: HoldQueue, {queue_id, action}, actor) => queue.act(action, queue_id, actor),
+  }),
+  /** A path of its own: nodes of earlier versions would leave the recipients out, and act for all. They know no such path. */
+  actForSome: question({
+    path: 'hold/act-for-some',
+    permission: 'quarantine:act',
+    request: z.object({queue_id: queueId, action: z.enum(holdActions), recipients: actRequestSchema.shape.recipients.unwrap()}),
+    answer: owner => z.object({...actionOutcomeSchema.shape, ...ofNode(owner)}),
+    run: async (queue: HoldQueue, {queue_id, action, recipients}, actor) => queue.act(action, queue_id, actor, recipients),
   }),
   /** Nodes of earlier versions know no such path. */
   train: question({

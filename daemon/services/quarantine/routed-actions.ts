@@ -4,6 +4,7 @@ import {groupBy} from '../../../shared/collections.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {hasOwn} from '../../../shared/has-own.ts';
 import type {
+  ActedMail,
   ActionOutcome,
   BulkResult,
   HeldMailDetail,
@@ -23,14 +24,14 @@ export interface RoutedActions {
    * Rejects with a Fault `outcome_unknown` if the action takes too long. The action continues then; repeating the request waits for
    * its outcome.
    */
-  act(actor: Actor, action: HoldAction, mail: MailReference): Promise<ActionOutcome>;
+  act(actor: Actor, action: HoldAction, mail: ActedMail): Promise<ActionOutcome>;
   /** Rejects like `act` when it takes too long. */
   train(actor: Actor, as: TrainingClass, mail: MailReference): Promise<TrainingOutcome>;
   /**
    * Resolves with one result per mail, in the given order; a mail that fails does not reject. After an owner fails to answer, it is not
    * asked again: its other mails get `node_unreachable`. Mails whose action could not start in time get `unavailable`.
    */
-  actOnAll(actor: Actor, action: HoldAction, mails: MailReference[]): Promise<BulkResult[]>;
+  actOnAll(actor: Actor, action: HoldAction, mails: ActedMail[]): Promise<BulkResult[]>;
 }
 
 interface Routes {
@@ -70,22 +71,23 @@ export const createRoutedActions = ({routes, isAway, onUnexpected, withinMs = an
     return new Fault('internal', 'the node failed; its log says why', {cause: error});
   };
 
-  const routed = async ({queueOf}: Routes, mail: MailReference): Promise<Routed> =>
+  const routed = async ({queueOf}: Routes, mail: ActedMail): Promise<Routed> =>
     queueOf(mail).then(
       owner => ({mail, owner}),
       error => ({mail, result: failedWith(mail, faultOf(error))}),
     );
 
   return {
-    act: async (actor, action, mail) => actAlone({action, mail}, async owner => owner.act(action, mail.queue_id, actor)),
+    act: async (actor, action, mail) =>
+      actAlone({action, mail}, async owner => owner.act(action, mail.queue_id, actor, mail.recipients)),
     train: async (actor, as, mail) => actAlone({action: 'training', mail}, async owner => owner.train(as, mail.queue_id, actor)),
     get: async (actor, mail) => (await routes().detailsOf(mail)).get(mail.queue_id, actor),
     body: async (actor, mail) => (await routes().queueOf(mail)).body(mail.queue_id, actor),
 
     async actOnAll(actor, action, mails) {
       const limit = startAnswerLimit(withinMs);
-      const act = async (mail: MailReference, owner: HoldQueue): Promise<BulkResult> =>
-        actWithin(limit, owner.act(action, mail.queue_id, actor), {action, mail}).catch(error =>
+      const act = async (mail: ActedMail, owner: HoldQueue): Promise<BulkResult> =>
+        actWithin(limit, owner.act(action, mail.queue_id, actor, mail.recipients), {action, mail}).catch(error =>
           failedWith(mail, faultOf(error)),
         );
       try {
@@ -105,11 +107,11 @@ interface Wanted {
 }
 
 /** A mail with its queue, or with the result that it gets without one. */
-type Routed = {mail: MailReference; owner: HoldQueue} | {mail: MailReference; owner?: undefined; result: BulkResult};
+type Routed = {mail: ActedMail; owner: HoldQueue} | {mail: ActedMail; owner?: undefined; result: BulkResult};
 
 interface BulkActionsNeeds {
   /** The result of the action on one mail; never rejects. */
-  act(mail: MailReference, owner: HoldQueue): Promise<BulkResult>;
+  act(mail: ActedMail, owner: HoldQueue): Promise<BulkResult>;
   /** Whether there is time left to start more. */
   mayStart(): boolean;
   isAway(owner: HoldQueue): boolean;
@@ -120,7 +122,7 @@ const actOnEach = async (mails: readonly Routed[], {act, mayStart, isAway}: Bulk
   const results: BulkResult[] = [];
   const ofOneOwner = async (owner: HoldQueue, waiting: [number, Routed][]) => {
     let isSilent = isAway(owner);
-    const resultUnlessSilent = async (mail: MailReference): Promise<BulkResult> => {
+    const resultUnlessSilent = async (mail: ActedMail): Promise<BulkResult> => {
       if (!mayStart()) return notStarted(mail);
       if (isSilent) return notAsked(mail);
       const result = await act(mail, owner);

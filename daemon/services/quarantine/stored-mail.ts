@@ -60,6 +60,14 @@ export interface Arrival extends Pick<MailEvent, 'message_id' | 'reply' | 'took_
 export const isHeld = ({state}: Pick<StoredHeldMail, 'state'>): boolean =>
   state === 'held' || state === 'releasing' || state === 'discarding';
 
+/** The action on a mail for one of its recipients, for whom it is not held any more. */
+export interface RecipientAct {
+  address: string;
+  state: ActedState;
+  acted_at: string;
+  acted_by_key_id: number | null;
+}
+
 export interface Claim {
   state: ClaimedState;
   keyId: number | null;
@@ -147,8 +155,11 @@ export interface HoldQueue {
   summary(filter: HoldFilter, actor: Actor): Promise<Summary>;
   get(queueId: string, actor: Actor): Promise<HeldMailDetail>;
   body(queueId: string, actor: Actor): Promise<MailBody>;
-  /** A mail is released when the backend has answered 250 for every recipient. */
-  act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
+  /**
+   * A mail is released when the backend has answered 250 for every recipient. With `recipients` it is for these only, and stays held for
+   * the others.
+   */
+  act(action: HoldAction, queueId: string, actor: Actor, recipients?: readonly string[]): Promise<ActionOutcome>;
   /** Lets the scanner of the node that runs it learn a held mail, which stays held. */
   train(as: TrainingClass, queueId: string, actor: Actor): Promise<TrainingOutcome>;
 }

@@ -1,6 +1,7 @@
 // Tables of a cluster in PostgreSQL.
 import type pg from 'pg';
 import {dmarcTables, receivedTables, reportIndexes} from '../sql/dmarc-tables.ts';
+import {recipientActTable} from '../sql/hold-store.ts';
 import {webhookTables} from '../sql/webhook-store.ts';
 
 interface Migration {
@@ -168,6 +169,7 @@ const all: readonly Migration[] = [
   },
   {name: '0010_mail_event', sql: mailEvents},
   {name: '0011_webhook', sql: [...webhookTables(text), webhookSenders].join(';\n')},
+  {name: '0012_recipient_act', sql: recipientActTable(text, ['node_id', 'queue_id'])},
 ];
 
 const table = 'schema_migration';

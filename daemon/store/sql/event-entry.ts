@@ -47,6 +47,7 @@ const members = [
   'key_id',
   'recipient_count',
   'detail',
+  'recipients_left',
 ] as const satisfies readonly (keyof Entry)[];
 
 /** With `recipient_count` the event was stored before, and its recipients may be some of them. */
@@ -76,6 +77,7 @@ export const writeEntry = (event: NewMailEvent & {recipient_count?: number}): st
     key_id: event.key_id,
     recipient_count: recipient_count > shown.length ? recipient_count : null,
     detail: short(event.detail) || null,
+    recipients_left: event.recipients_left,
   };
   const written = members.map(name => values[name]);
   const given = written.slice(0, written.findLastIndex(value => value !== null) + 1);

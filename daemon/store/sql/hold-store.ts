@@ -1,9 +1,16 @@
 // Hold store: the state changes of held mail, and the totals that change with them.
 
-import {endedEvent, heldEvent, reopenedEvent} from '../../services/events/held-event.ts';
+import {groupBy} from '../../../shared/collections.ts';
+import {endedEvent, heldEvent, partEvent, reopenedEvent} from '../../services/events/held-event.ts';
 import type {HoldStore} from '../../services/ports.ts';
 import type {PostfixRows} from '../../services/quarantine/postfix-rows.ts';
-import {type ArrivalLimit, claimedStates, type NewHeldMail, unjudgedSymbols} from '../../services/quarantine/stored-mail.ts';
+import {
+  type ArrivalLimit,
+  claimedStates,
+  type NewHeldMail,
+  type RecipientAct,
+  unjudgedSymbols,
+} from '../../services/quarantine/stored-mail.ts';
 import {type Db, type Dialect, insertOwn, query} from './db.ts';
 import {appendToChange} from './event-log.ts';
 import {
@@ -40,6 +47,7 @@ export const holdStore = (db: Db): HoldStore => {
 
   return {
     ...heldFrom(db),
+    ...recipients(db, find),
     findAll,
     find,
     listClaimed: async keeper =>
@@ -89,14 +97,6 @@ export const holdStore = (db: Db): HoldStore => {
       return changed.length === 1;
     },
 
-    async strikeRecipients(queueId, delivered) {
-      const mail = await find(queueId);
-      if (!mail) return;
-      const left = mail.recipients.filter(recipient => !delivered.includes(recipient));
-      await query(db, `UPDATE held_mail SET recipients = ? WHERE ${own.condition}queue_id = ?`, [JSON.stringify(left), queueId]);
-      await query(db, strikingSql(db.dialect), [json(foldRecipients(left)), queueId]);
-    },
-
     async forget(queueId) {
       // As it is when it is deleted: another transaction may have ended it since any look before, and counted that.
       const sql = `DELETE FROM held_mail WHERE ${own.condition}queue_id = ? RETURNING queue_id, domain_id, domain, reason, size_bytes, is_held`;
@@ -115,6 +115,45 @@ const takenAway = (mail: HeldMailRow) => ({...mail, count: -1, size_bytes: -mail
 
 const endedSql = ({own}: Dialect): string =>
   `SELECT queue_id FROM held_mail WHERE ${own.condition}NOT is_held AND acted_at < ? LIMIT ?`;
+
+const actColumns = ['address', 'state', 'acted_at', 'acted_by_key_id'];
+
+/** `text`: its type. `key`: columns that name a mail. */
+export const recipientActTable = (text: string, key: readonly string[]): string =>
+  `CREATE TABLE held_recipient_act (
+    ${key.map(column => `${column} ${text} NOT NULL`).join(', ')}, address ${text} NOT NULL, state ${text} NOT NULL, acted_at ${text} NOT NULL,
+    acted_by_key_id bigint, PRIMARY KEY (${key.join(', ')}, address),
+    FOREIGN KEY (${key.join(', ')}) REFERENCES held_mail (${key.join(', ')}) ON DELETE CASCADE
+  )`;
+
+/** The recipients for whom mail is held, and what was done for the others. */
+const recipients = (db: Db, find: HoldStore['find']): Pick<HoldStore, 'recipientActs' | 'strikeRecipients'> => {
+  const {json, own} = db.dialect;
+  return {
+    async recipientActs(queueIds) {
+      const sql = `SELECT queue_id, ${actColumns.join(', ')} FROM held_recipient_act WHERE ${amongOf(db.dialect)} ORDER BY acted_at, address`;
+      const rows = await query<RecipientAct & Identified>(db, sql, [json(queueIds)]);
+      const ofMails = groupBy(rows, ({queue_id}) => queue_id);
+      return new Map([...ofMails].map(([queueId, some]) => [queueId, some.map(({queue_id, ...act}) => act)]));
+    },
+
+    async strikeRecipients(queueId, acts, how) {
+      await lockMails(db, [queueId]);
+      const mail = await find(queueId);
+      if (!mail) return [];
+      const struck = new Set(acts.map(({address}) => address));
+      const left = mail.recipients.filter(recipient => !struck.has(recipient));
+      await query(db, `UPDATE held_mail SET recipients = ? WHERE ${own.condition}queue_id = ?`, [JSON.stringify(left), queueId]);
+      await query(db, strikingSql(db.dialect), [json(foldRecipients(left)), queueId]);
+      const keeping = `${insertOwn(db.dialect, 'held_recipient_act', ['queue_id', ...actColumns])} ON CONFLICT DO NOTHING`;
+      await query(db, keeping, [json(acts.map(act => ({queue_id: queueId, ...act})))]);
+      const [first, ...others] = acts;
+      if (first && how !== 'moved')
+        await appendToChange(db, [partEvent({...mail, recipients: left}, [first, ...others], how?.delivered)]);
+      return left;
+    },
+  };
+};
 
 /** The addresses in the header From. */
 const heldFrom = (db: Db): Pick<HoldStore, 'listWithoutFrom' | 'writeFrom'> => {

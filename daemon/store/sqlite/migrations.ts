@@ -1,5 +1,6 @@
 import type {Knex} from 'knex';
 import {dmarcTables, receivedTables, reportIndexes} from '../sql/dmarc-tables.ts';
+import {recipientActTable} from '../sql/hold-store.ts';
 import {webhookTables} from '../sql/webhook-store.ts';
 import {addHeaderFrom, addListIndexes, indexTrigrams} from './list-migration.ts';
 
@@ -27,6 +28,7 @@ const all: Migration[] = [
   {name: '0015_header_from', up: addHeaderFrom},
   {name: '0016_mail_event', up: mailEvent},
   {name: '0017_webhook', up: webhooks},
+  {name: '0018_recipient_act', up: async db => db.raw(recipientActTable('text', ['queue_id']))},
 ];
 
 export const migrations: Knex.MigrationSource<Migration> = {

@@ -23,6 +23,7 @@ const tables = [
   'join_token',
   'issued_name',
   'held_mail',
+  'held_recipient_act',
   'dmarc_count',
   'dmarc_report',
   'dmarc_refusal',
@@ -33,7 +34,7 @@ const tables = [
 ] as const;
 
 /** Of these, the tables that databases of earlier versions do not have. */
-const added: readonly string[] = tables.filter(table => /^(dmarc|webhook)_/.test(table));
+const added: readonly string[] = tables.filter(table => /^(dmarc|webhook|held_recipient)_/.test(table));
 
 export interface ReadableRows {
   /** Number of copied rows, by table. */

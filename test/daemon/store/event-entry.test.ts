@@ -34,6 +34,7 @@ const worst = (character: string): NewMailEvent => {
     took_ms: Number.MAX_SAFE_INTEGER,
     key_id: Number.MAX_SAFE_INTEGER,
     detail: text(),
+    recipients_left: 3,
   };
 };
 

@@ -5,7 +5,7 @@ import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {reasons} from '../../../shared/reason.ts';
 import {type AccessScope, domainIdsIn} from '../../../shared/scopes.ts';
 import {nodeId, testSqlite, testStores} from '../../helpers/store-makes.ts';
-import {oddSubjects, storedMail} from '../../helpers/stored-mail.ts';
+import {oddSubjects, releasedFor, storedMail} from '../../helpers/stored-mail.ts';
 
 const mailWith = (at: number, second: number): NewHeldMail =>
   storedMail({
@@ -316,7 +316,7 @@ testStores('mail that has ended is not counted for its recipient', async (t, {st
   const afterEnd = await totals();
   for (const ended of await store.hold.findAll(ids.slice(0, 2)))
     await store.transaction(async tx => tx.hold.reopen(ended, odd(0).arrived_at));
-  await store.transaction(async tx => tx.hold.strikeRecipients(ids[500] ?? '', ['b@one.test']));
+  await store.transaction(async tx => tx.hold.strikeRecipients(ids[500] ?? '', releasedFor('b@one.test')));
 
   t.deepEqual(afterEnd, [1700, 1700]);
   t.deepEqual(await totals(), [1701, 1701]);

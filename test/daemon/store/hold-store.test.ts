@@ -9,7 +9,7 @@ import {
 } from '../../../daemon/services/quarantine/stored-mail.ts';
 import {reasons} from '../../../shared/reason.ts';
 import {testStores} from '../../helpers/store-makes.ts';
-import {storedMail} from '../../helpers/stored-mail.ts';
+import {releasedFor, storedMail} from '../../helpers/stored-mail.ts';
 
 const start = Date.UTC(2026, 2, 1);
 const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
@@ -107,7 +107,7 @@ testStores('an ended mail is held again when its bytes reappear, unless somethin
 testStores('recipients who have the mail are struck, and nobody else', async (t, {store, heldQuery}) => {
   await insert(store, mail(1, {recipients: ['A@one.test', 'b@one.test']}));
 
-  await store.transaction(async tx => tx.hold.strikeRecipients(idOf(1), ['A@one.test', 'c@one.test']));
+  await store.transaction(async tx => tx.hold.strikeRecipients(idOf(1), releasedFor('A@one.test', 'c@one.test')));
 
   t.deepEqual((await store.hold.find(idOf(1)))?.recipients, ['b@one.test']);
   const totalOf = async (recipient: string) => (await heldQuery.list({recipient}, {kind: 'all'}, {limit: 10, offset: 0})).total;

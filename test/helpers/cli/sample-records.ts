@@ -98,6 +98,7 @@ export const mailEvent: MailEvent = {
   key_id: null,
   key_name: null,
   detail: '',
+  recipients_left: null,
 };
 
 export const outcome = (queue_id: string): ActionOutcome => ({

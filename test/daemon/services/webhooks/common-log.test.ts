@@ -95,7 +95,12 @@ testWithPostgres('a log that was moved here is not sent again, nor to a webhook 
   await append(alpha, event(1));
   const own = await alpha.events.find({}, {kind: 'all'}, {limit: 1});
   const now = own[0]?.number ?? 0;
-  const moved = [now - 3_600_000_000, now + 1, now + 2].map((number, n) => ({...event(10 + n), recipient_count: 0, number}));
+  const moved = [now - 3_600_000_000, now + 1, now + 2].map((number, n) => ({
+    ...event(10 + n),
+    recipient_count: 0,
+    recipients_left: null,
+    number,
+  }));
   await beta.transaction(async tx => tx.events.move(moved));
 
   t.deepEqual(await sentBy(beta, {loggedBy: 'beta', createdAt: new Date(now / 1000 - 1000).toISOString()}), [

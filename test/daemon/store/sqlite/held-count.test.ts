@@ -5,7 +5,7 @@ import {readCounts} from '../../../../daemon/store/sql/held-mail.ts';
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import {reasons} from '../../../../shared/reason.ts';
 import {type TestStore, testStore} from '../../../helpers/store.ts';
-import {storedMail} from '../../../helpers/stored-mail.ts';
+import {releasedFor, storedMail} from '../../../helpers/stored-mail.ts';
 
 const all = {kind: 'all'} as const;
 
@@ -41,7 +41,7 @@ const take = async (store: TestStore, {n, what}: Step, isRolledBack: boolean): P
     if (what === 'hold') await tx.hold.insert([mail(n)]);
     else if (what === 'claim') await tx.hold.claim([queue_id], {state: 'releasing', keyId: 7});
     else if (what === 'unclaim') await tx.hold.unclaim([queue_id]);
-    else if (what === 'strike') await tx.hold.strikeRecipients(queue_id, ['a@one.test']);
+    else if (what === 'strike') await tx.hold.strikeRecipients(queue_id, releasedFor('a@one.test'));
     else await tx.hold.end([queue_id], what === 'end held' ? 'held' : 'releasing', ending);
     if (isRolledBack) throw new Error('rolled back');
   });

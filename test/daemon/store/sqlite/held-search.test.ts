@@ -5,7 +5,7 @@ import type {NewHeldMail} from '../../../../daemon/services/quarantine/stored-ma
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import type {HoldFilter} from '../../../../shared/hold-filter.ts';
 import {testStore} from '../../../helpers/store.ts';
-import {oddSubjects, storedMail} from '../../../helpers/stored-mail.ts';
+import {oddSubjects, releasedFor, storedMail} from '../../../helpers/stored-mail.ts';
 
 const all = {kind: 'all'} as const;
 const start = Date.UTC(2026, 2, 1, 10, 30);
@@ -73,7 +73,7 @@ const steps: Record<string, (tx: NodeTransaction, one: NewHeldMail, model: Model
     move(queue_id, ended, held);
   },
   async strike(tx, {queue_id}, {held, ended}) {
-    await tx.hold.strikeRecipients(queue_id, ['b@one.test']);
+    await tx.hold.strikeRecipients(queue_id, releasedFor('b@one.test'));
     const known = held.get(queue_id) ?? ended.get(queue_id);
     if (known) known.recipients = known.recipients.filter(name => name !== 'b@one.test');
   },
