@@ -136,6 +136,8 @@ const stoppedNode = async (t: ExecutionContext) => {
     ]);
     await tx.postfix.confirm([{queueId: 'queued0', queuedAt: 1_700_000_000, sizeBytes: 77}]);
     await tx.hold.end(['ended00'], 'held', {state: 'released', at: '2026-01-03T00:00:00.000Z', keyId: 1_000_000_001});
+    await tx.hold.strikeRecipients('empty0', releasedFor('b@one.test'), 'moved');
+    await tx.hold.strikeRecipients('ended00', releasedFor('b@one.test', 'c@one.test'), 'moved');
     await tx.hold.end(['gone000'], 'held', {state: 'gone', at: '2026-01-03T00:00:00.000Z', keyId: null});
     await tx.events.append(events);
     await tx.webhooks.save({...progress, place: 'of the former log'});
@@ -145,6 +147,7 @@ const stoppedNode = async (t: ExecutionContext) => {
   const {entries} = await store.audit.list({}, {limit: 100, offset: 0});
   const before = {
     ...{mails, entries, counts: await store.hold.counts(), hash: (await store.config.configHash()).config_hash},
+    acts: await store.hold.recipientActs(['empty0', 'ended00']),
     reported: await store.received.reported(receivedChoice),
     events: await eventsIn(store),
   };
@@ -196,6 +199,8 @@ const requireMoved = async (t: ExecutionContext, node: Awaited<ReturnType<typeof
   for (const [queueId, bytes] of Object.entries(bodies))
     t.true((await bytesOf(store, queueId)).equals(Buffer.concat([trace, bytes])), queueId);
   t.deepEqual(await store.hold.counts(), before.counts);
+  t.is(before.acts.size, 2);
+  t.deepEqual(await store.hold.recipientActs(ids), before.acts);
   t.deepEqual(await store.received.reported(receivedChoice), before.reported);
   t.is(before.reported.count, 10);
   t.is((await store.config.configHash()).config_hash, before.hash);
@@ -311,6 +316,7 @@ testWithPostgres('what was released with SQLite between two runs is not held aga
   t.like(await store.hold.find('small0'), {state: 'released', acted_at: '2026-01-04T00:00:00.000Z', acted_by_key_id: 5});
   t.deepEqual(await bytesOf(store, 'small0'), Buffer.alloc(0));
   t.like(await store.hold.find('large0'), {state: 'held', recipients: []});
+  t.deepEqual((await store.hold.recipientActs(['large0'])).get('large0'), releasedFor('a@one.test'));
 });
 
 testWithPostgres('what cannot be moved is refused, and the node stays as it was', async t => {

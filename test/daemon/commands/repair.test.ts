@@ -8,7 +8,7 @@ import {unknownMail} from '../../../daemon/services/events/held-event.ts';
 import {damageTable, middlePage} from '../../helpers/damaged-table.ts';
 import {makeNode, mfdFile, nodeFolder, run} from '../../helpers/node.ts';
 import {openTestStore, type TestStore} from '../../helpers/store.ts';
-import {storedMail} from '../../helpers/stored-mail.ts';
+import {releasedFor, storedMail} from '../../helpers/stored-mail.ts';
 import {progressOf} from '../../helpers/webhook-progress.ts';
 
 const stoppedNode = async (t: ExecutionContext) => {
@@ -236,6 +236,23 @@ test('a rebuilt database still says how far webhooks were sent, and what was not
   t.deepEqual(await repaired.webhooks.progress(), [progress]);
   t.deepEqual(await repaired.webhooks.deliveries({limit: 10}), [delivery]);
   t.regex(node.said.join('\n'), /rows are lost of: webhook_progress$/m);
+  await repaired.close();
+});
+
+test('a rebuilt database still says for whom a mail was released, and holds it for the others', async t => {
+  const node = await nodeWithLog(t);
+  const store = await openTestStore(node.store);
+  const acts = releasedFor('b@one.test', 'c@one.test');
+  await store.transaction(async tx => tx.hold.strikeRecipients(held.queue_id, acts, 'moved'));
+  await store.close();
+  await damageTable(node.store, 'mail_event_word_data');
+
+  await node.repair();
+
+  const repaired = await openTestStore(node.store);
+  t.like(await repaired.hold.find(held.queue_id), {state: 'held', recipients: held.recipients});
+  t.deepEqual((await repaired.hold.recipientActs([held.queue_id])).get(held.queue_id), acts);
+  t.notRegex(node.said.join('\n'), /lost/);
   await repaired.close();
 });
 

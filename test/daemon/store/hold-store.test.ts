@@ -4,6 +4,7 @@ import {
   type HeldCount,
   isHeld,
   type NewHeldMail,
+  type RecipientAct,
   type StoredHeldMail,
   unjudgedSymbols,
 } from '../../../daemon/services/quarantine/stored-mail.ts';
@@ -104,15 +105,41 @@ testStores('an ended mail is held again when its bytes reappear, unless somethin
   t.like(await store.hold.counts(), {0: {count: 1, size_bytes: 101}, length: 1});
 });
 
-testStores('recipients who have the mail are struck, and nobody else', async (t, {store, heldQuery}) => {
-  await insert(store, mail(1, {recipients: ['A@one.test', 'b@one.test']}));
+testStores(
+  'recipients are struck, nobody else, and what was done for each is kept until the mail is forgotten',
+  async (t, {store, heldQuery}) => {
+    await insert(store, mail(1, {recipients: ['A@one.test', 'b@one.test', 'c@one.test']}), mail(2));
+    const [act] = releasedFor('A@one.test');
+    const strike = async (...given: [acts: RecipientAct[], how?: 'moved']) =>
+      store.transaction(async tx => tx.hold.strikeRecipients(idOf(1), ...given));
 
-  await store.transaction(async tx => tx.hold.strikeRecipients(idOf(1), releasedFor('A@one.test', 'c@one.test')));
+    t.deepEqual(await strike(releasedFor('A@one.test')), ['b@one.test', 'c@one.test']);
+    const discarded: RecipientAct = {address: 'b@one.test', state: 'discarded', acted_at: at(5), acted_by_key_id: null};
+    t.deepEqual(await strike([discarded, {...discarded, address: 'A@one.test'}], 'moved'), ['c@one.test']);
 
-  t.deepEqual((await store.hold.find(idOf(1)))?.recipients, ['b@one.test']);
-  const totalOf = async (recipient: string) => (await heldQuery.list({recipient}, {kind: 'all'}, {limit: 10, offset: 0})).total;
-  t.deepEqual([await totalOf('a@one.test'), await totalOf('b@one.test')], [0, 1]);
-});
+    t.deepEqual((await store.hold.find(idOf(1)))?.recipients, ['c@one.test']);
+    const totalOf = async (recipient: string) => (await heldQuery.list({recipient}, {kind: 'all'}, {limit: 10, offset: 0})).total;
+    t.deepEqual([await totalOf('b@one.test'), await totalOf('c@one.test')], [0, 1]);
+    const acts = await store.hold.recipientActs([idOf(1), idOf(2), idOf(3)]);
+    t.deepEqual([...acts.keys()], [idOf(1)]);
+    t.deepEqual(
+      acts.get(idOf(1))?.toSorted((a, b) => (a.address < b.address ? -1 : 1)),
+      [act, discarded],
+      'the first act counts',
+    );
+    const events = await store.events.find({}, {kind: 'all'}, {limit: 10});
+    t.deepEqual(
+      events
+        .filter(({event}) => event !== 'held')
+        .map(({event, recipients, recipients_left}) => [event, recipients, recipients_left]),
+      [['released', ['A@one.test'], 2]],
+      'what was moved is in the log already',
+    );
+    await store.transaction(async tx => tx.hold.forget(idOf(1)));
+    t.is((await store.hold.recipientActs([idOf(1)])).size, 0);
+    t.deepEqual(await strike(releasedFor('c@one.test')), [], 'a mail that is not there');
+  },
+);
 
 testStores('rows are forgotten by id, or some time after the end, as many at once as are asked for', async (t, {store}) => {
   await insert(store, ...[1, 2, 3, 4].map(n => mail(n)));
