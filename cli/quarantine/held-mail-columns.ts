@@ -43,7 +43,7 @@ interface HeldMailField extends Field<ShownMail, (mail: HeldMail) => Tone | unde
 
 /** The members of a held mail, of which two pairs are shown together. */
 export type HeldMailFieldName =
-  | Exclude<keyof HeldMailDetail, 'queue_id' | 'direction' | 'client_ip' | 'helo' | 'symbol_scores'>
+  | Exclude<keyof HeldMailDetail, 'queue_id' | 'direction' | 'client_ip' | 'helo' | 'symbol_scores' | 'recipient_states'>
   | 'id'
   | 'client';
 
@@ -85,14 +85,9 @@ export const heldMailFields = (screenWidth = 0): Readonly<Record<HeldMailFieldNa
       label: 'Recipients',
       previewLabel: 'To',
       cell: mail => firstOf(mail.recipients),
-      value: mail => mail.recipients,
+      value: mail => [...mail.recipients, ...doneFor(mail.recipient_states)],
       column: {title: 'TO', wide: mail => mail.recipients.join(', '), isFlexible: true, endsInCount: true, dropRank: 2},
       screen: {width: isEasy ? 18 : 12, grow: 2, dropRank: 6},
-    },
-    recipient_states: {
-      label: 'Not any more for',
-      cell: ({recipient_states: states}) => firstOf(doneFor(states)),
-      value: ({recipient_states: states}) => doneFor(states),
     },
     subject: {
       label: 'Subject',
@@ -123,13 +118,13 @@ export const heldMailFields = (screenWidth = 0): Readonly<Record<HeldMailFieldNa
   };
 };
 
-/** `b@example.com (released with key 5, 2026-03-01 09:30:00)` */
+/** For whom the mail is not held any more: `b@example.com (released 2026-03-01T09:30:00Z with key 5)`. */
 const doneFor = (states: HeldMailDetail['recipient_states']): string[] =>
   (states ?? [])
     .filter(({state}) => state !== 'held')
     .map(({address, state, acted_at, acted_by}) => {
       const key = acted_by === null ? '' : ` with key ${acted_by}`;
-      return `${address} (${state}${key}, ${timeText(acted_at)})`;
+      return `${address} (${state} ${timeText(acted_at)}${key})`;
     });
 
 const headerFrom: HeldMailField = {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type {HeldMail} from '../../../shared/held-mail.ts';
-import {hostile, outcome} from '../../helpers/cli/sample-records.ts';
+import {detail, hostile, outcome} from '../../helpers/cli/sample-records.ts';
 import {startApi} from '../../helpers/cli/scripted-api.ts';
 
 test('one id goes to the single action', async t => {
@@ -24,6 +24,43 @@ test('one id that is not there exits 5, one that cannot be delivered names each 
   t.is(absent.code, 5);
   t.is(refused.code, 1);
   t.regex(refused.stderr, /\n {2}a@example\.com: 550 no such user\nhint: the mail is still held/);
+});
+
+test('with --only the node is asked for these recipients, if it knows that a mail has some', async t => {
+  const [detailPath, path] = ['GET /mail/quarantine/mx1/aaaaaa', 'POST /mail/quarantine/mx1/aaaaaa/discard'];
+  const args = ['quarantine', 'discard', 'mx1/aaaaaa', '--only', 'a@example.com', '--only', 'b@example.com'];
+  const api = await startApi(t, {[detailPath]: {data: detail}, [path]: {data: outcome('aaaaaa')}});
+  const {recipient_states: _, ...earlier} = detail;
+  const before = await startApi(t, {[detailPath]: {data: earlier}, [path]: {data: outcome('aaaaaa')}});
+  const fields = [{path: 'recipients.1', detail: 'is no recipient of this mail'}];
+  const unknown = await startApi(t, {
+    [detailPath]: {data: detail},
+    [path]: {status: 422, error: {code: 'validation_failed', detail: 'nothing was done', fields}},
+  });
+  const ended = await startApi(t, {[path]: {data: {...outcome('aaaaaa'), already: true}}});
+
+  t.is((await api.mfctl(args)).code, 0);
+  t.deepEqual(
+    api.requests.flatMap(({body}) => (body ? [JSON.parse(body)] : [])),
+    [{recipients: ['a@example.com', 'b@example.com']}],
+  );
+  const refused = await before.mfctl(args);
+  t.is(refused.code, 1);
+  t.regex(refused.stderr, /a node runs an earlier version, which acts for all recipients of mx1\/aaaaaa; nothing was done/);
+  t.true(before.requests.every(({method}) => method === 'GET'));
+  t.regex((await unknown.mfctl(args)).stderr, /--only b@example\.com: is no recipient of this mail/);
+  t.is((await ended.mfctl(args)).code, 0);
+});
+
+test('--only goes with one mail, named by its id', async t => {
+  const api = await startApi(t, {});
+
+  for (const ids of [['mx1/aaaaaa', 'mx1/bbbbbb'], ['-'], ['--all-matching', '--sender', 'x.test'], []]) {
+    const {code, stderr} = await api.mfctl(['quarantine', 'release', ...ids, '--only', 'a@example.com'], {input: 'mx1/aaaaaa\n'});
+    t.is(code, 2, stderr);
+    t.regex(stderr, /--only goes with the id of one mail/);
+  }
+  t.deepEqual(api.requests, []);
 });
 
 test('many ids go in several requests of a thousand at most, each once', async t => {

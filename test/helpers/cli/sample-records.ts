@@ -64,6 +64,11 @@ export const detail: HeldMailDetail = {
     dmarc: {result: 'fail', policy: 'quarantine', domain: 'example.net'},
     arc: {result: 'none'},
   },
+  recipient_states: [
+    {address: 'a@example.com', state: 'held', acted_at: null, acted_by: null},
+    {address: 'b@example.com', state: 'held', acted_at: null, acted_by: null},
+    {address: hostile, state: 'released', acted_at: '2026-03-01T10:00:00.000Z', acted_by: 7},
+  ],
 };
 
 /** An entry of the event log, about a mail that was passed on. */
