@@ -50,7 +50,8 @@ export const mailEventSchema = z
     key_name: text('Also null after the key has been deleted'),
     detail: z.string(),
     recipients_left: z.int().nullable().meta({
-      description: 'Of `released` and `discarded`: for how many other recipients the mail is still held; null when it has ended',
+      description:
+        'Of `released` and `discarded` for some of the recipients: for how many others the mail is still held; null when the mail ended with them',
     }),
   })
   .meta({id: 'MailEvent'});

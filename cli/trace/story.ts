@@ -112,7 +112,7 @@ const judged: ReadonlySet<MailEventName> = new Set(['relayed', 'held', 'rejected
 const mostSymbols = 5;
 
 const leftText = ({recipients_left: left}: MailEvent): string =>
-  left === null ? '' : `still held for ${plural(left, 'other recipient')}`;
+  !left ? '' : `still held for ${plural(left, 'other recipient')}`;
 
 const scoreText = ({event, score, symbols}: MailEvent): string => {
   if (score === null || !judged.has(event)) return '';

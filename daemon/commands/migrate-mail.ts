@@ -84,7 +84,7 @@ type Acts = ReadonlyMap<string, readonly RecipientAct[]>;
 const moveActs = async (to: CommonStore, acts: Acts): Promise<void> => {
   if (acts.size === 0) return;
   await to.transaction(async tx => {
-    for (const [queueId, some] of acts) await tx.hold.strikeRecipients(queueId, some, 'moved');
+    for (const [queueId, some] of acts) await tx.hold.strikeRecipients(queueId, some);
   });
 };
 
@@ -129,7 +129,7 @@ const strikeDelivered = async (
   const delivered = before.recipients
     .filter(address => !recipients.includes(address))
     .map(address => acts.find(act => act.address === address) ?? {address, ...unknown});
-  if (delivered.length > 0) await to.transaction(async tx => tx.hold.strikeRecipients(queue_id, delivered, 'moved'));
+  if (delivered.length > 0) await to.transaction(async tx => tx.hold.strikeRecipients(queue_id, delivered));
 };
 
 const requireIntact = async (spool: Spool, {queue_id: queueId, sha256}: StoredHeldMail) => {

@@ -28,8 +28,8 @@ export interface ActionRun {
   /** Ids of mails whose action has ended, but whose result is not recorded yet. */
   unwritten(): string[];
   isUnwritten(queueId: string): boolean;
-  /** Forgets the mail: nothing is left to record. */
-  settled(queueId: string): void;
+  /** For a mail that has ended: its result needs no record any more. */
+  settle(queueId: string): Promise<void>;
 }
 
 interface Needs {
@@ -89,11 +89,7 @@ export const createActionRun = (needs: Needs): ActionRun => {
     return true;
   };
 
-  const claim = async (queueId: string, claimed: Claim): Promise<boolean> =>
-    writes.claim(queueId, claimed).catch(error => {
-      if (error instanceof Fault && error.code === 'outcome_unknown') setbacks.open.add(queueId);
-      throw error;
-    });
+  const claim = createClaim(writes, setbacks);
 
   /** Undefined when another caller came first. */
   const perform = async (mail: StoredHeldMail, requested: RequestedAction) => {
@@ -104,7 +100,7 @@ export const createActionRun = (needs: Needs): ActionRun => {
     if (action !== 'release' && !backend.discard) return end(mail, 'held', requested);
 
     const state = claimedState(action);
-    if (!(await claim(queueId, {state, keyId: actor.keyId}))) return undefined;
+    if (!(await claim(mail, {state, keyId: actor.keyId}))) return undefined;
     if (!backend.isReadableToTheEnd) await train(needs, mail, action);
     let delivered: Delivered | undefined;
     try {
@@ -130,15 +126,29 @@ export const createActionRun = (needs: Needs): ActionRun => {
     catchUp,
     unwritten: () => [...done.keys(), ...setbacks.open],
     isUnwritten,
-    settled(queueId) {
+    async settle(queueId) {
       done.delete(queueId);
-      setbacks.open.delete(queueId);
+      await setbacks.settle(queueId);
     },
   };
 };
 
+/** False when another caller came first: since the mail was read, it was claimed, or ended for some of its recipients. */
+type ClaimAsRead = (mail: StoredHeldMail, claimed: Claim) => Promise<boolean>;
+
+const createClaim =
+  (writes: HoldWrites, setbacks: Setbacks): ClaimAsRead =>
+  async ({queue_id: queueId, recipients: known}, claimed) => {
+    const recipients = await writes.claim(queueId, claimed).catch(error => {
+      if (error instanceof Fault && error.code === 'outcome_unknown') setbacks.open.add(queueId);
+      throw error;
+    });
+    if (recipients && recipients.length < known.length) await setbacks.takeBack(queueId);
+    return recipients?.length === known.length;
+  };
+
 interface PartNeeds {
-  claim(queueId: string, claimed: Claim): Promise<boolean>;
+  claim: ClaimAsRead;
   backend: HoldBackend;
   setbacks: Setbacks;
 }
@@ -151,7 +161,7 @@ const runFor = async (
 ): Promise<StoredHeldMail | undefined> => {
   const {queue_id: queueId} = mail;
   const {action, actor, only} = requested;
-  if (!(await claim(queueId, {state: claimedState(action), keyId: actor.keyId}))) return undefined;
+  if (!(await claim(mail, {state: claimedState(action), keyId: actor.keyId}))) return undefined;
   const onServed = (recipients: string[]) => setbacks.served(queueId, {actor, recipients});
   let delivered: Delivered | undefined;
   try {
@@ -160,9 +170,9 @@ const runFor = async (
     return setbacks.fail(mail, requested, error);
   }
   const actedAt = await setbacks.endFor(queueId, {action, actor, recipients: only, delivered}).catch(error => {
-    throw unrecorded(error);
+    throw action === 'release' ? unrecorded(error) : error;
   });
-  return {...mail, acted_at: actedAt, acted_by_key_id: actor.keyId};
+  return actedAt === undefined ? undefined : {...mail, acted_at: actedAt, acted_by_key_id: actor.keyId};
 };
 
 /** The action is done, whatever the store says of its record, which follows. */
@@ -192,9 +202,10 @@ export const outcomeForSome = (nodeId: string, mail: StoredHeldMail, {state, ...
 const train = async ({trainer, store, backendOf}: Needs, mail: StoredHeldMail, action: Act): Promise<void> => {
   if (action === 'expire' || !isTrainable(mail)) return;
   const {queue_id: queueId, sender, recipients} = mail;
-  const acts = (await store.hold.recipientActs([queueId])).get(queueId) ?? [];
-  if (acts.some(({state}) => state !== endState[action])) return;
-  const read = async () => backendOf(mail).body(mail);
+  const read = async () => {
+    const acts = (await store.hold.recipientActs([queueId])).get(queueId) ?? [];
+    return acts.every(({state}) => state === endState[action]) ? backendOf(mail).body(mail) : undefined;
+  };
   await trainer.train(action === 'release' ? 'ham' : 'spam', {queueId, sender, recipients}, read);
 };
 

@@ -132,7 +132,7 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
         await locks.run(queueId, async () => {
           const mail = await findMail(queueId);
           if (mail && isHeld(mail)) await run.catchUp(mail);
-          else run.settled(queueId);
+          else await run.settle(queueId);
         });
     },
 
@@ -186,7 +186,7 @@ const findNamed = async (
 const wholeOnly = (nodeId: string, {queue_id: queueId}: StoredHeldMail): Fault =>
   new Fault(
     'conflict',
-    `${nodeId}/${queueId} is in the hold queue of Postfix, which releases and discards a mail for all of its recipients; leave out \`recipients\``,
+    `${nodeId}/${queueId} is in the hold queue of Postfix, which releases and discards a mail for all of its recipients`,
   );
 
 /** When the other node is gone, its claim ends with its lease. */

@@ -21,8 +21,8 @@ interface AuditedAct {
 export type RecordAudit = (actor: AuditActor, act: AuditedAct) => void;
 
 export interface HoldWrites {
-  /** True for exactly one of many concurrent callers. */
-  claim(queueId: string, claim: Claim): Promise<boolean>;
+  /** Resolves for exactly one of many concurrent callers with the recipients that the mail has then. */
+  claim(queueId: string, claim: Claim): Promise<readonly string[] | undefined>;
   /** Ends a mail and writes its audit entry in one commit. Resolves with the time; undefined when the mail was not in `from`. */
   end(queueId: string, end: End): Promise<string | undefined>;
   /**
@@ -42,7 +42,7 @@ interface End {
 }
 
 type PendingWrite =
-  | {kind: 'claim'; queueId: string; claim: Claim; isDone: boolean}
+  | {kind: 'claim'; queueId: string; claim: Claim; recipients: readonly string[] | undefined}
   | {kind: 'end'; queueId: string; end: End; endedAt: string | undefined}
   | {kind: 'work'; queueId: string; work(tx: StoreTransaction, recordAudit: RecordAudit): Promise<void>};
 
@@ -73,9 +73,12 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
     const claims = pending.flatMap(one => (one.kind === 'claim' ? [one] : []));
     for (const some of groupBy(claims, ({claim: {state, keyId}}) => `${state} ${keyId}`).values()) {
       const ids = some.map(({queueId}) => queueId);
-      const won = some[0] ? await tx.hold.claim(ids, some[0].claim) : new Set();
-      // Of two callers with one id, the first one wins.
-      for (const one of some) one.isDone = won.delete(one.queueId);
+      const won = some[0] ? await tx.hold.claim(ids, some[0].claim) : new Map<string, string[]>();
+      for (const one of some) {
+        one.recipients = won.get(one.queueId);
+        // Of two callers with one id, the first one wins.
+        won.delete(one.queueId);
+      }
     }
   };
 
@@ -111,9 +114,9 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
 
   return {
     async claim(queueId, claim) {
-      const pending: PendingWrite = {kind: 'claim', queueId, claim, isDone: false};
+      const pending: PendingWrite = {kind: 'claim', queueId, claim, recipients: undefined};
       await submit(pending);
-      return pending.isDone;
+      return pending.recipients;
     },
     async end(queueId, end) {
       const pending: PendingWrite = {kind: 'end', queueId, end, endedAt: undefined};

@@ -20,26 +20,42 @@ export const namedRecipients = (
   acts: readonly RecipientAct[],
   {names, state, nodeId}: {names: readonly string[]; state: ActedState; nodeId: string},
 ): Named => {
-  const left: string[] = [];
-  const done: RecipientAct[] = [];
-  const unknown: {path: string; detail: string}[] = [];
-  for (const [at, name] of names.entries()) {
-    const isNamed = (address: string) => comparableAddress(address) === comparableAddress(name);
-    const some = mail.recipients.filter(isNamed);
-    const acted = acts.filter(({address}) => isNamed(address));
-    left.push(...some);
-    done.push(...acted);
-    if (some.length + acted.length === 0) unknown.push({path: `recipients.${at}`, detail: 'is no recipient of this mail'});
-  }
+  const known = byAddress(mail, acts);
+  const unknown = names.flatMap((name, at) =>
+    known.has(comparableAddress(name)) ? [] : [{path: `recipients.${at}`, detail: `${name} is no recipient of this mail`}],
+  );
   if (unknown.length > 0)
-    throw new Fault('validation_failed', 'not all of them are recipients of this mail; nothing was done', {fields: unknown});
+    throw new Fault('validation_failed', 'the mail has not all of these recipients; nothing was done', {fields: unknown});
+  const named = [...new Set(names.map(comparableAddress))].flatMap(name => known.get(name) ?? []);
+  const done = named.flatMap(one => one.acts);
   const other = done.find(act => act.state !== state);
   if (other)
     throw new Fault(
       'conflict',
       `${nodeId}/${mail.queue_id} was ${other.state} for ${other.address} at ${other.acted_at}; that cannot be undone`,
     );
-  return {left: [...new Set(left)], last: done.toSorted((a, b) => (a.acted_at < b.acted_at ? -1 : 1)).at(-1)};
+  return {
+    left: [...new Set(named.flatMap(one => one.left))],
+    last: done.toSorted((a, b) => (a.acted_at < b.acted_at ? -1 : 1)).at(-1),
+  };
+};
+
+interface Known {
+  left: string[];
+  acts: RecipientAct[];
+}
+
+const byAddress = ({recipients}: StoredHeldMail, acts: readonly RecipientAct[]): Map<string, Known> => {
+  const known = new Map<string, Known>();
+  const of = (address: string): Known => {
+    const name = comparableAddress(address);
+    const one = known.get(name) ?? {left: [], acts: []};
+    known.set(name, one);
+    return one;
+  };
+  for (const address of recipients) of(address).left.push(address);
+  for (const act of acts) of(act.address).acts.push(act);
+  return known;
 };
 
 export const recipientStates = (mail: StoredHeldMail, acts: readonly RecipientAct[]): RecipientState[] => {

@@ -27,8 +27,8 @@ interface Part {
   action: HoldAction;
   actor: AuditActor;
   recipients: readonly string[];
-  /** Whether it is all that was asked for. */
-  isAll: boolean;
+  /** It is what the caller asked for, and goes into the audit log; else a failure of that tells of it. */
+  isAsked: boolean;
   /** ISO 8601. */
   at: string;
   delivered?: Delivered | undefined;
@@ -43,30 +43,41 @@ export const createSetbacks = ({nodeId, writes, now}: Needs) => {
   /** Mails that the database could not be told to hold again. */
   const open = new Set<string>();
 
-  const strike = async (tx: StoreTransaction, queueId: string, part: Part): Promise<void> => {
+  /** In the transaction that gives the claim back; false when it was not recorded. */
+  const record = async (
+    {hold}: StoreTransaction,
+    queueId: string,
+    {part, isClaimed}: {part: Part; isClaimed: boolean},
+  ): Promise<boolean> => {
     const {action, actor, recipients, delivered, at} = part;
-    const act = {state: endState[action], acted_at: at, acted_by_key_id: actor.keyId};
-    const left = await tx.hold.strikeRecipients(
-      queueId,
-      recipients.map(address => ({address, ...act})),
-      {delivered},
-    );
-    await tx.hold.unclaim([queueId]);
-    // The lease of the claim ended during the action, and another node has served the others.
-    if (left.length === 0) await tx.hold.end([queueId], 'held', {state: act.state, at, keyId: actor.keyId});
+    // The lease has ended: another node may have done something else, and nothing was done here.
+    if (action === 'discard' && !isClaimed) return false;
+    const ending = {state: endState[action], at, keyId: actor.keyId};
+    const {addresses, isLast} = await hold.endFor(queueId, {...ending, addresses: recipients, delivered});
+    if (!isLast) return addresses.length > 0;
+    // Another node has served all others since.
+    const ofMail = new Map(delivered ? [[queueId, delivered]] : []);
+    return (await hold.end([queueId], 'held', {...ending, delivered: ofMail})).size > 0;
   };
 
-  /** Holds the mail again for the remaining recipients, in one commit with the audit entries of `describe`. */
-  const takeBack = async (queueId: string, describe: (recordAudit: RecordAudit) => void = () => {}): Promise<void> => {
+  /**
+   * Holds the mail again for the remaining recipients, in one commit with the audit entries of `describe`. False when a part is not recorded,
+   * as another action came first.
+   */
+  const takeBack = async (queueId: string, describe: (recordAudit: RecordAudit) => void = () => {}): Promise<boolean> => {
     const part = parts.get(queueId);
     open.add(queueId);
+    let isRecorded = true;
     await writes.write(queueId, async (tx, recordAudit) => {
-      await (part ? strike(tx, queueId, part) : tx.hold.unclaim([queueId]));
-      if (part?.isAll) recordAudit(part.actor, {action: part.action, queueId, detail: `for ${shortList(part.recipients)}`});
+      const isClaimed = (await tx.hold.unclaim([queueId])).has(queueId);
+      if (part) isRecorded = await record(tx, queueId, {part, isClaimed});
+      if (part?.isAsked && isRecorded)
+        recordAudit(part.actor, {action: part.action, queueId, detail: `for ${shortList(part.recipients)}`});
       describe(recordAudit);
     });
     parts.delete(queueId);
     open.delete(queueId);
+    return isRecorded;
   };
 
   /** The mail was taken out of the queue by hand: this node cannot know what happened to it. */
@@ -102,14 +113,24 @@ export const createSetbacks = ({nodeId, writes, now}: Needs) => {
     fail,
     /** These recipients have a mail that others could not get: to be recorded when it is taken back. */
     served(queueId: string, part: Pick<Part, 'actor' | 'recipients'>): void {
-      if (part.recipients.length > 0) parts.set(queueId, {...part, action: 'release', isAll: false, at: isoNow()});
+      if (part.recipients.length > 0) parts.set(queueId, {...part, action: 'release', isAsked: false, at: isoNow()});
     },
-    /** Records what was asked for; resolves with the time. */
-    async endFor(queueId: string, part: Omit<Part, 'isAll' | 'at'>): Promise<string> {
+    /** Records what was asked for. Resolves with the time; undefined when another action came first. */
+    async endFor(queueId: string, part: Omit<Part, 'isAsked' | 'at'>): Promise<string | undefined> {
       const at = isoNow();
-      parts.set(queueId, {...part, isAll: true, at});
-      await takeBack(queueId);
-      return at;
+      parts.set(queueId, {...part, isAsked: true, at});
+      try {
+        return (await takeBack(queueId)) ? at : undefined;
+      } catch (error) {
+        // Nothing has happened to the mail, and it is held as before.
+        if (part.action === 'discard') parts.delete(queueId);
+        throw error;
+      }
+    },
+    /** The mail has ended: who got it before is recorded, and nothing else is left to do. */
+    async settle(queueId: string): Promise<void> {
+      if (parts.has(queueId)) await takeBack(queueId);
+      open.delete(queueId);
     },
     open,
   };

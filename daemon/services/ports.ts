@@ -17,13 +17,13 @@ import type {
   ArrivalLimit,
   Claim,
   ClaimedState,
-  Delivered,
   Ending,
   HeldCount,
   HeldMailPage,
   HoldBackendName,
   HoldCursor,
   NewHeldMail,
+  PartEnding,
   RecipientAct,
   StoredHeldMail,
 } from './quarantine/stored-mail.ts';
@@ -180,25 +180,26 @@ export interface HoldStore extends HoldReads {
    * lock the same mails one by one would each wait for the other.
    */
   lock(queueIds: readonly string[]): Promise<void>;
-  /** Claims mails for an action; exactly one of several concurrent callers gets a mail. Returns the ids that this call has claimed. */
-  claim(queueIds: readonly string[], claim: Claim): Promise<Set<string>>;
-  /** Returns mails to the queue, after a failed action or when a restarted node finds its old claims. */
-  unclaim(queueIds: readonly string[]): Promise<void>;
+  /**
+   * Claims mails for an action; exactly one of several concurrent callers gets a mail. Returns the recipients of those that this call has
+   * claimed, by id: other actions may have struck some since the caller read the mail.
+   */
+  claim(queueIds: readonly string[], claim: Claim): Promise<Map<string, string[]>>;
+  /** Returns mails to the queue, after a failed action or when a restarted node finds its old claims. Returns the ids of those. */
+  unclaim(queueIds: readonly string[]): Promise<Set<string>>;
   /** Ends mails that are in state `from`, and returns their ids. The rows stay, so that it is known who released a mail. */
   end(queueIds: readonly string[], from: 'held' | ClaimedState, ending: Ending, how?: 'moved'): Promise<Set<string>>;
   /** Returns an ended mail to the queue after its bytes have reappeared; false if it is no longer in state `mail.state`. */
   reopen(mail: StoredHeldMail, at: string): Promise<boolean>;
   /** Stores the addresses in the header From of mails that have none yet. */
   writeFrom(mails: readonly {queueId: string; from: readonly string[]}[]): Promise<void>;
+  /** Removes recipients of a mail for whom something was done elsewhere, and keeps what. The event log has that already. */
+  strikeRecipients(queueId: string, acts: readonly RecipientAct[]): Promise<void>;
   /**
-   * Removes recipients of a mail, so that nobody gets it twice, and keeps what was done for each. Resolves with those who are left. Writes
-   * into the event log what `delivered` says of it, unless it was `moved`.
+   * Removes recipients of a mail, keeps what was done for each, and writes it into the event log. Resolves with those for whom nothing was
+   * done before. When they are all that are left, nothing is written: the mail has to end.
    */
-  strikeRecipients(
-    queueId: string,
-    acts: readonly RecipientAct[],
-    how?: 'moved' | {delivered: Delivered | undefined},
-  ): Promise<string[]>;
+  endFor(queueId: string, ending: PartEnding): Promise<{addresses: readonly string[]; isLast: boolean}>;
   /** Deletes the row of a mail in any state, because Postfix without long queue ids reuses ids. */
   forget(queueId: string): Promise<void>;
   /** Deletes rows of mails that ended before `before`, at most `limit`; returns how many. */

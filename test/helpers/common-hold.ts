@@ -28,6 +28,8 @@ export interface HoldNode {
   answer: (recipient: string) => Promise<RecipientResult['outcome']>;
   /** Called before each transaction. */
   beforeWrite: () => Promise<void>;
+  /** Called after each transaction, whose caller waits. */
+  afterWrite: () => Promise<void>;
   /** The number of transactions so far. */
   writes: number;
   members: string[];
@@ -52,7 +54,9 @@ export const startHoldNode = async (t: Teardown, settings: PostgresSettings, opt
     async transaction<T>(work: (tx: CommonTransaction) => Promise<T>) {
       await node.beforeWrite();
       node.writes += 1;
-      return store.transaction(work);
+      const result = await store.transaction(work);
+      await node.afterWrite();
+      return result;
     },
   });
   const store = watched(await storeOf(t, settings, {nodeId, nodeNo}));
@@ -94,6 +98,7 @@ export const startHoldNode = async (t: Teardown, settings: PostgresSettings, opt
     trained: [],
     answer: async () => 'delivered',
     beforeWrite: async () => {},
+    afterWrite: async () => {},
     writes: 0,
     members: [nodeId],
     async hold(queueId, parts = {}) {

@@ -136,8 +136,8 @@ const stoppedNode = async (t: ExecutionContext) => {
     ]);
     await tx.postfix.confirm([{queueId: 'queued0', queuedAt: 1_700_000_000, sizeBytes: 77}]);
     await tx.hold.end(['ended00'], 'held', {state: 'released', at: '2026-01-03T00:00:00.000Z', keyId: 1_000_000_001});
-    await tx.hold.strikeRecipients('empty0', releasedFor('b@one.test'), 'moved');
-    await tx.hold.strikeRecipients('ended00', releasedFor('b@one.test', 'c@one.test'), 'moved');
+    await tx.hold.strikeRecipients('empty0', releasedFor('b@one.test'));
+    await tx.hold.strikeRecipients('ended00', releasedFor('b@one.test', 'c@one.test'));
     await tx.hold.end(['gone000'], 'held', {state: 'gone', at: '2026-01-03T00:00:00.000Z', keyId: null});
     await tx.events.append(events);
     await tx.webhooks.save({...progress, place: 'of the former log'});

@@ -27,7 +27,7 @@ const actionOf = (action: HoldAction, does: string) =>
     tag: 'Quarantine',
     summary: `${does}; repeating the request is safe`,
     params: mailParameters,
-    body: {schema: actRequestSchema, isOptional: true},
+    body: {schema: actRequestSchema, isOptional: true, isBulk: true},
     answer: () => ok(actionOutcomeSchema),
     failures: [404, 409, ...(action === 'release' ? ([502] as const) : []), 504],
     async run(ctx, {quarantine}) {

@@ -3,7 +3,7 @@ import type {SymbolScore} from '../../../shared/held-mail.ts';
 import {authorAddresses} from '../intake/author-field.ts';
 import {subjectOf} from '../intake/header-block.ts';
 import {type Client, type HeaderField, type Judgement, queuedAs, type ReceivedMail, replyText} from '../intake/mail.ts';
-import type {Arrival, Delivered, Ending, NewHeldMail, RecipientAct, StoredHeldMail} from '../quarantine/stored-mail.ts';
+import type {Arrival, Ending, NewHeldMail, PartEnding, StoredHeldMail} from '../quarantine/stored-mail.ts';
 import {shownScore} from '../quarantine/stored-mail.ts';
 import type {NewMailEvent} from './mail-event.ts';
 
@@ -128,22 +128,17 @@ export const endedEvent = (mail: StoredHeldMail, {state, at, keyId, delivered}: 
   ...delivered?.get(mail.queue_id),
 });
 
-/** What was done for some of the recipients, who are not among those of the mail any more. */
+/** `mail.recipients` are those for whom the mail has ended, and it is held for `left` others. */
 export const partEvent = (
   mail: StoredHeldMail,
-  acts: readonly [RecipientAct, ...RecipientAct[]],
-  delivered: Delivered | undefined,
-): NewMailEvent => {
-  const [{state, acted_at, acted_by_key_id}] = acts;
-  const recipients = acts.map(({address}) => address);
-  return {
-    ...eventOf({...mail, recipients}, state, {at: acted_at}),
-    key_id: acted_by_key_id,
-    symbols: strongest(mail.symbol_scores),
-    recipients_left: mail.recipients.length,
-    ...delivered,
-  };
-};
+  {state, at, keyId, delivered, left}: Omit<PartEnding, 'addresses'> & {left: number},
+): NewMailEvent => ({
+  ...eventOf(mail, state, {at}),
+  key_id: keyId,
+  symbols: strongest(mail.symbol_scores),
+  recipients_left: left,
+  ...delivered,
+});
 
 /** A mail of which nothing else is known any more. */
 export const lostEvent = (queueId: string, at: string, detail: string): NewMailEvent => ({

@@ -76,7 +76,7 @@ export const createMailSource = ({store, nodeId, name, findHeld}: Needs): MailSo
   };
 };
 
-/** Who knows these two types takes a mail for ended after one. */
+/** Clients of `released` and `discarded` take a mail for ended after one. */
 const isShown = ({recipients_left}: MailEvent): boolean => recipients_left === null;
 
 /** An entry has not all of a thousand recipients, of a long subject or of many symbols; `detail` says that it is not about the arrival. */

@@ -166,13 +166,16 @@ export interface Classifier {
 
 /** Trains the classifier with held mail. Takes at most 5 s, plus the time to read the mail. */
 export interface Trainer {
-  /** After a release or a discard, where that trains. Never rejects; calls `read` only when there is a classifier to train. */
-  train(...sample: UnreadSample): Promise<void>;
+  /**
+   * After a release or a discard, where that trains. Never rejects; calls `read` only when there is a classifier to train, and leaves out what
+   * that resolves with undefined for.
+   */
+  train(...sample: UnreadSample<MailBody | undefined>): Promise<void>;
   /** Because a caller wants just that. Rejects with a Fault when nothing could be learned, and when `read` does. */
-  trainAsAsked(...sample: UnreadSample): Promise<Training>;
+  trainAsAsked(...sample: UnreadSample<MailBody>): Promise<Training>;
 }
 
-type UnreadSample = [sampleClass: TrainingClass, mail: Omit<TrainingSample, 'content'>, read: () => Promise<MailBody>];
+type UnreadSample<Body> = [sampleClass: TrainingClass, mail: Omit<TrainingSample, 'content'>, read: () => Promise<Body>];
 
 /** A reply of an SMTP server. `text` includes the enhanced status code; lines are joined by a space. */
 export interface SmtpReply {

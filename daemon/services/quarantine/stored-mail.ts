@@ -84,6 +84,13 @@ export interface Ending {
   delivered?: ReadonlyMap<string, Delivered>;
 }
 
+/** The end of a mail for some of its recipients. */
+export interface PartEnding extends Pick<Ending, 'at' | 'keyId'> {
+  addresses: readonly string[];
+  state: ActedState;
+  delivered: Delivered | undefined;
+}
+
 /** The answer of the server that took a mail. */
 export type Delivered = Pick<MailEvent, 'reply' | 'server'>;
 

@@ -30,10 +30,11 @@ export const createTrainer = (needs: Needs): Trainer => {
   const trainWith = async (
     current: Classifier,
     ...[sampleClass, mail, read]: Parameters<Trainer['train']>
-  ): Promise<TrainingResult> => {
+  ): Promise<TrainingResult | undefined> => {
     if (pause?.of === current && now() < pause.until) return {kind: 'unreachable', detail: ''};
-    const body = await read().catch(() => undefined);
-    if (!body) return {kind: 'refused', detail: 'the mail could not be read'};
+    const body = await read().catch(() => null);
+    if (body === null) return {kind: 'refused', detail: 'the mail could not be read'};
+    if (body === undefined) return undefined;
     const trained = await current.train(sampleClass, {...mail, content: contentOf(body)});
     body.stream.destroy();
     pause = trained.kind === 'unreachable' ? {of: current, until: now() + pauseMs} : undefined;
@@ -45,6 +46,7 @@ export const createTrainer = (needs: Needs): Trainer => {
       const current = isTrainedByActions() ? classifier() : undefined;
       if (!current) return;
       const trained = await trainWith(current, sampleClass, mail, read);
+      if (!trained) return;
       if (hasOwn(trained, 'detail')) {
         onTrained(sampleClass, 'failed');
         missed += 1;

@@ -7,8 +7,10 @@ import type {PostfixRows} from '../../services/quarantine/postfix-rows.ts';
 import {
   type ArrivalLimit,
   claimedStates,
+  isHeld,
   type NewHeldMail,
   type RecipientAct,
+  type StoredHeldMail,
   unjudgedSymbols,
 } from '../../services/quarantine/stored-mail.ts';
 import {type Db, type Dialect, insertOwn, query} from './db.ts';
@@ -47,7 +49,7 @@ export const holdStore = (db: Db): HoldStore => {
 
   return {
     ...heldFrom(db),
-    ...recipients(db, find),
+    ...recipientActs(db, find),
     findAll,
     find,
     listClaimed: async keeper =>
@@ -65,13 +67,14 @@ export const holdStore = (db: Db): HoldStore => {
     lock: async queueIds => lockMails(db, queueIds),
 
     async claim(queueIds, {state, keyId}) {
-      const sql = `UPDATE held_mail SET state = ?, acted_by_key_id = ?${lease.taking} WHERE ${among} AND state = 'held' RETURNING queue_id`;
-      return new Set(idsIn(await query(db, sql, [state, keyId, json(queueIds)])));
+      const sql = `UPDATE held_mail SET state = ?, acted_by_key_id = ?${lease.taking} WHERE ${among} AND state = 'held' RETURNING queue_id, recipients`;
+      const rows = await query<Pick<HeldMailRow, 'queue_id' | 'recipients'>>(db, sql, [state, keyId, json(queueIds)]);
+      return new Map(rows.map(({queue_id, recipients}) => [queue_id, JSON.parse(recipients) as string[]]));
     },
 
     async unclaim(queueIds) {
-      const sql = `UPDATE held_mail SET state = 'held', acted_by_key_id = NULL WHERE ${among} AND ${claimed}${lease.isOwn}`;
-      await query(db, sql, [json(queueIds)]);
+      const sql = `UPDATE held_mail SET state = 'held', acted_by_key_id = NULL WHERE ${among} AND ${claimed}${lease.isOwn} RETURNING queue_id`;
+      return new Set(idsIn(await query(db, sql, [json(queueIds)])));
     },
 
     async end(queueIds, from, ending, how) {
@@ -119,16 +122,31 @@ const endedSql = ({own}: Dialect): string =>
 const actColumns = ['address', 'state', 'acted_at', 'acted_by_key_id'];
 
 /** `text`: its type. `key`: columns that name a mail. */
-export const recipientActTable = (text: string, key: readonly string[]): string =>
-  `CREATE TABLE held_recipient_act (
-    ${key.map(column => `${column} ${text} NOT NULL`).join(', ')}, address ${text} NOT NULL, state ${text} NOT NULL, acted_at ${text} NOT NULL,
-    acted_by_key_id bigint, PRIMARY KEY (${key.join(', ')}, address),
-    FOREIGN KEY (${key.join(', ')}) REFERENCES held_mail (${key.join(', ')}) ON DELETE CASCADE
+export const recipientActTable = (text: string, key: readonly string[]): string => {
+  const names = key.join(', ');
+  const columns = [...key, 'address', 'state', 'acted_at'].map(column => `${column} ${text} NOT NULL`).join(', ');
+  return `CREATE TABLE held_recipient_act (
+    ${columns}, acted_by_key_id bigint, PRIMARY KEY (${names}, address),
+    FOREIGN KEY (${names}) REFERENCES held_mail (${names}) ON DELETE CASCADE
   )`;
+};
 
-/** The recipients for whom mail is held, and what was done for the others. */
-const recipients = (db: Db, find: HoldStore['find']): Pick<HoldStore, 'recipientActs' | 'strikeRecipients'> => {
+/** What was done for recipients for whom mail is not held any more. */
+const recipientActs = (db: Db, find: HoldStore['find']): Pick<HoldStore, 'recipientActs' | 'strikeRecipients' | 'endFor'> => {
   const {json, own} = db.dialect;
+
+  /** Resolves with those for whom nothing was done before. */
+  const strike = async (mail: StoredHeldMail, acts: readonly RecipientAct[]) => {
+    const {queue_id} = mail;
+    const struck = new Set(acts.map(({address}) => address));
+    const left = mail.recipients.filter(recipient => !struck.has(recipient));
+    await query(db, `UPDATE held_mail SET recipients = ? WHERE ${own.condition}queue_id = ?`, [JSON.stringify(left), queue_id]);
+    await query(db, strikingSql(db.dialect), [json(foldRecipients(left)), queue_id]);
+    const keeping = `${insertOwn(db.dialect, 'held_recipient_act', ['queue_id', ...actColumns])} ON CONFLICT DO NOTHING RETURNING address`;
+    const rows = await query<{address: string}>(db, keeping, [json(acts.map(act => ({queue_id, ...act})))]);
+    return {left, news: rows.map(({address}) => address)};
+  };
+
   return {
     async recipientActs(queueIds) {
       const sql = `SELECT queue_id, ${actColumns.join(', ')} FROM held_recipient_act WHERE ${amongOf(db.dialect)} ORDER BY acted_at, address`;
@@ -137,20 +155,25 @@ const recipients = (db: Db, find: HoldStore['find']): Pick<HoldStore, 'recipient
       return new Map([...ofMails].map(([queueId, some]) => [queueId, some.map(({queue_id, ...act}) => act)]));
     },
 
-    async strikeRecipients(queueId, acts, how) {
+    async strikeRecipients(queueId, acts) {
+      const mail = await find(queueId);
+      if (mail) await strike(mail, acts);
+    },
+
+    async endFor(queueId, {addresses, state, at, keyId, delivered}) {
       await lockMails(db, [queueId]);
       const mail = await find(queueId);
-      if (!mail) return [];
-      const struck = new Set(acts.map(({address}) => address));
-      const left = mail.recipients.filter(recipient => !struck.has(recipient));
-      await query(db, `UPDATE held_mail SET recipients = ? WHERE ${own.condition}queue_id = ?`, [JSON.stringify(left), queueId]);
-      await query(db, strikingSql(db.dialect), [json(foldRecipients(left)), queueId]);
-      const keeping = `${insertOwn(db.dialect, 'held_recipient_act', ['queue_id', ...actColumns])} ON CONFLICT DO NOTHING`;
-      await query(db, keeping, [json(acts.map(act => ({queue_id: queueId, ...act})))]);
-      const [first, ...others] = acts;
-      if (first && how !== 'moved')
-        await appendToChange(db, [partEvent({...mail, recipients: left}, [first, ...others], how?.delivered)]);
-      return left;
+      if (!mail) return {addresses: [], isLast: false};
+      if (isHeld(mail) && mail.recipients.every(recipient => addresses.includes(recipient)))
+        return {addresses: mail.recipients, isLast: true};
+      const act = {state, acted_at: at, acted_by_key_id: keyId};
+      const {left, news} = await strike(
+        mail,
+        addresses.map(address => ({address, ...act})),
+      );
+      if (news.length > 0)
+        await appendToChange(db, [partEvent({...mail, recipients: news}, {state, at, keyId, delivered, left: left.length})]);
+      return {addresses: news, isLast: false};
     },
   };
 };

@@ -24,7 +24,7 @@ const valuesIn = (stdout: string): string[] =>
 const free = [
   '<name>', '<path>', '<url>', '--address', '--after', '--at', '--backend', '--backlog', '--client', '--comment', '--date', '--days', '--description', '--drift-age', '--expect-count', '--expires-at',
   '--expires-in', '--fingerprint', '--for', '--from', '--header', '--in', '--interval', '--last', '--limit', '--max-score', '--message-id', '--metrics-url',
-  '--min-score', '--name', '--offset', '--overlap', '--policy-domain', '--quarantine-threshold', '--rate-limit', '--reason', '--recipient', '--reject-threshold',
+  '--min-score', '--name', '--offset', '--only', '--overlap', '--policy-domain', '--quarantine-threshold', '--rate-limit', '--reason', '--recipient', '--reject-threshold',
   '--retry-for', '--score', '--selector', '--sender', '--sender-domain', '--since', '--subject', '--tenant-id', '--timeout',
   '--undo-delay', '--until', '--url',
 ];

@@ -4,7 +4,7 @@ import test from 'ava';
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
 import {safeBlock} from '../../../shared/safe-text.ts';
 import {auditEntry} from '../../helpers/cli/sample-answers.ts';
-import {detail} from '../../helpers/cli/sample-records.ts';
+import {detail, hostile} from '../../helpers/cli/sample-records.ts';
 import {type Reply, startApi} from '../../helpers/cli/scripted-api.ts';
 
 const eml = [
@@ -16,8 +16,9 @@ const eml = [
 ].join('');
 
 test('show gives why a mail is held, its headers, symbols by score, attachments and text', async t => {
+  const released = {address: hostile, state: 'released', acted_at: '2026-03-01T10:00:00.000Z', acted_by: 7};
   const api = await startApi(t, {
-    'GET /mail/quarantine/mx1/aaaaaa': {data: detail},
+    'GET /mail/quarantine/mx1/aaaaaa': {data: {...detail, recipient_states: [...(detail.recipient_states ?? []), released]}},
     'GET /mail/quarantine/mx1/aaaaaa/body': {raw: eml, headers: {'content-type': 'text/rfc822'}},
   });
 

@@ -243,7 +243,7 @@ test('a rebuilt database still says for whom a mail was released, and holds it f
   const node = await nodeWithLog(t);
   const store = await openTestStore(node.store);
   const acts = releasedFor('b@one.test', 'c@one.test');
-  await store.transaction(async tx => tx.hold.strikeRecipients(held.queue_id, acts, 'moved'));
+  await store.transaction(async tx => tx.hold.strikeRecipients(held.queue_id, acts));
   await store.close();
   await damageTable(node.store, 'mail_event_word_data');
 

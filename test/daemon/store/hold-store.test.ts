@@ -10,7 +10,7 @@ import {
 } from '../../../daemon/services/quarantine/stored-mail.ts';
 import {reasons} from '../../../shared/reason.ts';
 import {testStores} from '../../helpers/store-makes.ts';
-import {releasedFor, storedMail} from '../../helpers/stored-mail.ts';
+import {storedMail} from '../../helpers/stored-mail.ts';
 
 const start = Date.UTC(2026, 2, 1);
 const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
@@ -71,7 +71,10 @@ testStores('exactly one of many callers claims a mail, and it can be given back'
 
   const claims = await Promise.all(Array.from({length: 8}, async (_, keyId) => claim(keyId)));
 
-  t.deepEqual(claims.flatMap(ids => [...ids]).sort(), [idOf(1), idOf(2)]);
+  t.deepEqual(claims.flatMap(claimed => [...claimed]).sort(), [
+    [idOf(1), mail(1).recipients],
+    [idOf(2), mail(2).recipients],
+  ]);
   t.deepEqual((await store.hold.listClaimed('spool')).sort(), [idOf(1), idOf(2)]);
   t.deepEqual(await store.hold.listClaimed('postfix'), []);
   await store.transaction(async tx => tx.hold.unclaim([idOf(1)]));
@@ -106,38 +109,40 @@ testStores('an ended mail is held again when its bytes reappear, unless somethin
 });
 
 testStores(
-  'recipients are struck, nobody else, and what was done for each is kept until the mail is forgotten',
+  'a mail ends for recipients, each once, what was done for each is kept, and the last are left to the end',
   async (t, {store, heldQuery}) => {
     await insert(store, mail(1, {recipients: ['A@one.test', 'b@one.test', 'c@one.test']}), mail(2));
-    const [act] = releasedFor('A@one.test');
-    const strike = async (...given: [acts: RecipientAct[], how?: 'moved']) =>
-      store.transaction(async tx => tx.hold.strikeRecipients(idOf(1), ...given));
+    const released = {state: 'released', at: at(5), keyId: 5, delivered: {reply: '250 Ok', server: 'x:25'}} as const;
+    const endFor = async (...addresses: string[]) =>
+      store.transaction(async tx => tx.hold.endFor(idOf(1), {...released, addresses}));
+    const strike = async (...acts: RecipientAct[]) => store.transaction(async tx => tx.hold.strikeRecipients(idOf(1), acts));
+    const discarded: RecipientAct = {address: 'b@one.test', state: 'discarded', acted_at: at(6), acted_by_key_id: null};
 
-    t.deepEqual(await strike(releasedFor('A@one.test')), ['b@one.test', 'c@one.test']);
-    const discarded: RecipientAct = {address: 'b@one.test', state: 'discarded', acted_at: at(5), acted_by_key_id: null};
-    t.deepEqual(await strike([discarded, {...discarded, address: 'A@one.test'}], 'moved'), ['c@one.test']);
+    t.deepEqual(await endFor('A@one.test'), {addresses: ['A@one.test'], isLast: false});
+    t.deepEqual(await endFor('A@one.test'), {addresses: [], isLast: false}, 'its commit had no answer');
+    await strike(discarded, {...discarded, address: 'A@one.test'});
+    t.deepEqual(await endFor('c@one.test', 'b@one.test'), {addresses: ['c@one.test'], isLast: true});
 
-    t.deepEqual((await store.hold.find(idOf(1)))?.recipients, ['c@one.test']);
+    t.like(await store.hold.find(idOf(1)), {state: 'held', recipients: ['c@one.test']});
     const totalOf = async (recipient: string) => (await heldQuery.list({recipient}, {kind: 'all'}, {limit: 10, offset: 0})).total;
     t.deepEqual([await totalOf('b@one.test'), await totalOf('c@one.test')], [0, 1]);
     const acts = await store.hold.recipientActs([idOf(1), idOf(2), idOf(3)]);
-    t.deepEqual([...acts.keys()], [idOf(1)]);
     t.deepEqual(
-      acts.get(idOf(1))?.toSorted((a, b) => (a.address < b.address ? -1 : 1)),
-      [act, discarded],
+      [...acts],
+      [[idOf(1), [{address: 'A@one.test', state: 'released', acted_at: at(5), acted_by_key_id: 5}, discarded]]],
       'the first act counts',
     );
     const events = await store.events.find({}, {kind: 'all'}, {limit: 10});
     t.deepEqual(
-      events
-        .filter(({event}) => event !== 'held')
-        .map(({event, recipients, recipients_left}) => [event, recipients, recipients_left]),
-      [['released', ['A@one.test'], 2]],
-      'what was moved is in the log already',
+      events.flatMap(({event, recipients, recipients_left, server}) =>
+        event === 'held' ? [] : [{event, recipients, recipients_left, server}],
+      ),
+      [{event: 'released', recipients: ['A@one.test'], recipients_left: 2, server: 'x:25'}],
+      'what was done elsewhere is in the log already',
     );
     await store.transaction(async tx => tx.hold.forget(idOf(1)));
     t.is((await store.hold.recipientActs([idOf(1)])).size, 0);
-    t.deepEqual(await strike(releasedFor('c@one.test')), [], 'a mail that is not there');
+    t.deepEqual(await endFor('c@one.test'), {addresses: [], isLast: false}, 'a mail that is not there');
   },
 );
 

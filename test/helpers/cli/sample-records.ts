@@ -67,7 +67,6 @@ export const detail: HeldMailDetail = {
   recipient_states: [
     {address: 'a@example.com', state: 'held', acted_at: null, acted_by: null},
     {address: 'b@example.com', state: 'held', acted_at: null, acted_by: null},
-    {address: hostile, state: 'released', acted_at: '2026-03-01T10:00:00.000Z', acted_by: 7},
   ],
 };
 
