@@ -9,6 +9,7 @@ import type {DmarcReport, DmarcSummary, ReportPreview} from '../../shared/dmarc-
 import type {Domain} from '../../shared/domain.ts';
 import type {DomainDns} from '../../shared/domain-dns.ts';
 import type {DomainTest} from '../../shared/domain-test.ts';
+import {hasOwn} from '../../shared/has-own.ts';
 import type {
   ActedMail,
   ActionOutcome,
@@ -36,6 +37,7 @@ import type {
   WebhookTest,
 } from '../../shared/webhook.ts';
 import {CliError, exitCodes} from '../errors.ts';
+import {resultFailure} from './request-failure.ts';
 import {
   createTransport,
   type Method,
@@ -181,8 +183,18 @@ const quarantineOver = ({send, download}: Transport) => ({
   get: (mail: MailReference) => send<HeldMailDetail>({path: mailPath(mail)}),
   /** See `Transport.download`. */
   body: (mail: MailReference, signal?: AbortSignal) => download(`${mailPath(mail)}/body`, signal),
-  act: (action: HoldAction, {recipients, ...mail}: ActedMail) =>
-    send<ActionOutcome>({method: 'POST', path: `${mailPath(mail)}/${action}`, ...(recipients && {json: {recipients}})}),
+  act: (action: HoldAction, mail: MailReference) => send<ActionOutcome>({method: 'POST', path: `${mailPath(mail)}/${action}`}),
+  /**
+   * For some of the recipients; fails as `act` does. As one of many: a node of an earlier version refuses an item with recipients, and would
+   * leave them out of a single request.
+   */
+  async actForSome(action: HoldAction, item: ActedMail): Promise<ActionOutcome> {
+    const path = `mail/quarantine/${action}`;
+    const {data} = await send<[BulkResult]>({method: 'POST', path, json: {items: [item]}});
+    const [result] = data;
+    if (hasOwn(result, 'error')) throw resultFailure(result.error, path);
+    return result;
+  },
   train: (mail: MailReference, as: TrainingClass) =>
     send<TrainingOutcome>({method: 'POST', path: `${mailPath(mail)}/train`, json: {as}}),
   /** Results in the order of `items`, at most 1,000. */

@@ -2,6 +2,8 @@
 
 import type {IncomingHttpHeaders} from 'node:http';
 import type {ErrorValue} from '../../shared/envelope.ts';
+import {type FaultCode, statusOfCode} from '../../shared/fault.ts';
+import type {BulkResult} from '../../shared/held-mail.ts';
 import {nodeUriPrefix} from '../../shared/node-uri.ts';
 import {connectionReason} from '../../shared/system-error.ts';
 import {CliError, type ExitCode, exitCodes} from '../errors.ts';
@@ -35,6 +37,14 @@ export const answerFailure = ({status, headers, body, url, words = inMfctlWords}
     retryAfterSeconds,
   });
 };
+
+/** The failure of one of many, as its own request would have had it. */
+export const resultFailure = (error: Extract<BulkResult, {error: object}>['error'], path: string): CliError =>
+  new CliError(error.code, inMfctlWords(error.detail), {
+    exitCode: isWrongUsage(error.code) ? exitCodes.usage : exitCodeOf(statusOfCode[error.code as FaultCode]),
+    hint: hintOf({...error, request_id: ''}, undefined, path),
+    fields: error.fields,
+  });
 
 /** What was typed is wrong, whichever side finds it. */
 const isWrongUsage = (code: string): boolean => ['invalid_parameter', 'validation_failed', 'malformed_json'].includes(code);

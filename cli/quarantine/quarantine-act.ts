@@ -94,13 +94,15 @@ const actOnNamed = async (
 
   const client = await session.client();
   if (only) await requireStates(client, mail);
-  const {data} = await client.quarantine.act(action, {...mail, ...(only && {recipients: only})});
+  const data = only
+    ? await client.quarantine.actForSome(action, {...mail, recipients: only})
+    : (await client.quarantine.act(action, mail)).data;
   printer.record(data, actionOutcomes);
   const unfinished = await afterwards([data]);
   if (unfinished) throw unfinished;
 };
 
-/** Nodes of earlier versions leave out what they do not know of a request, and would act for all recipients. Throws for one. */
+/** Nodes of earlier versions act for all recipients. Throws for one. */
 const requireStates = async (client: Client, mail: MailReference): Promise<void> => {
   const found = await client.quarantine.get(mail).catch(error => {
     // What has ended cannot be acted on for anybody, and the node says what became of it.

@@ -27,29 +27,39 @@ test('one id that is not there exits 5, one that cannot be delivered names each 
 });
 
 test('with --only the node is asked for these recipients, if it knows that a mail has some', async t => {
-  const [detailPath, path] = ['GET /mail/quarantine/mx1/aaaaaa', 'POST /mail/quarantine/mx1/aaaaaa/discard'];
+  const [detailPath, path] = ['GET /mail/quarantine/mx1/aaaaaa', 'POST /mail/quarantine/discard'];
   const args = ['quarantine', 'discard', 'mx1/aaaaaa', '--only', 'a@example.com', '--only', 'b@example.com'];
-  const api = await startApi(t, {[detailPath]: {data: detail}, [path]: {data: outcome('aaaaaa')}});
-  const {recipient_states: _, ...earlier} = detail;
-  const before = await startApi(t, {[detailPath]: {data: earlier}, [path]: {data: outcome('aaaaaa')}});
-  const fields = [{path: 'recipients.1', detail: 'is no recipient of this mail'}];
-  const unknown = await startApi(t, {
-    [detailPath]: {data: detail},
-    [path]: {status: 422, error: {code: 'validation_failed', detail: 'nothing was done', fields}},
+  const failing = (code: string, fields?: object) => ({
+    data: [{node_id: 'mx1', queue_id: 'aaaaaa', error: {code, detail: 'nothing was done', ...(fields && {fields})}}],
   });
-  const ended = await startApi(t, {[path]: {data: {...outcome('aaaaaa'), already: true}}});
+  const api = await startApi(t, {[detailPath]: {data: detail}, [path]: {data: [outcome('aaaaaa')]}});
+  const {recipient_states: _, ...earlier} = detail;
+  const before = await startApi(t, {[detailPath]: {data: earlier}, [path]: {data: [outcome('aaaaaa')]}});
+  const fields = [{path: 'recipients.1', detail: 'b@example.com is no recipient of this mail'}];
+  const unknown = await startApi(t, {[detailPath]: {data: detail}, [path]: failing('validation_failed', fields)});
+  const ended = await startApi(t, {[path]: {data: [{...outcome('aaaaaa'), already: true}]}});
 
   t.is((await api.mfctl(args)).code, 0);
   t.deepEqual(
     api.requests.flatMap(({body}) => (body ? [JSON.parse(body)] : [])),
-    [{recipients: ['a@example.com', 'b@example.com']}],
+    [{items: [{node_id: 'mx1', queue_id: 'aaaaaa', recipients: ['a@example.com', 'b@example.com']}]}],
   );
   const refused = await before.mfctl(args);
   t.is(refused.code, 1);
   t.regex(refused.stderr, /a node runs an earlier version, which acts for all recipients of mx1\/aaaaaa; nothing was done/);
   t.true(before.requests.every(({method}) => method === 'GET'));
-  t.regex((await unknown.mfctl(args)).stderr, /--only b@example\.com: is no recipient of this mail/);
+  const typed = await unknown.mfctl(args);
+  t.is(typed.code, 2);
+  t.regex(typed.stderr, /--only b@example\.com: b@example\.com is no recipient of this mail/);
   t.is((await ended.mfctl(args)).code, 0);
+  for (const [code, exit] of [
+    ['not_found', 5],
+    ['conflict', 1],
+    ['unavailable', 7],
+  ] as const) {
+    const failed = await startApi(t, {[path]: failing(code)});
+    t.is((await failed.mfctl(args)).code, exit, code);
+  }
 });
 
 test('--only goes with one mail, named by its id', async t => {
