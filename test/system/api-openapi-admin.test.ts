@@ -170,6 +170,7 @@ test('every status that is described for the operations that are not curated com
   await ask('GET', `${gone}/body`);
   for (const action of ['release', 'discard']) {
     await ask('POST', `${gone}/${action}`);
+    await askBadly(`${gone}/${action}`);
     await askBadly(`mail/quarantine/${action}`);
     await ask('POST', `mail/quarantine/${action}`, {body: {items: [...many, {node_id: 'nobody', queue_id: 'neverknown'}]}});
   }
