@@ -65,7 +65,7 @@ export const jsonBodyOf = async (request: IncomingMessage, {isOptional, isBulk}:
   return parse(bytes);
 };
 
-/** For routes without a body: what a client wrote in one must not be ignored, such as the recipients of a release. */
+/** For routes without a body: what a client wrote in one must not be ignored. */
 export const refuseBody = async (request: IncomingMessage): Promise<void> => {
   const {'content-length': length = '0', 'transfer-encoding': encoding} = request.headers;
   if (Number(length) === 0 && encoding === undefined) return;
