@@ -122,7 +122,9 @@ test.serial(
     }
     const unknown = await gamma.api('POST', `${pathOf(mail)}/discard`, {body: {recipients: ['nobody@elsewhere.test']}});
     t.is(unknown.status, 422);
-    t.deepEqual(unknown.json.error.fields, [{path: 'recipients.0', detail: 'nobody@elsewhere.test is no recipient of this mail'}]);
+    t.deepEqual(unknown.json.error.fields, [
+      {path: 'recipients.0', detail: 'nobody@elsewhere.test is no recipient of this mail'},
+    ]);
     t.is((await gamma.api('POST', `${pathOf(mail)}/discard`, {body: {recipients: []}})).status, 422);
 
     await gamma.api('POST', `${pathOf(mail)}/discard`, {body: {}});
