@@ -87,7 +87,8 @@ const actOnNamed = async (
   if (dryRun) {
     printer.list(mails, references);
     sayAllowances(session, plan);
-    return printer.note(`a dry run: nothing was changed`);
+    const forSome = only ? `, the mail would be ${pastTense[action]} for ${only.join(' and ')} alone` : '';
+    return printer.note(`a dry run: nothing was changed${forSome}`);
   }
   const afterwards = async (results: readonly BulkResult[]) => allowSenders(session, plan, results);
   if (mails.length > 1) return actOnMany(session, action, {mails, isListed: true, afterwards});

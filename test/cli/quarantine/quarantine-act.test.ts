@@ -39,6 +39,8 @@ test('with --only the node is asked for these recipients, if it knows that a mai
   const unknown = await startApi(t, {[detailPath]: {data: detail}, [path]: failing('validation_failed', fields)});
   const ended = await startApi(t, {[path]: {data: [{...outcome('aaaaaa'), already: true}]}});
 
+  const dry = await api.mfctl([...args, '--dry-run']);
+  t.regex(dry.stderr, /nothing was changed, the mail would be discarded for a@example\.com and b@example\.com alone/);
   t.is((await api.mfctl(args)).code, 0);
   t.deepEqual(
     api.requests.flatMap(({body}) => (body ? [JSON.parse(body)] : [])),
