@@ -51,7 +51,8 @@ export const createPeerHoldQueue = (client: PeerClient, node: AskedNode): Listed
     async act(action, queueId, actor, recipients) {
       const {path} = recipients ? holdQuestions.actForSome : holdQuestions.act;
       const request = lookUp(path, {queue_id: queueId, action, recipients}, actor);
-      const asked = translateFaults(client, [...forCallers, ...ofActions[action]], async () =>
+      const codes = [...forCallers, ...ofActions[action], ...(recipients ? ofRecipients : [])];
+      const asked = translateFaults(client, codes, async () =>
         client.ask(outcome, {...request, deadlineMs: actionMs, isAnnounced: true}),
       );
       return recipients ? askNewPath(asked, queueId, actor, wholeOnly(nodeId)) : asked;
@@ -103,10 +104,9 @@ const forCallers: FaultCode[] = [
   'outcome_unknown',
 ];
 /** Further codes that only an action can cause. */
-const ofActions: Record<HoldAction, FaultCode[]> = {
-  release: ['conflict', 'validation_failed', 'delivery_failed'],
-  discard: ['conflict', 'validation_failed'],
-};
+const ofActions: Record<HoldAction, FaultCode[]> = {release: ['conflict', 'delivery_failed'], discard: ['conflict']};
+/** That of one who is no recipient. Without recipients it is of a node of an earlier version, which does not understand the caller. */
+const ofRecipients: FaultCode[] = ['validation_failed'];
 
 const wholeOnly = (nodeId: string): Fault =>
   new Fault(

@@ -106,11 +106,12 @@ for (const release of releases) {
     t.is(before.scope, 'read-only');
     // Its header is read in the background.
     t.true([null, '[]'].includes(after.mail.from && JSON.stringify(after.mail.from)));
+    t.deepEqual(after.mail.recipient_states, [{address: 'b@held.test', state: 'held', acted_at: null, acted_by: null}]);
     // What earlier versions did not know.
     t.deepEqual(after, {
       ...before,
       filters: before.filters.map((each: object) => ({...each, authenticated: false})),
-      mail: {...before.mail, authentication: null, from: after.mail.from},
+      mail: {...before.mail, authentication: null, from: after.mail.from, recipient_states: after.mail.recipient_states},
     });
     t.not(refused.code, 0);
     t.is(refused.stderr.trim().split('\n').length, 1, refused.stderr);

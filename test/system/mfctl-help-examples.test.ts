@@ -58,7 +58,8 @@ const runExample = async (t: ExecutionContext, {node, webhookUrl}: Prepared, lin
   await cp(node.ca_file, join(folder, 'ca.pem'));
 
   let text = agreed(await prepared({node, webhookUrl}, line)).replace(/ -c \w+/g, ` -c ${node.node_id}`);
-  while (text.includes('NODE/QUEUE')) text = text.replace('NODE/QUEUE', await heldMail(node));
+  const [, recipient] = / --only (\S+)/.exec(text) ?? [];
+  while (text.includes('NODE/QUEUE')) text = text.replace('NODE/QUEUE', await heldMail(node, recipient));
   const [, messageId] = /trace show '(<[^']+>)'/.exec(text) ?? [];
   if (messageId !== undefined) {
     await send(node, `Message-ID: ${messageId}\r\n\r\ntext\r\n`);
@@ -113,8 +114,9 @@ const freshDomain = async (node: MailNode): Promise<number> => {
 };
 
 /** A new mail for each id, as an example may remove it. */
-const heldMail = async (node: MailNode): Promise<string> => {
-  await send(node, 'Subject: example\r\n\r\ntext\r\n');
+const heldMail = async (node: MailNode, recipient = 'a@example.com'): Promise<string> => {
+  const to = [recipient, 'b@example.com'];
+  await node.send('Subject: example\r\n\r\ntext\r\n', {from: 'sender@sender.example', to});
   const [mail] = await node.held('limit=1');
   return `${mail?.node_id}/${mail?.queue_id}`;
 };
