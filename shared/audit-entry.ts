@@ -6,7 +6,9 @@ export const auditEntrySchema = z
     node_id: nodeId.meta({description: 'The node that acted and has the entry in its log'}),
     seq: z.int().meta({description: 'Position in that node’s log'}),
     at: timestamp,
-    key_id: z.int().nullable().meta({description: 'Null for actions of the node or its operator'}),
+    key_id: z.int().nullable().meta({
+      description: 'Null for actions of the node or its operator; 0 for those of recipients by the links of digests',
+    }),
     key_name: z.string().nullable().meta({description: 'Also null after the key has been deleted'}),
     action: z.string().meta({example: 'quarantine.release'}),
     target: z.string().meta({example: 'mx1/5fJk2LmQ0a'}),

@@ -18,6 +18,8 @@ export const dependencyParts = [
   'postfix_log',
   'password_file',
   'webhook',
+  'digest',
+  'recipients_url',
 ] as const;
 export type DependencyPart = (typeof dependencyParts)[number];
 
@@ -32,7 +34,7 @@ export const problemSchema = z
       .meta({description: `One of ${dependencyParts.join(', ')}; later versions may add others`}),
     name: z.string().max(300).meta({
       description:
-        '`host:port` of a backend or of the smarthost, the key of a password file in the configuration, or the id of a webhook; empty for what a node has one of',
+        '`host:port` of a backend or of the smarthost, the key of a password file in the configuration, the id of a webhook, or the domain of digests; empty for what a node has one of',
     }),
     domains: z.array(z.string().max(300)).max(maxProblemDomains).meta({description: 'The first domains with that backend'}),
     since: timestamp,

@@ -20,6 +20,9 @@ export const heldMailSchema = z
     reason: z.enum(reasons),
     size_bytes: z.int(),
     arrived_at: timestamp,
+    release_requested: z.boolean().meta({
+      description: 'Whether a recipient for whom it is held has asked for it, by the link of a digest',
+    }),
   })
   .meta({id: 'QuarantinedMail'});
 export type HeldMail = z.infer<typeof heldMailSchema>;
@@ -34,7 +37,10 @@ const recipientStateSchema = z.strictObject({
   address: z.string(),
   state: z.enum(['held', ...actedStates]),
   acted_at: timestamp.nullable(),
-  acted_by: z.int().nullable().meta({description: 'Id of the key that acted for the recipient'}),
+  acted_by: z.int().nullable().meta({
+    description: 'Id of the key that acted for the recipient; 0 when the recipient did, by the link of a digest',
+  }),
+  requested_at: timestamp.nullable().meta({description: 'When a recipient for whom the mail is still held asked for it'}),
 });
 export type RecipientState = z.infer<typeof recipientStateSchema>;
 
@@ -66,7 +72,7 @@ export const actionOutcomeSchema = z
     queue_id: queueId,
     state: z.enum(actedStates),
     acted_at: timestamp,
-    acted_by_key_id: z.int().nullable(),
+    acted_by_key_id: z.int().nullable().meta({description: '0 when a recipient acted, by the link of a digest'}),
     already: z.boolean().meta({description: 'True when the action had been done before this request'}),
   })
   .meta({id: 'ActionOutcome'});

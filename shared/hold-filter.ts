@@ -6,6 +6,7 @@ import {canonicalHost} from './host-port.ts';
 import {comparableAddress, parseMailAddress} from './mail-address.ts';
 import {mailEvents} from './mail-event-name.ts';
 import {reasons} from './reason.ts';
+import {recipientKeyId} from './recipient-key.ts';
 import {deliveryStates} from './webhook.ts';
 
 // Query parameters of the quarantine. They arrive as text; each schema says which text is valid and what it means. The types
@@ -102,6 +103,11 @@ const holdFilterShape = {
   node: z.string().pipe(nodeId).optional().meta({description: 'Only mail held by this node'}),
   recipient: address.optional().meta({description: 'Only mail to this address'}),
   subject: subject.optional().meta({description: 'Only mail whose subject contains this text'}),
+  requested: z
+    .literal('true', 'must be true')
+    .transform((): true => true)
+    .optional()
+    .meta({type: 'boolean', enum: [true], description: 'Only mail that a recipient has asked for'}),
 };
 
 const holdFilterSchema = z.strictObject(holdFilterShape);
@@ -184,9 +190,12 @@ export const webhookDeliveriesQuerySchema = z.strictObject({
 export const auditQuerySchema = z.strictObject({
   ...pageShape,
   ...sinceShape,
-  key_id: wholeNumber(1, Number.MAX_SAFE_INTEGER)
-    .optional()
-    .meta({type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Only actions with this key'}),
+  key_id: wholeNumber(recipientKeyId, Number.MAX_SAFE_INTEGER).optional().meta({
+    type: 'integer',
+    minimum: recipientKeyId,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: 'Only actions with this key; 0: of recipients, by the links of digests',
+  }),
   action: z
     .string()
     .regex(/^[a-z]+(\.[a-z-]+)?$/, 'must be an action such as domain.update')
@@ -205,6 +214,7 @@ export const auditQuerySchema = z.strictObject({
 });
 export type AuditQuery = z.infer<typeof auditQuerySchema>;
 
+export const digestPreviewQuerySchema = z.strictObject({address: address.meta({description: 'The recipient'})});
 export const dnsQuerySchema = z.strictObject({check: flag('Compare the records with those in DNS')});
 
 export const dmarcSummaryQuerySchema = z.strictObject({

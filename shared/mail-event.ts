@@ -46,7 +46,7 @@ export const mailEventSchema = z
       description:
         'From the end of the content to the answer, in milliseconds; of a server of Postfix, from the connection to it',
     }),
-    key_id: z.int().nullable().meta({description: 'The key that acted'}),
+    key_id: z.int().nullable().meta({description: 'The key that acted; 0 for a recipient by the link of a digest'}),
     key_name: text('Also null after the key has been deleted'),
     detail: z.string(),
     recipients_left: z.int().nullable().meta({

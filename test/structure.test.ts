@@ -20,6 +20,7 @@ const services = [
   'daemon/services/intake',
   'daemon/services/peers',
   'daemon/services/quarantine',
+  'daemon/services/recipients',
   'daemon/services/webhooks',
 ];
 const amongServices = (...folders: string[]): string[] => [
@@ -35,7 +36,7 @@ const mayImport: Record<string, string[]> = {
   'daemon/store/postgres': ['shared', ...services, 'daemon/store/sql'],
   'daemon/store/sqlite': ['shared', ...services, 'daemon/store/sql'],
   // The ports are in words of the services.
-  'daemon/services': amongServices('audit', 'cluster', 'dmarc', 'events', 'peers', 'quarantine', 'webhooks'),
+  'daemon/services': amongServices('audit', 'cluster', 'dmarc', 'events', 'peers', 'quarantine', 'recipients', 'webhooks'),
   'daemon/services/access': amongServices('cluster', 'domains'),
   'daemon/services/audit': amongServices('peers'),
   'daemon/services/cluster': amongServices(),
@@ -46,6 +47,7 @@ const mayImport: Record<string, string[]> = {
   'daemon/services/intake': amongServices(),
   'daemon/services/peers': amongServices('access', 'domains'),
   'daemon/services/quarantine': amongServices('domains', 'intake', 'peers'),
+  'daemon/services/recipients': amongServices('audit', 'cluster', 'domains', 'peers', 'quarantine'),
   'daemon/services/webhooks': amongServices('cluster', 'domains', 'events', 'peers'),
   'daemon/replication': ['shared', ...services],
   'daemon/common-store': ['shared', ...services, 'daemon/replication'],

@@ -3,13 +3,13 @@ import {readFile, stat} from 'node:fs/promises';
 import {type LoadedConfig, located} from '../config/load.ts';
 import type {DataFolder} from '../node/data-folder.ts';
 import {liveSettings} from '../node/live-settings.ts';
-import {expiryOf, operatorPair} from '../node/tls-files.ts';
+import {expiryOf, requireOperatorPairs} from '../node/tls-files.ts';
 
 /** Throws a ConfigError for problems that the text alone does not show, such as missing files. */
 export const checkConfig = async (loaded: LoadedConfig): Promise<void> => {
   try {
     liveSettings(loaded).closeScorer();
-    await operatorPair(loaded.config);
+    await requireOperatorPairs(loaded.config);
   } catch (error) {
     throw located(loaded, error);
   }

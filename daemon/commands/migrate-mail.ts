@@ -44,6 +44,7 @@ export const moveMail = async ({store, rows, spool}: Source, to: CommonStore | u
       );
     for (const mail of mails.filter(isSpooled)) await (to ? moveBody(spool, to, {mail, acts}) : requireIntact(spool, mail));
     if (to) await moveActs(to, acts);
+    if (to) await moveDigests(store, to, ids);
     for (const mail of mails) count(counts, mail);
   }
 };
@@ -85,6 +86,16 @@ const moveActs = async (to: CommonStore, acts: Acts): Promise<void> => {
   if (acts.size === 0) return;
   await to.transaction(async tx => {
     for (const [queueId, some] of acts) await tx.hold.strikeRecipients(queueId, some);
+  });
+};
+
+/** What was listed in digests, and what recipients asked for since. */
+const moveDigests = async ({digests, hold}: NodeStore, to: CommonStore, ids: readonly string[]): Promise<void> => {
+  const [found, requests] = [await digests.ofMails(ids), await hold.requests(ids)];
+  if (found.entries.length + found.links.length + requests.length === 0) return;
+  await to.transaction(async tx => {
+    await tx.digests.restore(found);
+    await tx.hold.restoreRequests(requests);
   });
 };
 

@@ -4,6 +4,7 @@ import {reasons} from '../../shared/reason.ts';
 import {days} from '../../shared/retention.ts';
 import {
   absolutePath,
+  asciiAddress,
   count,
   dnsServer,
   filePath,
@@ -12,6 +13,8 @@ import {
   localListen,
   mailAddress,
   network,
+  optionalListen,
+  pagesUrl,
   postfixLog,
   route,
   seconds,
@@ -221,6 +224,23 @@ const everyKey = z.strictObject({
         'Networks, as ADDRESS/BITS, that webhooks may reach besides public addresses, and with plain http:// as well; nothing else of a private network is ever reached',
     }),
   }),
+  recipients: section({
+    listen: optionalListen.optional().meta({
+      description: 'Pages that the links in digests lead to, over HTTPS, as HOST:PORT; without it this node has none',
+    }),
+    url: pagesUrl.optional().meta({
+      description: 'Address that the links in digests lead to, such as https://mail.example.com; without it there are no digests',
+    }),
+    cert_file: filePath.optional().meta({
+      description: 'Certificate chain (PEM) of these pages, instead of that of the API; needs key_file',
+    }),
+    key_file: filePath.optional().meta({description: 'Private key (PEM) of cert_file'}),
+    from: asciiAddress.optional().meta({description: 'Address that digests come from; without it: quarantine@ and the domain'}),
+    proxies: z.array(network).default([]).meta({
+      description:
+        'Proxies in front of these pages, as ADDRESS or ADDRESS/BITS, whose header X-Forwarded-For names the client; of others it counts for nothing',
+    }),
+  }),
   store: section({
     url: storeUrl.optional().meta({
       description:
@@ -265,6 +285,7 @@ const everyKey = z.strictObject({
 const pairs = [
   ['api', 'cert_file', 'key_file'],
   ['smtp', 'smarthost_username', 'smarthost_password_file'],
+  ['recipients', 'cert_file', 'key_file'],
 ] as const;
 
 /** Keys that need another one of their section. */

@@ -8,14 +8,14 @@ import {parseLocalAddress} from '../mail/local-listener.ts';
 import {createNetworkSet} from '../mail/networks.ts';
 import {storeUrlFault} from './store-url.ts';
 
-export const listen = (fallback: string) =>
-  z
-    .string()
-    .refine(
-      text => parseHostPort(text, {allowZero: true}) !== undefined,
-      'must be HOST:PORT with a port up to 65535, IPv6 in brackets, port 0 for any free one',
-    )
-    .default(fallback);
+export const optionalListen = z
+  .string()
+  .refine(
+    text => parseHostPort(text, {allowZero: true}) !== undefined,
+    'must be HOST:PORT with a port up to 65535, IPv6 in brackets, port 0 for any free one',
+  );
+
+export const listen = (fallback: string) => optionalListen.default(fallback);
 
 export const server = z.string().refine(text => parseHostPort(text) !== undefined, 'must be host:port, IPv6 in brackets');
 
@@ -81,4 +81,22 @@ export const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(sha
 /** A text of one line for readers of reports. */
 export const label = z.string().regex(/^[^\p{C}]{1,200}$/u, 'must be one line of at most 200 characters');
 
+/** Without an end slash. */
+export const pagesUrl = z
+  .string()
+  .refine(
+    text => /^https:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/.test(text) && URL.canParse(text),
+    'must begin with https:// and have no ? or #',
+  )
+  .transform(text => new URL(text).href.replace(/\/+$/, ''));
+
 export const mailAddress = z.string().refine(text => parseMailAddress(text) !== undefined, 'must be a mail address');
+
+/** With the domain as A-labels: servers that do not know SMTPUTF8 take it. */
+export const asciiAddress = z
+  .string()
+  .transform(text => {
+    const address = parseMailAddress(text);
+    return address ? `${address.local}@${address.domain}` : '';
+  })
+  .refine(text => /^[\x21-\x7e]+$/.test(text), 'must be a mail address, with ASCII characters before its @');

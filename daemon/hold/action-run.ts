@@ -1,21 +1,14 @@
 // Run of one action on one held mail: claim it, act, record the result.
 import {Fault} from '../../shared/fault.ts';
 import type {ActedState, ActionOutcome} from '../../shared/held-mail.ts';
+import {recipientKeyId} from '../../shared/recipient-key.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {Trainer} from '../services/intake/mail.ts';
 import type {Store} from '../services/ports.ts';
 import type {Claim, ClaimedState, Delivered, RecipientAct, StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createSemaphore} from '../services/semaphore.ts';
 import type {HoldBackend} from './hold-backend.ts';
-import {
-  type Act,
-  claimedState,
-  endState,
-  type HoldWrites,
-  isTrainable,
-  type RequestedAction,
-  type RequestedPart,
-} from './hold-writes.ts';
+import {claimedState, endState, type HoldWrites, isTrainable, type RequestedAction, type RequestedPart} from './hold-writes.ts';
 import {createSetbacks, type Setbacks} from './setbacks.ts';
 
 export interface ActionRun {
@@ -61,16 +54,17 @@ export const createActionRun = (needs: Needs): ActionRun => {
   const end = async (mail: StoredHeldMail, from: 'held' | ClaimedState, {action, actor, delivered}: DoneAction) => {
     const state = endState[action];
     if (action !== 'expire') crashPoint(`${action}-row.before`);
-    let endedAt = await writes.end(mail.queue_id, {from, state, actor, action, delivered});
+    const detail = actor.keyId === recipientKeyId ? `for ${mail.recipients.join(', ')}` : '';
+    let endedAt = await writes.end(mail.queue_id, {from, state, actor, action, detail, delivered});
     // The lease of the claim ended during the action: the mail is held again, and must not be delivered again.
-    if (from !== 'held') endedAt ??= await writes.end(mail.queue_id, {from: 'held', state, actor, action, delivered});
+    if (from !== 'held') endedAt ??= await writes.end(mail.queue_id, {from: 'held', state, actor, action, detail, delivered});
     if (action !== 'expire') crashPoint(`${action}-row.after`);
     done.delete(mail.queue_id);
     if (endedAt === undefined) return undefined;
     const ended = {...mail, acted_at: endedAt, acted_by_key_id: actor.keyId};
     if (state !== 'expired') onActed(outcomeOf(nodeId, ended, {state, already: false}), mail.domain_id);
     const backend = backendOf(mail);
-    if (backend.isReadableToTheEnd) await train(needs, mail, action);
+    if (backend.isReadableToTheEnd) await train(needs, mail, {action, actor});
     await cleanup.free(backend, mail.queue_id);
     return ended;
   };
@@ -101,7 +95,7 @@ export const createActionRun = (needs: Needs): ActionRun => {
 
     const state = claimedState(action);
     if (!(await claim(mail, {state, keyId: actor.keyId}))) return undefined;
-    if (!backend.isReadableToTheEnd) await train(needs, mail, action);
+    if (!backend.isReadableToTheEnd) await train(needs, mail, requested);
     let delivered: Delivered | undefined;
     try {
       if (action === 'release')
@@ -198,9 +192,16 @@ export const outcomeOf = (
 export const outcomeForSome = (nodeId: string, mail: StoredHeldMail, {state, ...act}: RecipientAct): ActionOutcome =>
   outcomeOf(nodeId, {...mail, ...act}, {state, already: true});
 
-/** Trains on the decision of a person, once for each mail, while the bytes are available; not where its recipients decided otherwise. */
-const train = async ({trainer, store, backendOf}: Needs, mail: StoredHeldMail, action: Act): Promise<void> => {
-  if (action === 'expire' || !isTrainable(mail)) return;
+/**
+ * Trains on the decision of an administrator, once for each mail, while the bytes are available; not where its recipients decided otherwise.
+ * What recipients decide teaches nothing: any one of them could have the spam that he sends himself learned, for all domains.
+ */
+const train = async (
+  {trainer, store, backendOf}: Needs,
+  mail: StoredHeldMail,
+  {action, actor}: RequestedAction,
+): Promise<void> => {
+  if (action === 'expire' || actor.keyId === recipientKeyId || !isTrainable(mail)) return;
   const {queue_id: queueId, sender, recipients} = mail;
   const read = async () => {
     const acts = (await store.hold.recipientActs([queueId])).get(queueId) ?? [];

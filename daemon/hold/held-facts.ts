@@ -42,6 +42,7 @@ export const spoolEntry = ({symbols, ...facts}: HeldMailFacts, sizeBytes: number
   sha256,
 });
 
+/** When it arrives nobody has asked for it. */
 export const toListEntry = (nodeId: string, entry: NewHeldMail): HeldMail => ({
   node_id: nodeId,
   queue_id: entry.queue_id,
@@ -54,6 +55,7 @@ export const toListEntry = (nodeId: string, entry: NewHeldMail): HeldMail => ({
   reason: entry.reason,
   size_bytes: entry.size_bytes,
   arrived_at: entry.arrived_at,
+  release_requested: false,
 });
 
 export const toDetail = (nodeId: string, mail: StoredHeldMail): HeldMailDetail => ({

@@ -95,7 +95,12 @@ export const createHoldQueue = (needs: HoldQueueNeeds): OwnHoldQueue => {
     async get(queueId, actor) {
       const mail = await findHeld(queueId, actor);
       const acts = (await store.hold.recipientActs([queueId])).get(queueId) ?? [];
-      return {...toDetail(nodeId, mail), recipient_states: recipientStates(mail, acts)};
+      const requests = await store.hold.requests([queueId]);
+      return {
+        ...toDetail(nodeId, mail),
+        release_requested: requests.length > 0,
+        recipient_states: recipientStates(mail, acts, requests),
+      };
     },
 
     body: async (queueId, actor) => whileHeld(queueId, actor, async mail => openBody(mail, actor)),

@@ -38,6 +38,8 @@ interface End {
   actor: AuditActor;
   /** The name of the action in the audit log. */
   action: string;
+  /** For the audit log. */
+  detail?: string;
   delivered?: Delivered | undefined;
 }
 
@@ -93,7 +95,12 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
       const ended = await tx.hold.end(ids, from, {state, at, keyId: actor.keyId, delivered});
       for (const one of some) {
         one.endedAt = ended.delete(one.queueId) ? at : undefined;
-        if (one.endedAt !== undefined) recordAudit(one.end.actor, {action: one.end.action, queueId: one.queueId});
+        if (one.endedAt !== undefined)
+          recordAudit(one.end.actor, {
+            action: one.end.action,
+            queueId: one.queueId,
+            ...(one.end.detail && {detail: one.end.detail}),
+          });
       }
     }
   };

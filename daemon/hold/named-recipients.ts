@@ -2,7 +2,7 @@
 import {Fault} from '../../shared/fault.ts';
 import type {ActedState, RecipientState} from '../../shared/held-mail.ts';
 import {comparableAddress} from '../../shared/mail-address.ts';
-import {isHeld, type RecipientAct, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import {isHeld, type RecipientAct, type ReleaseRequest, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 
 export interface Named {
   /** As the mail has them. */
@@ -58,12 +58,26 @@ const byAddress = ({recipients}: StoredHeldMail, acts: readonly RecipientAct[]):
   return known;
 };
 
-export const recipientStates = (mail: StoredHeldMail, acts: readonly RecipientAct[]): RecipientState[] => {
+export const recipientStates = (
+  mail: StoredHeldMail,
+  acts: readonly RecipientAct[],
+  requests: readonly ReleaseRequest[],
+): RecipientState[] => {
+  const requestedAt = (address: string) => requests.find(request => request.address === address)?.requested_at ?? null;
   const struck = new Set(acts.map(({address}) => address));
   // The acts were read after the mail.
   const left = isHeld(mail) ? mail.recipients.filter(address => !struck.has(address)) : [];
   return [
-    ...left.map(address => ({address, state: 'held' as const, acted_at: null, acted_by: null})),
-    ...acts.map(({address, state, acted_at, acted_by_key_id}) => ({address, state, acted_at, acted_by: acted_by_key_id})),
+    ...left.map(address => ({
+      address,
+      state: 'held' as const,
+      acted_at: null,
+      acted_by: null,
+      requested_at: requestedAt(address),
+    })),
+    ...acts.map(({address, state, acted_at, acted_by_key_id: acted_by}) => ({
+      ...{address, state, acted_at, acted_by},
+      requested_at: null,
+    })),
   ];
 };

@@ -12,6 +12,10 @@ export interface MailMetrics {
   dmarcUncounted(): void;
   /** Whether the name servers do not answer, so that mail is not verified. */
   dnsMute(isMute: boolean): void;
+  /** Counts a try to deliver a digest. */
+  digest(outcome: 'sent' | 'refused' | 'waiting' | 'unknown'): void;
+  /** Counts an answer of the pages for recipients. */
+  page(status: number): void;
   expired(count: number): void;
   /** Counts entries that are not in the event log. */
   eventsLeftOut(why: 'refusals' | 'store', count?: number): void;
@@ -34,7 +38,25 @@ export const createMailMetrics = (registers: Registry[]): MailMetrics => ({
   ...createPostfixMetrics(registers),
   ...createEventMetrics(registers),
   ...createWebhookMetrics(registers),
+  ...createDigestMetrics(registers),
 });
+
+const createDigestMetrics = (registers: Registry[]): Pick<MailMetrics, 'digest' | 'page'> => {
+  const digests = new Counter({
+    name: 'mfd_digests_total',
+    help: 'Digests that this node has tried to deliver to recipients; those that wait are tried again',
+    labelNames: ['outcome'],
+    registers,
+  });
+  for (const outcome of ['sent', 'refused', 'waiting', 'unknown']) digests.inc({outcome}, 0);
+  const pages = new Counter({
+    name: 'mfd_recipient_pages_total',
+    help: 'Answers of the pages for recipients, by status; many 404 are guesses',
+    labelNames: ['status'],
+    registers,
+  });
+  return {digest: outcome => digests.inc({outcome}), page: status => pages.inc({status: String(status)})};
+};
 
 const createWebhookMetrics = (registers: Registry[]): Pick<MailMetrics, 'webhookDelivery' | 'webhooksFailing'> => {
   const deliveries = new Counter({

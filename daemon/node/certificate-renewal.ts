@@ -17,13 +17,14 @@ import {
   operatorPair,
   readPairs,
   requireOurs,
+  type ShownPairs,
   withAuthority,
   writePairs,
 } from './tls-files.ts';
 
 export interface CertificateRenewal {
   /** The certificates for new connections. */
-  current(): NodePairs;
+  current(): ShownPairs;
   /** Since when peers reject this node because its certificate has expired; undefined while it is valid. */
   cutOffSince(): Date | undefined;
   /**
@@ -70,10 +71,10 @@ export const openCertificates = async (needs: Needs): Promise<CertificateRenewal
       needsRenewal(cluster.cert, {hosts, uris: identityUris(identity)}, now())
     );
   };
-  const shown = async (pairs: NodePairs): Promise<NodePairs> => ({
-    ...pairs,
-    api: (await operatorPair(config())) ?? withAuthority(pairs.api, await readText(folder.caCert, folder.caCert)),
-  });
+  const shown = async (pairs: NodePairs): Promise<ShownPairs> => {
+    const api = (await operatorPair(config(), 'api')) ?? withAuthority(pairs.api, await readText(folder.caCert, folder.caCert));
+    return {...pairs, api, pages: (await operatorPair(config(), 'recipients')) ?? api};
+  };
   const renew = async (found: Partial<NodePairs>, certify: Authority['certify']) =>
     makePairs({folder, identity, hosts: hostsWith(found), certify});
 
@@ -99,7 +100,7 @@ export const openCertificates = async (needs: Needs): Promise<CertificateRenewal
       if (isForced) refused = [];
       held = await again(askPeers);
       const next = await shown(held);
-      const isOther = next.api.cert !== current.api.cert || next.cluster.cert !== current.cluster.cert;
+      const isOther = hasOther(current, next);
       const isRenewed = next.cluster.cert !== current.cluster.cert;
       // The clock of the issuing node may differ: this must not cause repeated renewals.
       tryAfter = isRenewed ? performance.now() + retry.mostMs : 0;
@@ -135,6 +136,9 @@ export const openCertificates = async (needs: Needs): Promise<CertificateRenewal
     },
   };
 };
+
+export const hasOther = (one: ShownPairs, other: ShownPairs): boolean =>
+  (['api', 'cluster', 'pages'] as const).some(name => one[name].cert !== other[name].cert);
 
 interface PairNeeds {
   folder: DataFolder;

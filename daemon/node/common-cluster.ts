@@ -112,6 +112,7 @@ const openExchange = (
     hasAuthority: trust.hasAuthority,
     dmarc: createDmarcState({settings, fqdn, records}),
     problems: dependencies.problems,
+    recipientsUrl: () => settings().recipients.url,
     async report() {
       const {config_hash, changed_at_ms} = follower.position();
       return {config_hash, changed_at_ms, last_seq: 0, applied: {}};

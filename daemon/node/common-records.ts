@@ -73,5 +73,6 @@ export const keysIn = ({
     {kind: 'domain', id, parent_id: null},
     {kind: 'mail_filter', id, parent_id: id},
     {kind: 'dkim_key', id, parent_id: id},
+    {kind: 'digest', id, parent_id: id},
   ]),
 ];

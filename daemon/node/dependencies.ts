@@ -192,6 +192,10 @@ const remarkText = (part: string, [since, ...later]: readonly string[]): string 
       return `the name servers do not answer since ${since}`;
     case 'postfix_log':
       return `the log of Postfix cannot be read since ${since}`;
+    case 'digest':
+      return `digests did not all arrive since ${since}`;
+    case 'recipients_url':
+      return `the address of the pages for recipients does not lead to them since ${since}`;
     case 'postfix':
       return `the queue of Postfix cannot be read since ${since}`;
     default:

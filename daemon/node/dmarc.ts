@@ -14,6 +14,7 @@ import {createDmarcView, createOwnDmarc} from '../services/dmarc/dmarc-view.ts';
 import type {ReportInbox} from '../services/dmarc/report-inbox.ts';
 import {createOwnReported, createReportedView} from '../services/dmarc/reported-view.ts';
 import {createReportSender, dayOf} from '../services/dmarc/reporter.ts';
+import {signingDomain} from '../services/domains/signing-domain.ts';
 import {routeFor} from '../services/intake/intake.ts';
 import type {Base} from './base.ts';
 import {noteUse} from './dependencies.ts';
@@ -135,10 +136,7 @@ const openSender = (
         const domain = domainDirectory.findByName(name);
         return domain ? routeFor({direction: 'inbound', domain}, smarthost) : smarthost;
       },
-      signFor(from) {
-        const domain = domainDirectory.findByName(domainPart(from).toLowerCase());
-        return domain?.dkim_active ? domain : undefined;
-      },
+      signFor: from => signingDomain(domainDirectory, from),
     }),
     now,
     onEnded(report) {

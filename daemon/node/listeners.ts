@@ -2,6 +2,7 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import {createApi} from '../http/api/app.ts';
 import type {Base} from './base.ts';
+import {hasOther} from './certificate-renewal.ts';
 import type {Closers} from './closers.ts';
 import type {Cluster} from './cluster.ts';
 import {createConnections} from './connections.ts';
@@ -9,6 +10,7 @@ import {apiUrl, clusterUrl, listenOf} from './free-addresses.ts';
 import {graceMs, listenHttps} from './listen.ts';
 import {openMailListeners} from './mail.ts';
 import {openMetricsListener, openPeerListener, type Phase} from './peer-listener.ts';
+import {openPages} from './recipient-pages.ts';
 import type {Services} from './services.ts';
 import {certificateHosts} from './tls-files.ts';
 
@@ -50,13 +52,22 @@ export const openListeners = async (base: Base, {services, phase, closers, ...ne
   const api = await listenHttps(listenOf(config.api.listen), tls, app.callback());
   closers.add(async () => api.stop(graceMs));
   await announce({api_url: apiUrl(config, fqdn, api.address)});
+  const pages = await openPages(base, services);
+  if (pages) closers.add(async () => pages.stop(graceMs));
   const mail = await openMailListeners(base, services, closers);
 
   return {
-    ...{metrics, cluster, api, mail},
+    ...{metrics, cluster, api, pages, mail},
     /** All close at the same time, as their grace periods would otherwise add up. */
     async stop() {
-      await Promise.all([mail.milter.stop(), mail.tables.stop(), mail.smtp.stop(), api.stop(graceMs), cluster.stop(graceMs)]);
+      await Promise.all([
+        mail.milter.stop(),
+        mail.tables.stop(),
+        mail.smtp.stop(),
+        api.stop(graceMs),
+        pages?.stop(graceMs),
+        cluster.stop(graceMs),
+      ]);
     },
   };
 };
@@ -78,9 +89,10 @@ export const createRenewal = (
   const {certificates, cutOff, ca} = base.trust;
 
   const install = async (): Promise<void> => {
-    const {api, cluster} = certificates.current();
+    const {api, cluster, pages} = certificates.current();
     await noteNames(base, services);
     listeners.api.setCertificate(api);
+    listeners.pages?.setCertificate(pages);
     listeners.mail.smtp.updateSecureContext(api);
     listeners.cluster.setCertificate(cluster);
     peers.setCertificate({...cluster, ca});
@@ -94,8 +106,7 @@ export const createRenewal = (
       () => undefined,
       (error: unknown) => ({error}),
     );
-    const {api, cluster} = certificates.current();
-    if (api.cert !== before.api.cert || cluster.cert !== before.cluster.cert) await install();
+    if (hasOther(before, certificates.current())) await install();
     // The requests of a removed node always fail, which is logged elsewhere.
     if (failure && !records.membership.isRemoved() && !cutOff.couldNotRenew(failure.error)) throw failure.error;
   };

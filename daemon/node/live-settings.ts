@@ -12,7 +12,7 @@ import {createBuiltinScorer} from '../mail/scan/builtin-scorer.ts';
 import {createRspamdClassifier} from '../mail/scan/rspamd-classifier.ts';
 import {createRspamdScorer} from '../mail/scan/rspamd-scorer.ts';
 import type {Classifier, Route, Scorer, Verified} from '../services/intake/mail.ts';
-import {operatorPair} from './tls-files.ts';
+import {requireOperatorPairs} from './tls-files.ts';
 
 export interface LiveSettings {
   trusted: NetworkSet;
@@ -32,6 +32,7 @@ export interface LiveSettings {
   onScorerFailure: Config['scanner']['on_failure'];
   smarthost: Omit<Route, 'signFor'> | undefined;
   events: Config['events'];
+  recipients: Omit<Config['recipients'], 'proxies'> & {proxies: NetworkSet};
   /** Networks that webhooks may reach besides public addresses. */
   webhookNetworks: NetworkSet;
   keepMs: Record<Reason, number>;
@@ -67,7 +68,7 @@ export const openConfig = (started: LoadedConfig): RunningConfig => {
     settings: () => settings,
     async replace(next) {
       // Check everything before applying anything.
-      await operatorPair(next.config);
+      await requireOperatorPairs(next.config);
       const before = settings;
       settings = liveSettings(next);
       // Mail that is being scored may finish with the former scorer.
@@ -101,6 +102,7 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
   license: config.license,
   dmarc: config.dmarc,
   events: config.events,
+  recipients: {...config.recipients, proxies: networkSet('recipients.proxies', config.recipients.proxies)},
   webhookNetworks: networkSet('webhooks.allow_networks', config.webhooks.allow_networks),
   passwordFiles: passwordFilesIn(config),
 });
@@ -127,6 +129,9 @@ const fixed: readonly [key: string, value: (config: Config) => unknown][] = [
   ['smtp.reverse_lookup', config => config.smtp.reverse_lookup],
   ['postfix', config => config.postfix],
   ['retention.sweep_interval', config => config.retention.sweep_interval],
+  ['recipients.listen', config => config.recipients.listen],
+  ['recipients.cert_file', config => config.recipients.cert_file],
+  ['recipients.key_file', config => config.recipients.key_file],
   ['store', config => config.store],
   ['spool', config => config.spool],
   ['log.format', config => config.log.format],

@@ -4,6 +4,7 @@ import {hostsIn, identityIn} from '../cluster/peer-identity.ts';
 import {createMetricsApp} from '../http/metrics-app.ts';
 import {createPeerApi} from '../http/peer/peer-app.ts';
 import {routeGivenCounts, routePeerAdmission, routePeerEvents, routePeerTrust} from '../http/peer/routes-peer-cluster.ts';
+import {routePeerDigests, routeRecipientLinks} from '../http/peer/routes-peer-digests.ts';
 import {routeMailBodies, routeQuestions} from '../http/peer/routes-questions.ts';
 import type {NodeIdentity} from '../services/actor.ts';
 import {auditQuestions} from '../services/audit/audit-questions.ts';
@@ -118,7 +119,14 @@ export const openMetricsListener = async (
 };
 
 /** What other nodes may ask of this one for their callers. */
-const questionRoutes = ({queue, listed, dmarc, forPeers: {auditLog, traceLog, webhookLog, source, actors}}: Services) => [
+const questionRoutes = ({
+  queue,
+  listed,
+  dmarc,
+  digestDesk,
+  linkDesk,
+  forPeers: {auditLog, traceLog, webhookLog, source, actors},
+}: Services) => [
   ...(listed ? [routeQuestions(actors, listed, holdListQuestions)] : []),
   routeQuestions(actors, queue, holdQuestions),
   routeMailBodies(actors, queue),
@@ -129,4 +137,6 @@ const questionRoutes = ({queue, listed, dmarc, forPeers: {auditLog, traceLog, we
   routeQuestions(actors, dmarc.own, dmarcQuestions),
   routeQuestions(actors, dmarc.own, {reportedQuestion}),
   routeGivenCounts(dmarc),
+  routePeerDigests(digestDesk),
+  routeRecipientLinks(linkDesk),
 ];

@@ -204,6 +204,7 @@ const openReplication = (
     hasAuthority: trust.hasAuthority,
     dmarc: createDmarcState({settings, fqdn, records}),
     problems: dependencies.problems,
+    recipientsUrl: () => settings().recipients.url,
     now,
   });
   return {replication, inbox, drift, lateChanges, exchange, refusals};

@@ -31,6 +31,7 @@ import {createGlobalFilters, createMailFilters} from '../services/domains/mail-f
 import {createRetentionRules} from '../services/domains/retention-rules.ts';
 import type {MailClaim} from '../services/intake/intake.ts';
 import {createPeerActors} from '../services/peers/peer-actors.ts';
+import {createDomainDigests} from '../services/recipients/digest-settings.ts';
 import {createKeySearches} from '../services/search-limits.ts';
 import {remoteWebhookLog} from '../services/webhooks/webhook-questions.ts';
 import type {WebhookTester} from '../services/webhooks/webhook-sender.ts';
@@ -46,6 +47,7 @@ import {openHold} from './hold.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
 import {openPostfixLog} from './postfix-log.ts';
 import {openReaders} from './readers.ts';
+import {openRecipients} from './recipients.ts';
 import {openReportInbox} from './report-inbox.ts';
 import {watchWebhooks} from './webhook-health.ts';
 import {openWebhookSender} from './webhooks.ts';
@@ -59,9 +61,9 @@ const idleWaitMs = 500;
 export type Services = ReturnType<typeof createServices>;
 
 export const createServices = (base: Base, cluster: Cluster, version: string) => {
-  const {config, settings, fqdn, records, trust, now} = base;
-  const {store, nodeId, nodeNo} = base.storage;
-  const {keyDirectory, nodeDirectory, peerStates, membership} = records;
+  const {config, fqdn, records} = base;
+  const {store, nodeId} = base.storage;
+  const {keyDirectory, peerStates, membership} = records;
   const {peers, links, limiter, presences} = cluster;
   // Used until this node has announced the real address of its API.
   const expectedUrl = apiUrl(config, fqdn, listenOf(config.api.listen));
@@ -82,6 +84,8 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   const inbox = openReportInbox(base, readers);
   const mail = openHold(base, bus, {inbox, readers});
   const dmarc = openDmarc(base, {sign: mail.sign, newLookup: mail.verifier.newLookup, version, others, inbox});
+  const quarantine = mail.openQuarantine({...others, postfixNodes: () => presences?.postfixNodes() ?? []});
+  const recipients = openRecipients(base, {...mail, ...owned, quarantine, peers});
   const dns = openDnsView(base, {...owned, ...mail.verifier, claim: mail.intake.claim, readers, dmarc: dmarc.view});
   return {
     ...access,
@@ -89,29 +93,18 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     ...owned,
     dns,
     domainTests: openDomainTests(base, {...owned, dns}),
-    quarantine: mail.openQuarantine({...others, postfixNodes: () => presences?.postfixNodes() ?? []}),
     keySearches: createKeySearches(),
-    cluster: createClusterView({
-      config: cluster.config,
-      ...(presences && {presences}),
-      directory: nodeDirectory,
-      peerStates,
-      refusals: cluster.refusals,
-      ...{nodeId, nodeNo, hostname: fqdn, now},
-      apiUrl: () => nodeDirectory.findByNo(nodeNo)?.api_url ?? expectedUrl,
-      license: () => settings().license,
-      cutOffSince: trust.cutOff.since,
-      hasAuthority: trust.hasAuthority,
-      dmarc: createDmarcState(base),
-      problems: base.dependencies.problems,
-    }),
+    cluster: openClusterView(base, cluster, expectedUrl),
     audit: openAudit(base, others, auditLog),
-    ...{trace, webhooks, events},
+    ...{trace, webhooks, events, quarantine},
     forPeers: {auditLog, traceLog, webhookLog, source, actors, bus},
     ...mail,
+    ...recipients,
     ...{dmarc, inbox, eventLog, webhookSender},
-    jobs: [...mail.jobs, ...dmarc.jobs, ...eventLog.jobs, ...postfixLog.jobs, watchWebhooks(base)],
+    jobs: [...mail.jobs, ...dmarc.jobs, ...recipients.jobs, ...eventLog.jobs, ...postfixLog.jobs, watchWebhooks(base)],
     flushKeyUses: keyDirectory.flush,
+    /** Ends with what is under way. */
+    stopSenders: async () => Promise.all([webhookSender.stop(), recipients.stopDigests()]),
     async close() {
       const postfixLogEnds = postfixLog.close();
       access.keyFailures.report(true);
@@ -125,8 +118,28 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
   };
 };
 
+const openClusterView = (base: Base, {config, presences, refusals}: Cluster, expectedUrl: string) => {
+  const {settings, storage, fqdn, records, trust, dependencies, now} = base;
+  const {nodeId, nodeNo} = storage;
+  const {nodeDirectory, peerStates} = records;
+  return createClusterView({
+    config,
+    ...(presences && {presences}),
+    directory: nodeDirectory,
+    peerStates,
+    refusals,
+    ...{nodeId, nodeNo, hostname: fqdn, now},
+    apiUrl: () => nodeDirectory.findByNo(nodeNo)?.api_url ?? expectedUrl,
+    license: () => settings().license,
+    cutOffSince: trust.cutOff.since,
+    hasAuthority: trust.hasAuthority,
+    dmarc: createDmarcState(base),
+    problems: dependencies.problems,
+  });
+};
+
 const openDomains = ({settings, storage: {store, nodeId, nodeNo}, records}: Pick<Base, 'settings' | 'storage' | 'records'>) => {
-  const {configuration, domainDirectory: directory, nodeDirectory: nodes} = records;
+  const {configuration, domainDirectory: directory, nodeDirectory: nodes, peerStates} = records;
   const retentionFaults = createRetentionRules({maxDays: () => settings().maxDays});
   const domains = createDomains({
     configuration,
@@ -139,6 +152,11 @@ const openDomains = ({settings, storage: {store, nodeId, nodeNo}, records}: Pick
     domains,
     domainParts: createDomainParts({store, configuration, domains, filters}),
     retentions: createDomainRetentions({domains, nodeId, retentionMs: () => settings().keepMs, retentionFaults}),
+    digests: createDomainDigests({
+      ...{store, configuration, domains},
+      requireKnown: createKnownKinds({directory: nodes, peerStates}),
+      pagesUrl: () => settings().recipients.url,
+    }),
     globalFilters: createGlobalFilters(filters),
   };
 };

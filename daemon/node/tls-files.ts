@@ -33,13 +33,27 @@ export const apiHosts = (config: Config): string[] => {
   return [...new Set(names.filter(isCertifiable).map(canonicalHost))];
 };
 
-/** The operator's own certificate for the API; undefined if there is none. */
-export const operatorPair = async ({api: {cert_file, key_file}}: Config): Promise<KeyAndCertificate | undefined> => {
+/** What listeners show: the pairs of the node, or those of the operator. */
+export interface ShownPairs extends NodePairs {
+  /** The pages for recipients. */
+  pages: KeyAndCertificate;
+}
+
+/** The operator's own certificate for the API, or for the pages for recipients; undefined if there is none. */
+export const operatorPair = async (config: Config, section: 'api' | 'recipients'): Promise<KeyAndCertificate | undefined> => {
+  const {cert_file, key_file} = config[section];
   if (cert_file === undefined || key_file === undefined) return undefined;
-  const pair = {cert: await readText(cert_file, 'api.cert_file'), key: await readText(key_file, 'api.key_file')};
+  const keys = {cert: `${section}.cert_file`, key: `${section}.key_file`};
+  const pair = {cert: await readText(cert_file, keys.cert), key: await readText(key_file, keys.key)};
   if (!isPair(pair))
-    throw new ConfigError('api.cert_file and api.key_file are not a certificate (PEM) and its private key', 'api.cert_file');
+    throw new ConfigError(`${keys.cert} and ${keys.key} are not a certificate (PEM) and its private key`, keys.cert);
   return pair;
+};
+
+/** Throws a ConfigError where one is missing or wrong. */
+export const requireOperatorPairs = async (config: Config): Promise<void> => {
+  await operatorPair(config, 'api');
+  await operatorPair(config, 'recipients');
 };
 
 /** The cluster's authority if this node has its key; undefined otherwise. */

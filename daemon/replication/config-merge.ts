@@ -30,6 +30,7 @@ export const rulesOf: Record<Kind, KindRules> = {
   mail_filter: {unique: [], parent: {kind: 'domain', field: 'domain_id'}},
   dkim_key: {unique: ['domain_id', 'selector'], parent: {kind: 'domain', field: 'domain_id'}},
   webhook: {unique: [], parent: {kind: 'domain', field: 'domain_id'}},
+  digest: {unique: [], parent: {kind: 'domain', field: 'domain_id'}},
 };
 
 /** Kinds whose records are deleted with their domain. */

@@ -28,6 +28,7 @@ interface EveryNodeNeeds {
   hasAuthority: boolean;
   dmarc(): DmarcState;
   problems(): Problem[];
+  recipientsUrl(): string | undefined;
   now: () => number;
 }
 
@@ -61,6 +62,7 @@ export const createHeartbeats = (needs: HeartbeatNeeds): HeartbeatExchange => {
         dmarc: needs.dmarc(),
         problems: needs.problems(),
         kinds: [...kinds],
+        recipients_url: needs.recipientsUrl() ?? null,
         key_counts: limiter.counts(),
         key_uses: uses,
         unreached: peerStates.unreached().slice(0, 1000),

@@ -16,6 +16,8 @@ export interface CommonHeldQuery {
   groups(filter: HoldFilter, scope: AccessScope): Promise<SummaryGroup[]>;
   /** The nodes that have held mail in Postfix. */
   postfixNodes(): Promise<string[]>;
+  /** The nodes of which mail is held. */
+  holdingNodes(): Promise<string[]>;
   /** Which of the mails there are, in any state, and what has the bytes of each. */
   keepersOf(mails: readonly MailReference[]): Promise<(MailReference & {keeper: HoldBackendName})[]>;
 }

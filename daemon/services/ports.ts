@@ -25,8 +25,10 @@ import type {
   NewHeldMail,
   PartEnding,
   RecipientAct,
+  ReleaseRequest,
   StoredHeldMail,
 } from './quarantine/stored-mail.ts';
+import type {DigestReads, DigestStore} from './recipients/digest-store.ts';
 import type {
   ChangedKey,
   FieldsOf,
@@ -35,6 +37,7 @@ import type {
   ReadableOf,
   RecordKey,
   StoredApiKey,
+  StoredDigest,
   StoredDkimKey,
   StoredNode,
   StoredWebhook,
@@ -85,6 +88,8 @@ export interface ConfigReads {
   listMailFilters(domainIds?: readonly number[]): Promise<MailFilter[]>;
   listDkimKeys(domainIds?: readonly number[]): Promise<StoredDkimKey[]>;
   listWebhooks(ids?: readonly number[]): Promise<StoredWebhook[]>;
+  /** Their ids are those of their domains. */
+  listDigests(ids?: readonly number[]): Promise<StoredDigest[]>;
   findApiKey(key: {id: number} | {key_hash: string}): Promise<StoredApiKey | undefined>;
   listApiKeys(ids?: readonly number[]): Promise<StoredApiKey[]>;
   findNode(nodeNo: number): Promise<StoredNode | undefined>;
@@ -151,6 +156,8 @@ interface HoldReads {
   findAll(queueIds: readonly string[]): Promise<StoredHeldMail[]>;
   /** What was done for recipients of these mails, by their ids, the first first. */
   recipientActs(queueIds: readonly string[]): Promise<Map<string, RecipientAct[]>>;
+  /** What recipients for whom these mails are held have asked for, the first first. */
+  requests(queueIds: readonly string[]): Promise<ReleaseRequest[]>;
   /** Mails with an unfinished action. */
   listClaimed(backend: HoldBackendName): Promise<string[]>;
   /**
@@ -200,6 +207,13 @@ export interface HoldStore extends HoldReads {
    * done before. When they are all that are left, nothing is written: the mail has to end.
    */
   endFor(queueId: string, ending: PartEnding): Promise<{addresses: readonly string[]; isLast: boolean}>;
+  /**
+   * Keeps a request, and writes it into the event log. False when there is one of this recipient, or the mail is not held for him: then
+   * nothing changes.
+   */
+  request(request: ReleaseRequest): Promise<boolean>;
+  /** Adds requests from elsewhere; the event log has them already. What is there stays. */
+  restoreRequests(requests: readonly ReleaseRequest[]): Promise<void>;
   /** Deletes the row of a mail in any state, because Postfix without long queue ids reuses ids. */
   forget(queueId: string): Promise<void>;
   /** Deletes rows of mails that ended before `before`, at most `limit`; returns how many. */
@@ -258,6 +272,7 @@ interface StoreReads {
   dmarc: DmarcReads;
   received: ReceivedReads;
   webhooks: WebhookReads;
+  digests: DigestReads;
 }
 
 export interface StoreTransaction extends Omit<StoreReads, 'audit'> {
@@ -271,6 +286,7 @@ export interface StoreTransaction extends Omit<StoreReads, 'audit'> {
   dmarc: DmarcStore;
   received: ReceivedStore;
   webhooks: WebhookStore;
+  digests: DigestStore;
 }
 
 export interface EventSettings {

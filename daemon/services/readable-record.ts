@@ -57,6 +57,13 @@ const schemas = {
     ...{disabled_at: timestamp.nullable(), disabled_because: text(1000).nullable()},
     replay: z.object({at: timestamp, since: timestamp, is_fresh_start: z.boolean()}).nullable(),
   }),
+  digest: z.object({
+    // Whether a node knows a time zone depends on its ICU, and a later version may know more of the rest: `settingsOf` judges it.
+    ...{at: text(10), timezone: text(100), language: text(20)},
+    actions: z.record(text(100), text(100)),
+    except: z.array(text(400)).max(10_000),
+    ...{domain_id: id, enabled_at: timestamp.nullable(), created_at: timestamp},
+  }),
 } satisfies Record<Kind, z.ZodObject>;
 
 /** Values of fields that a record of an earlier version may lack. Any other missing field is null. */

@@ -1,11 +1,12 @@
 // Records of the configuration that all nodes share: the replicated form and the readable form.
 import type {ApiKey} from '../../shared/api-key.ts';
+import type {DigestSettings} from '../../shared/digest.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {DkimAlgorithm} from '../../shared/field-rules.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 
-export const kinds = ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key', 'webhook'] as const;
+export const kinds = ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key', 'webhook', 'digest'] as const;
 export type Kind = (typeof kinds)[number];
 
 /** False for kinds that only a newer version knows. */
@@ -104,6 +105,17 @@ export interface StoredWebhook {
   replay: {at: string; since: string; is_fresh_start: boolean} | null;
 }
 
+/** Its id is that of its domain, so that two nodes never make two for one domain. It is not removed, as a tombstone stays one. */
+export interface StoredDigest extends Pick<DigestSettings, 'at' | 'timezone' | 'except'> {
+  id: number;
+  language: string;
+  actions: Record<string, string>;
+  domain_id: number;
+  /** Null while there are none. */
+  enabled_at: string | null;
+  created_at: string;
+}
+
 /** The fields of each kind as they are stored, without `id` and fields derived from stamps. */
 export interface FieldsOf {
   /** A node announces `smtp_listen` when it listens. */
@@ -114,6 +126,7 @@ export interface FieldsOf {
   mail_filter: Omit<MailFilter, 'id'>;
   dkim_key: Omit<StoredDkimKey, 'id'>;
   webhook: Omit<StoredWebhook, 'id'>;
+  digest: Omit<StoredDigest, 'id'>;
 }
 
 /** The readable form of the live records of each kind. */
@@ -124,6 +137,7 @@ export interface ReadableOf {
   mail_filter: MailFilter;
   dkim_key: StoredDkimKey;
   webhook: StoredWebhook;
+  digest: StoredDigest;
 }
 
 /** The key of a record that a change has altered, and its parent. */

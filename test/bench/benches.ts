@@ -3,6 +3,7 @@ import {authentication} from './authentication.ts';
 import type {Bench} from './bench.ts';
 import {changes} from './changes.ts';
 import {coldBench} from './cold.ts';
+import {digests} from './digests.ts';
 import {eventLog, postgresEventLog} from './event-log.ts';
 import {lists} from './lists.ts';
 import {memoryBench} from './memory.ts';
@@ -24,6 +25,7 @@ export const benches: readonly Bench[] = [
   memoryBench,
   quiet,
   webhooks,
+  digests,
   postgresLists,
   postgresHold,
   eventLog,

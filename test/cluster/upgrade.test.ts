@@ -106,12 +106,20 @@ for (const release of releases) {
     t.is(before.scope, 'read-only');
     // Its header is read in the background.
     t.true([null, '[]'].includes(after.mail.from && JSON.stringify(after.mail.from)));
-    t.deepEqual(after.mail.recipient_states, [{address: 'b@held.test', state: 'held', acted_at: null, acted_by: null}]);
+    t.deepEqual(after.mail.recipient_states, [
+      {address: 'b@held.test', state: 'held', acted_at: null, acted_by: null, requested_at: null},
+    ]);
     // What earlier versions did not know.
     t.deepEqual(after, {
       ...before,
       filters: before.filters.map((each: object) => ({...each, authenticated: false})),
-      mail: {...before.mail, authentication: null, from: after.mail.from, recipient_states: after.mail.recipient_states},
+      mail: {
+        ...before.mail,
+        authentication: null,
+        from: after.mail.from,
+        recipient_states: after.mail.recipient_states,
+        release_requested: false,
+      },
     });
     t.not(refused.code, 0);
     t.is(refused.stderr.trim().split('\n').length, 1, refused.stderr);

@@ -219,6 +219,7 @@ const bodyOf = (route: ApiRoute, {mail}: DomainThings): {body?: object} => {
     'POST /domains': {name: `made${made}.matrix.test`, direction: 'outbound'},
     'PUT /domains/:id': {},
     'PUT /domains/:id/retention': {days: 30},
+    'PUT /domains/:id/digest': {at: '06:00'},
     'POST /domains/:id/filters': {action: 'block', match: 'sender', pattern: 'a@b.test'},
     'POST /filters': {action: 'block', match: 'sender', pattern: 'a@b.test'},
     'POST /webhooks': {url: 'https://hooks.invalid/'},

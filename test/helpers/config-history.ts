@@ -65,6 +65,11 @@ export const newFields = {
     ...{created_at: '2026-01-01T00:00:00.000Z', url: 'https://hooks.test/', events: null, domain_id: domainId, description: null},
     ...{secret: 'PRIVATE-secret', disabled_at: null, disabled_because: null, replay: null},
   }),
+  digest: (domainId: number) => ({
+    ...{created_at: '2026-01-01T00:00:00.000Z', domain_id: domainId, enabled_at: null},
+    ...{at: '07:00', timezone: 'UTC', language: 'en', except: []},
+    actions: {spam: 'release', phishing: 'request', sandbox: 'none', rbl: 'release'},
+  }),
 } as const;
 
 const domainIds = [1, 2, 3, 4];
@@ -81,6 +86,7 @@ const creations: Record<Kind, (id: number) => Record<string, Json>> = {
   mail_filter: id => newFields.mailFilter(filterOwner(id)),
   dkim_key: id => newFields.dkimKey(1 + (id % 2), `s${id % 3}`),
   webhook: id => newFields.webhook(filterOwner(id)),
+  digest: newFields.digest,
 };
 
 const record = fc.oneof(
@@ -90,6 +96,7 @@ const record = fc.oneof(
   {weight: 1, arbitrary: fc.record({kind: fc.constant<Kind>('api_key'), id: fc.integer({min: 1, max: 2})})},
   {weight: 1, arbitrary: fc.record({kind: fc.constant<Kind>('node'), id: fc.integer({min: 1, max: 3})})},
   {weight: 1, arbitrary: fc.record({kind: fc.constant<Kind>('webhook'), id: fc.integer({min: 1, max: 4})})},
+  {weight: 1, arbitrary: fc.record({kind: fc.constant<Kind>('digest'), id: fc.constantFrom(...domainIds)})},
 );
 
 const updates: Record<Kind, fc.Arbitrary<Record<string, Json>>> = {
@@ -109,6 +116,7 @@ const updates: Record<Kind, fc.Arbitrary<Record<string, Json>>> = {
   mail_filter: fc.record({comment: fc.constantFrom(null, 'x')}),
   dkim_key: fc.record({public_key: fc.constantFrom('public', 'other')}),
   webhook: fc.record({url: fc.constantFrom('https://hooks.test/', 'https://other.test/')}),
+  digest: fc.record({language: fc.constantFrom<Json>('en', 'de', 'xx'), timezone: fc.constantFrom<Json>('UTC', 'nowhere')}),
 };
 
 /** Changes with distinct stamps; a record may be created, deleted and updated in any order of time. */

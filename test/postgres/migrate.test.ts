@@ -15,6 +15,7 @@ import type {CommonStore} from '../../daemon/services/common-store.ts';
 import {unknownMail} from '../../daemon/services/events/held-event.ts';
 import type {NewMailEvent} from '../../daemon/services/events/mail-event.ts';
 import type {Store} from '../../daemon/services/ports.ts';
+import type {MailDigests} from '../../daemon/services/recipients/digest-store.ts';
 import {openPostgresStore} from '../../daemon/store/postgres/store.ts';
 import {acquireLock} from '../../daemon/store/sqlite/database.ts';
 import {openSqliteStore} from '../../daemon/store/sqlite/store.ts';
@@ -138,6 +139,8 @@ const stoppedNode = async (t: ExecutionContext) => {
     await tx.hold.end(['ended00'], 'held', {state: 'released', at: '2026-01-03T00:00:00.000Z', keyId: 1_000_000_001});
     await tx.hold.strikeRecipients('empty0', releasedFor('b@one.test'));
     await tx.hold.strikeRecipients('ended00', releasedFor('b@one.test', 'c@one.test'));
+    await tx.digests.restore(digests);
+    await tx.hold.restoreRequests([request]);
     await tx.hold.end(['gone000'], 'held', {state: 'gone', at: '2026-01-03T00:00:00.000Z', keyId: null});
     await tx.events.append(events);
     await tx.webhooks.save({...progress, place: 'of the former log'});
@@ -148,12 +151,33 @@ const stoppedNode = async (t: ExecutionContext) => {
   const before = {
     ...{mails, entries, counts: await store.hold.counts(), hash: (await store.config.configHash()).config_hash},
     acts: await store.hold.recipientActs(['empty0', 'ended00']),
+    digests: await store.digests.ofMails(['empty0', 'ended00', 'queued0']),
     reported: await store.received.reported(receivedChoice),
     events: await eventsIn(store),
   };
   const keySequence = await store.transaction(async tx => tx.sequences.last('api_key'));
   await store.close();
   return {folder, node_id, before, keySequence};
+};
+
+const request = {queue_id: 'empty0', address: 'a@one.test', requested_at: '2026-01-02T08:00:00.000Z'};
+
+/** Links of mail that is held, and of mail that has ended. */
+const digests: MailDigests = {
+  entries: [
+    {
+      queue_id: 'empty0',
+      address: 'a@one.test',
+      mailbox: 'a@one.test',
+      domain_id: 1,
+      state: 'sent',
+      digest_id: 'a',
+    },
+  ],
+  links: [
+    {hash: '0a', queue_id: 'empty0', address: 'a@one.test', made_at: '2026-01-02T07:00:00.000Z', digest_id: 'a'},
+    {hash: '0b', queue_id: 'ended00', address: 'a@one.test', made_at: '2026-01-02T07:00:00.000Z', digest_id: 'a'},
+  ],
 };
 
 const migrate = async ({folder}: {folder: ReturnType<typeof dataFolder>}, url: string, ...args: string[]) => {
@@ -201,6 +225,9 @@ const requireMoved = async (t: ExecutionContext, node: Awaited<ReturnType<typeof
   t.deepEqual(await store.hold.counts(), before.counts);
   t.is(before.acts.size, 2);
   t.deepEqual(await store.hold.recipientActs(ids), before.acts);
+  t.deepEqual(before.digests, digests);
+  t.deepEqual(await store.digests.ofMails(ids), digests);
+  t.deepEqual(await store.hold.requests(ids), [request]);
   t.deepEqual(await store.received.reported(receivedChoice), before.reported);
   t.is(before.reported.count, 10);
   t.is((await store.config.configHash()).config_hash, before.hash);

@@ -1,5 +1,6 @@
 import test from 'ava';
 import {inParallel} from '../../cli/client/in-parallel.ts';
+import type {Domain} from '../../shared/domain.ts';
 import {maxFilters} from '../../shared/filter-rules.ts';
 import {maxWebhooks} from '../../shared/webhook.ts';
 import {apiRoutes} from '../helpers/api-routes.ts';
@@ -9,7 +10,8 @@ import type {ApiAnswer, ApiRequest} from '../helpers/node.ts';
 import {useNode} from '../helpers/use-node.ts';
 
 /** No question reaches the name servers of the machine. */
-const node = useNode({config: {authentication: {dns_servers: ['127.0.0.1:9']}}});
+const config = {authentication: {dns_servers: ['127.0.0.1:9']}, recipients: {url: 'https://mail.example.com'}};
+const node = useNode({config});
 
 const textOf = async (name: string) => (await node().api('GET', name, {key: null})).body.toString();
 const admin = async () => createJudge(await textOf('openapi-admin.yaml'));
@@ -146,6 +148,7 @@ test('every status that is described for the operations that are not curated com
     await askBadly(`domains/${domain.id}/${part}`);
   }
   await askRetention(ask, domain.id, badBodies);
+  await askDigests(ask, domain, badBodies);
   const full = await node().createDomain();
   const tooMany = Array.from({length: maxFilters + 1});
   // Changes of one domain take turns; who waits too long for theirs is told to come again.
@@ -209,8 +212,10 @@ test('every status that is described for the operations that are not curated com
 
   const described = operations.flatMap(({name, responses}) => Object.keys(responses).map(status => `${name} ${status}`));
   // 500 needs a bug, 503 a full disk or a node that is away, 504 one that hangs; a node can only be removed through another one, and
-  // this one sends no reports and has no Rspamd (mail-rspamd-learn.test.ts).
+  // this one sends no reports and has no Rspamd (mail-rspamd-learn.test.ts), nor a neighbour of an earlier version
+  // (digests-beside-earlier.test.ts).
   const others = [
+    'PUT /domains/{id}/digest 409',
     'DELETE /cluster/nodes/{node_id} 200',
     'POST /mail/quarantine/{node_id}/{queue_id}/train 200',
     ...[200, 404].map(of => `GET /dmarc/reports/{day}/{policy_domain} ${of}`),
@@ -235,6 +240,22 @@ const askRetention = async (
   }
   await ask('PUT', `domains/${domainId}`, {body: {retention: {days: 3}}});
   await ask('GET', `domains/${domainId}`);
+};
+
+const askDigests = async (
+  ask: (method: string, path: string, request?: ApiRequest) => Promise<ApiAnswer>,
+  {id, name}: Pick<Domain, 'id' | 'name'>,
+  badBodies: readonly ApiRequest[],
+): Promise<void> => {
+  for (const path of [`domains/${id}/digest`, 'domains/4242/digest']) {
+    await ask('POST', `${path}/send`);
+    await ask('PUT', path, {body: {enabled: true, actions: {rbl: 'none'}}});
+    await ask('GET', path);
+    await ask('GET', `${path}/preview?address=a@${name}`);
+    await ask('GET', `${path}/preview?address=a@elsewhere.test`);
+    await ask('POST', `${path}/send`);
+    for (const bad of badBodies) await ask('PUT', path, bad);
+  }
 };
 
 const askWebhooks = async (

@@ -49,6 +49,7 @@ test('an entry of the list tells all the specification names', async t => {
     score: 9.5,
     symbols: ['URIBL_BLACK', 'MANY'],
     reason: 'rbl',
+    release_requested: false,
   });
   t.true(Date.parse(arrived_at) >= startedAt - 1 && Date.parse(arrived_at) <= Date.now());
   t.is(size_bytes, (await node().api('GET', `${pathOf(json.data[0])}/body`)).body.length);

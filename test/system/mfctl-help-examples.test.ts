@@ -12,6 +12,7 @@ import {eventually} from '../helpers/eventually.ts';
 import {isInstalled} from '../helpers/installed.ts';
 import {listening} from '../helpers/listening.ts';
 import {holdAll, type MailNode, startMailNode} from '../helpers/mail-node.ts';
+import {freePort} from '../helpers/ports.ts';
 import {cleanEnvironment, mfctlFile} from '../helpers/program.ts';
 import {testFolder} from '../helpers/test-folder.ts';
 
@@ -31,7 +32,9 @@ interface Outcome {
 }
 
 (isInstalled('bash') ? test : test.skip)('the examples in the help work (needs bash)', async t => {
-  const node = await startMailNode(t, {domain: holdAll, config: {webhooks: {allow_networks: ['127.0.0.1/32']}}});
+  const listen = `127.0.0.1:${await freePort()}`;
+  const config = {webhooks: {allow_networks: ['127.0.0.1/32']}, recipients: {listen, url: `https://${listen}`}};
+  const node = await startMailNode(t, {domain: holdAll, config});
   const receiver = createServer((request, response) => {
     request.resume();
     response.writeHead(204).end();
@@ -86,6 +89,7 @@ const prepared = async ({node, webhookUrl}: Prepared, line: string): Promise<str
   let text = line.replace(/\/domains\/\d+/, `/domains/${domain}`);
   if (/ domain create /.test(line)) await ask(node, 'DELETE', `domains/${domain}`);
   if (/ key create .*example\.net/.test(line)) await node.createDomain({name: 'example.net'});
+  if (/ digest .*--send-now/.test(line)) await ask(node, 'PUT', `domains/${domain}/digest`, {enabled: true});
   if (/ dkim delete /.test(line)) await ask(node, 'POST', `domains/${domain}/dkim-keys`, {selector: 'mfd2026'});
   if (/ key (rotate|revoke|delete) /.test(line)) {
     const name = `example-${randomUUID()}`;

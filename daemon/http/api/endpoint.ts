@@ -23,6 +23,8 @@ import type {GlobalFilters} from '../../services/domains/mail-filters.ts';
 import type {Events} from '../../services/events/events.ts';
 import type {Trace} from '../../services/events/trace.ts';
 import type {Quarantine} from '../../services/quarantine/quarantine.ts';
+import type {DigestActions} from '../../services/recipients/digest-actions.ts';
+import type {DomainDigests} from '../../services/recipients/digest-settings.ts';
 import type {KeySearches} from '../../services/search-limits.ts';
 import type {Webhooks} from '../../services/webhooks/webhooks.ts';
 import type {Ctx} from '../observe.ts';
@@ -36,6 +38,8 @@ export interface ApiServices {
   dns: DnsView;
   domainTests: DomainTests;
   retentions: DomainRetentions;
+  digests: DomainDigests;
+  digestActions: DigestActions;
   quarantine: Quarantine;
   keySearches: KeySearches;
   cluster: ClusterView;

@@ -1,16 +1,18 @@
 // Endpoints of domains and what belongs to one: DNS records and DKIM keys. Their filters are in endpoints-filters.ts.
 import {z} from 'zod';
+import {digestPatchSchema, digestPreviewSchema, domainDigestSchema, sentDigestsSchema} from '../../../shared/digest.ts';
 import {createDkimKeySchema, dkimKeySchema} from '../../../shared/dkim-key.ts';
 import {createDomainSchema, domainPatchSchema, domainSchema} from '../../../shared/domain.ts';
 import {domainDnsSchema} from '../../../shared/domain-dns.ts';
 import {domainTestQuerySchema, domainTestSchema} from '../../../shared/domain-test.ts';
-import {dnsQuerySchema} from '../../../shared/hold-filter.ts';
+import {digestPreviewQuerySchema, dnsQuerySchema} from '../../../shared/hold-filter.ts';
 import {appliedRetentionSchema, retentionPatchSchema} from '../../../shared/retention.ts';
 import {etagOf} from '../../services/domains/domains.ts';
 import {reply} from '../answer.ts';
 import type {Ctx} from '../observe.ts';
 import {idOf} from '../request-input.ts';
-import {created, endpoint, type Headers, header, idParameter, ok} from './endpoint.ts';
+import {created, endpoint, gathered, type Headers, header, idParameter, ok} from './endpoint.ts';
+import {replyGathered} from './gathered-answer.ts';
 
 const ifMatch = () => ({'If-Match': z.string().optional().meta({description: 'Only if the domain still has this ETag'})});
 const etag: Headers = {ETag: header('Validator for If-Match')};
@@ -174,6 +176,59 @@ export const domainEndpoints = [
     answer: () => ok(appliedRetentionSchema),
     failures: [404],
     run: async (ctx, {retentions}) => reply(ctx, await retentions.remove(ctx.state.actor, idOf(ctx))),
+  }),
+  endpoint({
+    method: 'get',
+    path: '/domains/{id}/digest',
+    permission: 'domains:read',
+    operationId: 'getDomainDigest',
+    tag: 'Mail domains',
+    summary: 'Whether, when and how recipients of a domain are told of the mail that is held for them',
+    params: idParameter,
+    answer: () => ok(domainDigestSchema),
+    failures: [404],
+    run: async (ctx, {digests}) => reply(ctx, await digests.get(ctx.state.actor, idOf(ctx))),
+  }),
+  endpoint({
+    method: 'put',
+    path: '/domains/{id}/digest',
+    permission: 'domains:write',
+    operationId: 'setDomainDigest',
+    tag: 'Mail domains',
+    summary: 'Change whether, when and how recipients of a domain are told of the mail that is held for them',
+    params: idParameter,
+    body: {schema: digestPatchSchema, isPatch: true},
+    answer: () => ok(domainDigestSchema),
+    failures: [404, 409],
+    run: async (ctx, {digests}) => reply(ctx, await digests.set(ctx.state.actor, idOf(ctx), ctx.state.body)),
+  }),
+  endpoint({
+    method: 'get',
+    path: '/domains/{id}/digest/preview',
+    permission: 'quarantine:read',
+    operationId: 'previewDigest',
+    tag: 'Mail domains',
+    summary: 'The digest that a recipient would get now; nothing is sent',
+    params: idParameter,
+    query: digestPreviewQuerySchema,
+    answer: () => gathered(digestPreviewSchema, 'Nodes whose mail is missing here'),
+    failures: [404, 422],
+    async run(ctx, {digestActions}, {address}) {
+      const {result, unreachable} = await digestActions.preview(ctx.state.actor, idOf(ctx), address);
+      replyGathered(ctx, result, unreachable);
+    },
+  }),
+  endpoint({
+    method: 'post',
+    path: '/domains/{id}/digest/send',
+    permission: 'domains:write',
+    operationId: 'sendDigests',
+    tag: 'Mail domains',
+    summary: 'Send digests of a domain now, about mail that was in none yet',
+    params: idParameter,
+    answer: () => ok(sentDigestsSchema),
+    failures: [404, 409],
+    run: async (ctx, {digestActions}) => reply(ctx, await digestActions.sendNow(ctx.state.actor, idOf(ctx))),
   }),
   endpoint({
     method: 'get',

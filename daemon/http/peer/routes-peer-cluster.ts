@@ -20,7 +20,7 @@ import {peerJsonBody} from '../request-input.ts';
 import {type PeerCtx, type PeerRouter, type PeerState, shownCertificateOf} from './peer-app.ts';
 
 /** `first` comes before the body is read. */
-const routeMessage = <Asked extends z.ZodType | undefined, Answer extends z.ZodType>(
+export const routeMessage = <Asked extends z.ZodType | undefined, Answer extends z.ZodType>(
   router: PeerRouter,
   {at: {method, path}, request}: PeerMessage<Asked, Answer>,
   answer: (asked: Asked extends z.ZodType ? z.output<Asked> : undefined, ctx: PeerCtx) => Promise<z.input<Answer>>,

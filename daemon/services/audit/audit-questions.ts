@@ -1,14 +1,15 @@
 // Questions to the audit log of another node.
 import {z} from 'zod';
 import {auditEntrySchema} from '../../../shared/audit-entry.ts';
-import {id, nodeId, timestamp} from '../../../shared/fields.ts';
+import {nodeId, timestamp} from '../../../shared/fields.ts';
+import {recipientKeyId} from '../../../shared/recipient-key.ts';
 import {type AskedNode, listQuestions, remoteList} from '../peers/question.ts';
 import type {AuditFilter, AuditLog} from '../ports.ts';
 
 /** Strict: ignoring a part of it would show the caller too much. */
 const filter: z.ZodType<AuditFilter> = z.strictObject({
   since: timestamp.optional(),
-  key_id: id.optional(),
+  key_id: z.int().min(recipientKeyId).optional(),
   action: z.string().max(1000).optional(),
   target: z.string().max(1000).optional(),
 });

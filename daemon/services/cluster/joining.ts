@@ -94,7 +94,7 @@ export const createJoining = (needs: Needs): Joining => {
         if (!(await tx.trust.useJoinToken(tokenId, at))) throw tokenFault(await tx.trust.findJoinToken(tokenId));
         const nodes = await tx.config.listNodes();
         requireFreeId(nodes, request.node_id);
-        if (!request.kinds?.includes('webhook')) await requireNoWebhooks(tx, request);
+        await requireKnownRecords(tx, request);
         const subject = subjectOf(needs, {node_id: request.node_id, remoteAddress, currentNames: []});
         const holders = await issuedNames.holders(tx.trust, nodes);
         requireFreeName(request.fqdn, ownerOf(request.fqdn, holders, subject));
@@ -203,12 +203,14 @@ const requireFreeId = (nodes: readonly StoredNode[], nodeId: string): void => {
 };
 
 /** The configuration of a node that does not store them would differ from that of the others for good. */
-const requireNoWebhooks = async ({config}: ConfigTransaction, {version}: JoinRequest): Promise<void> => {
-  if ((await config.listWebhooks()).length > 0)
-    throw new Fault(
-      'conflict',
-      `the cluster has webhooks, which mfd ${version} does not know; install the version of the other nodes, and join then`,
-    );
+const requireKnownRecords = async ({config}: ConfigTransaction, {version, kinds}: JoinRequest): Promise<void> => {
+  const counts = {webhook: (await config.listWebhooks()).length, digest: (await config.listDigests()).length};
+  for (const [kind, count] of Object.entries(counts))
+    if (count > 0 && !kinds?.includes(kind))
+      throw new Fault(
+        'conflict',
+        `the cluster has ${kind}s, which mfd ${version} does not know; install the version of the other nodes, and join then`,
+      );
 };
 
 export interface ColocatedNodes {

@@ -135,6 +135,8 @@ export const heartbeatSchema = z.object({
   problems: z.array(z.object(problemSchema.shape)).max(maxProblems).optional(),
   /** The kinds of records that the sender knows. */
   kinds: z.array(z.string().max(64)).max(100).optional(),
+  /** `recipients.url` in its configuration; null without one. */
+  recipients_url: z.string().max(1000).nullable().optional(),
 });
 export type Heartbeat = z.infer<typeof heartbeatSchema>;
 

@@ -229,8 +229,10 @@ const problemOf = ({part, name, domains = [], refusesMail = false}: Dependency, 
   refuses_mail: refusesMail,
 });
 
-/** A hundred dead backends or webhooks must not hide a dead scanner. */
-const rankOf = ({part, refuses_mail}: Problem): number => (refuses_mail ? 0 : part === 'backend' || part === 'webhook' ? 2 : 1);
+/** A hundred of these must not hide a dead scanner. */
+const many: readonly string[] = ['backend', 'webhook', 'digest'] satisfies DependencyPart[];
+
+const rankOf = ({part, refuses_mail}: Problem): number => (refuses_mail ? 0 : many.includes(part) ? 2 : 1);
 
 /** Servers write a part of it. */
 const oneLine = (text: string): string =>

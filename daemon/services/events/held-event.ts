@@ -1,9 +1,10 @@
 // Entries of the event log. Those about held mail are written by the store with the row that changes.
 import type {SymbolScore} from '../../../shared/held-mail.ts';
+import {recipientKeyId} from '../../../shared/recipient-key.ts';
 import {authorAddresses} from '../intake/author-field.ts';
 import {subjectOf} from '../intake/header-block.ts';
 import {type Client, type HeaderField, type Judgement, queuedAs, type ReceivedMail, replyText} from '../intake/mail.ts';
-import type {Arrival, Ending, NewHeldMail, PartEnding, StoredHeldMail} from '../quarantine/stored-mail.ts';
+import type {Arrival, Ending, NewHeldMail, PartEnding, ReleaseRequest, StoredHeldMail} from '../quarantine/stored-mail.ts';
 import {shownScore} from '../quarantine/stored-mail.ts';
 import type {NewMailEvent} from './mail-event.ts';
 
@@ -138,6 +139,16 @@ export const partEvent = (
   symbols: strongest(mail.symbol_scores),
   recipients_left: left,
   ...delivered,
+});
+
+/** A recipient asks for the mail. */
+export const requestedEvent = (
+  mail: StoredHeldMail,
+  {address, requested_at}: Omit<ReleaseRequest, 'queue_id'>,
+): NewMailEvent => ({
+  ...eventOf({...mail, recipients: [address]}, 'release_requested', {at: requested_at}),
+  key_id: recipientKeyId,
+  symbols: strongest(mail.symbol_scores),
 });
 
 /** A mail of which nothing else is known any more. */

@@ -114,4 +114,5 @@ const heldMail = ({node_id, queue_id, at, sender, from, recipients, ...rest}: Ma
   reason: rest.reason ?? 'spam',
   size_bytes: rest.size_bytes ?? 0,
   arrived_at: at,
+  release_requested: false,
 });

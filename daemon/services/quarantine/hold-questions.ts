@@ -37,14 +37,18 @@ const filter: z.ZodType<HoldFilter> = z.strictObject({
   max_score: z.number().optional(),
   reason: z.enum(reasons).optional(),
   node: nodeId.optional(),
+  requested: z.literal(true).optional(),
 });
 
 const cursor = z.object({arrived_at: timestamp, node_id: nodeId, queue_id: queueId});
 const read = {permission: 'quarantine:read'} as const;
 const ofNode = (owner: string) => ({node_id: z.literal(owner)});
 
-/** Nodes of earlier versions do not read the header From. */
-const known = {from: heldMailSchema.shape.from.default(null)};
+/** Nodes of earlier versions do not read the header From, and have no requests. */
+const known = {
+  from: heldMailSchema.shape.from.default(null),
+  release_requested: heldMailSchema.shape.release_requested.default(false),
+};
 
 export const holdListQuestions = listQuestions({
   ...{name: 'hold', ...read, filter, cursor},

@@ -31,7 +31,7 @@ export const shownScore = (score: number): number => Number(score.toPrecision(15
 /** The place of the bytes: the spool of this node, or the hold queue of its Postfix. */
 export type HoldBackendName = 'spool' | 'postfix';
 
-export interface StoredHeldMail extends Omit<HeldMailDetail, 'node_id' | 'symbols'> {
+export interface StoredHeldMail extends Omit<HeldMailDetail, 'node_id' | 'symbols' | 'release_requested' | 'recipient_states'> {
   state: HeldState;
   domain_id: number;
   is_utf8: boolean;
@@ -66,6 +66,13 @@ export interface RecipientAct {
   state: ActedState;
   acted_at: string;
   acted_by_key_id: number | null;
+}
+
+/** A recipient has asked an administrator for a mail. */
+export interface ReleaseRequest {
+  queue_id: string;
+  address: string;
+  requested_at: string;
 }
 
 export interface Claim {

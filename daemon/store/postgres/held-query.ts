@@ -4,7 +4,16 @@ import {type HoldFilter, isSearch} from '../../../shared/hold-filter.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
 import type {CommonHeldQuery} from '../../services/common-store.ts';
 import {type Db, query} from '../sql/db.ts';
-import {foldSubject, heldFilter, type ListedRow, listColumns, listedMail, type SqlCondition, totalOf} from '../sql/held-mail.ts';
+import {
+  foldSubject,
+  heldFilter,
+  isRequested,
+  type ListedRow,
+  listColumns,
+  listedMail,
+  type SqlCondition,
+  totalOf,
+} from '../sql/held-mail.ts';
 import {containing} from './dialect.ts';
 
 export const createCommonHeldQuery = (db: Db): CommonHeldQuery => ({
@@ -14,7 +23,7 @@ export const createCommonHeldQuery = (db: Db): CommonHeldQuery => ({
     // One statement, so that all is of one moment: the dashboard finds its place by the total.
     const rows = await query<ListedRow & Total>(
       db,
-      `SELECT (${total.sql}) AS total, node_id, ${listColumns} FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?`,
+      `SELECT (${total.sql}) AS total, node_id, ${listColumns('node_id')} FROM held_mail WHERE ${sql} ${order} LIMIT ? OFFSET ?`,
       [...total.bindings, ...bindings, limit, offset],
     );
     const [first] = rows;
@@ -36,6 +45,11 @@ export const createCommonHeldQuery = (db: Db): CommonHeldQuery => ({
 
   async postfixNodes() {
     const sql = "SELECT DISTINCT node_id FROM held_mail WHERE is_held AND keeper = 'postfix'";
+    return (await query<{node_id: string}>(db, sql)).map(({node_id}) => node_id);
+  },
+
+  async holdingNodes() {
+    const sql = 'SELECT DISTINCT node_id FROM held_count WHERE count > 0 ORDER BY node_id';
     return (await query<{node_id: string}>(db, sql)).map(({node_id}) => node_id);
   },
 
@@ -82,5 +96,6 @@ const conditionOf = (filter: HoldFilter, scope: AccessScope, places = placesOf(f
   add(`(${places.join(' OR ')})`, filter.from);
   add(`(folded_sender = ? OR folded_recipients @> ARRAY[?] OR ${ofFrom})`, filter.address);
   add('folded_subject LIKE ?', filter.subject === undefined ? undefined : containing(foldSubject(filter.subject)));
+  if (filter.requested) parts.push(isRequested('node_id'));
   return {sql: parts.join(' AND '), bindings};
 };

@@ -1,7 +1,9 @@
 // Tables of a cluster in PostgreSQL.
 import type pg from 'pg';
+import {digestTables} from '../sql/digest-store.ts';
 import {dmarcTables, receivedTables, reportIndexes} from '../sql/dmarc-tables.ts';
 import {recipientActTable} from '../sql/hold-store.ts';
+import {requestTable} from '../sql/release-requests.ts';
 import {webhookTables} from '../sql/webhook-store.ts';
 
 interface Migration {
@@ -170,6 +172,8 @@ const all: readonly Migration[] = [
   {name: '0010_mail_event', sql: mailEvents},
   {name: '0011_webhook', sql: [...webhookTables(text), webhookSenders].join(';\n')},
   {name: '0012_recipient_act', sql: recipientActTable(text, ['node_id', 'queue_id'])},
+  {name: '0013_digest', sql: digestTables(text, ['node_id']).join(';\n')},
+  {name: '0014_release_request', sql: requestTable(text, ['node_id'])},
 ];
 
 const table = 'schema_migration';

@@ -158,6 +158,7 @@ const heldQueryOn = (db: PostgresDb, onSearch: <T>(search: (db: PostgresDb) => P
     list: async (filter, scope, page) => on(filter, async asked => asked.list(filter, scope, page)),
     groups: async (filter, scope) => on(filter, async asked => asked.groups(filter, scope)),
     postfixNodes: query.postfixNodes,
+    holdingNodes: query.holdingNodes,
     keepersOf: query.keepersOf,
   };
 };

@@ -127,6 +127,7 @@ export const configReads = (db: Db): ConfigReads => {
     listMailFilters: async domainIds => listBy('mail_filter', 'parent_id', domainIds),
     listDkimKeys: async domainIds => listBy('dkim_key', 'parent_id', domainIds),
     listWebhooks: async ids => listBy('webhook', 'id', ids),
+    listDigests: async ids => listBy('digest', 'id', ids),
     listApiKeys: async ids => listBy('api_key', 'id', ids),
     async findApiKey(key) {
       if (hasOwn(key, 'id')) return (await listBy('api_key', 'id', [key.id]))[0];

@@ -87,11 +87,20 @@ const fromOf = (addresses: string | null | undefined): string[] | null =>
   // A database of an earlier version, which is repaired, has no such column.
   addresses ? (JSON.parse(addresses) as string[]) : null;
 
-/** Columns of an entry of the list, besides the node. */
-export const listColumns =
+export const mailColumns =
   'queue_id, sender, from_addresses, recipients, subject, score, symbols, reason, size_bytes, arrived_at';
 
-export type ListedRow = Omit<HeldMail, 'from' | 'recipients' | 'symbols'> & {
+/** Columns of an entry of the list, besides the node. */
+export const listColumns = (nodeColumn?: 'node_id'): string => `${mailColumns}, ${isRequested(nodeColumn)} AS release_requested`;
+
+/** A condition that a recipient has asked for the mail. */
+export const isRequested = (nodeColumn?: 'node_id'): string => {
+  const ofNode = nodeColumn === undefined ? '' : `request.${nodeColumn} = held_mail.${nodeColumn} AND `;
+  return `EXISTS (SELECT 1 FROM recipient_request AS request WHERE ${ofNode}request.queue_id = held_mail.queue_id)`;
+};
+
+export type ListedRow = Omit<HeldMail, 'from' | 'recipients' | 'symbols' | 'release_requested'> & {
+  release_requested: boolean | number;
   from_addresses: string | null;
   recipients: string;
   symbols: string;
@@ -110,6 +119,7 @@ export const listedMail = ({
   reason,
   size_bytes,
   arrived_at,
+  release_requested,
 }: ListedRow): HeldMail => ({
   node_id,
   queue_id,
@@ -122,6 +132,7 @@ export const listedMail = ({
   reason,
   size_bytes,
   arrived_at,
+  release_requested: Boolean(release_requested),
 });
 
 type Counted = Pick<HeldCount, 'domain_id' | 'domain' | 'reason' | 'size_bytes'>;

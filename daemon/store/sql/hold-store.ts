@@ -26,6 +26,7 @@ import {
   rowToHeldMail,
   toRow,
 } from './held-mail.ts';
+import {dropRequests, releaseRequests} from './release-requests.ts';
 
 /** Of the mails with the ids in one bound value. */
 const amongOf = ({own, values}: Dialect): string => `${own.condition}queue_id IN (${values('text')})`;
@@ -50,6 +51,10 @@ export const holdStore = (db: Db): HoldStore => {
   return {
     ...heldFrom(db),
     ...recipientActs(db, find),
+    ...releaseRequests(db, async queueId => {
+      await lockMails(db, [queueId]);
+      return find(queueId);
+    }),
     findAll,
     find,
     listClaimed: async keeper =>
@@ -142,6 +147,7 @@ const recipientActs = (db: Db, find: HoldStore['find']): Pick<HoldStore, 'recipi
     const left = mail.recipients.filter(recipient => !struck.has(recipient));
     await query(db, `UPDATE held_mail SET recipients = ? WHERE ${own.condition}queue_id = ?`, [JSON.stringify(left), queue_id]);
     await query(db, strikingSql(db.dialect), [json(foldRecipients(left)), queue_id]);
+    await dropRequests(db, queue_id, [...struck]);
     const keeping = `${insertOwn(db.dialect, 'held_recipient_act', ['queue_id', ...actColumns])} ON CONFLICT DO NOTHING RETURNING address`;
     const rows = await query<{address: string}>(db, keeping, [json(acts.map(act => ({queue_id, ...act})))]);
     return {left, news: rows.map(({address}) => address)};

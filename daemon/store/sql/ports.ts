@@ -4,6 +4,7 @@ import type {Store} from '../../services/ports.ts';
 import {auditStore} from './audit.ts';
 import {configReads, recordStore} from './config-record.ts';
 import type {Db} from './db.ts';
+import {digestStore} from './digest-store.ts';
 import {dmarcStore} from './dmarc-store.ts';
 import {eventLog} from './event-log.ts';
 import {holdStore, postfixRows} from './hold-store.ts';
@@ -26,6 +27,7 @@ export const portsOn = (db: Db): RecordTransaction & Pick<Store, 'audit'> => ({
   dmarc: dmarcStore(db),
   received: receivedStore(db),
   webhooks: webhookStore(db),
+  digests: digestStore(db),
   records: recordStore(db),
   sequences: sequenceStore(db),
   outbox: outboxStore(db),

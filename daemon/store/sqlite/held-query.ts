@@ -5,7 +5,16 @@ import type {AccessScope} from '../../../shared/scopes.ts';
 import type {HeldGroup, SampledHeldQuery} from '../../services/ports.ts';
 import type {HoldCursor} from '../../services/quarantine/stored-mail.ts';
 import {type Db, query} from '../sql/db.ts';
-import {foldSubject, heldFilter, type ListedRow, listColumns, listedMail, type SqlCondition, totalOf} from '../sql/held-mail.ts';
+import {
+  foldSubject,
+  heldFilter,
+  isRequested,
+  type ListedRow,
+  listColumns,
+  listedMail,
+  type SqlCondition,
+  totalOf,
+} from '../sql/held-mail.ts';
 
 /** `nodeId` is the node of all mails in this database. */
 export const createHeldQuery = (read: Db, nodeId: string): SampledHeldQuery => ({
@@ -17,7 +26,7 @@ export const createHeldQuery = (read: Db, nodeId: string): SampledHeldQuery => (
     const rows = await query<(Omit<ListedRow, 'node_id'> | {queue_id: null}) & {total: number}>(
       read,
       `SELECT * FROM (SELECT (${total.sql}) AS total) LEFT JOIN (
-         SELECT ${listColumns} FROM held_mail WHERE ${sql}
+         SELECT ${listColumns()} FROM held_mail WHERE ${sql}
        ) ON true ${order}`,
       [...total.bindings, ...bindings],
     );
@@ -95,7 +104,8 @@ const searchOf = async (read: Db, filter: HoldFilter, scope: AccessScope): Promi
   const recipient = filter.recipient === undefined ? undefined : await findFew(read, recipientSql, [filter.recipient]);
   const from = filter.from === undefined ? undefined : await findFew(read, fromSql, fromRange(filter.from));
   const address = filter.address === undefined ? undefined : await findFew(read, addressSql, anywhere(filter.address));
-  const ids = subject?.ids ?? recipient?.ids ?? from?.ids ?? address?.ids;
+  const requested = filter.requested ? await findFew(read, requestedSql, []) : undefined;
+  const ids = subject?.ids ?? recipient?.ids ?? from?.ids ?? address?.ids ?? requested?.ids;
   const counted: HeldSearch['counted'] = subject
     ? {by: 'subject', count: subject.count}
     : from && {by: 'from', count: from.count};
@@ -125,6 +135,13 @@ const subjectSql = `
   SELECT count(*) AS count, iif(
     count(*) <= ${few}, (SELECT json_group_array(queue_id) FROM held_subject WHERE id IN (SELECT id FROM found)), NULL
   ) AS ids FROM found`;
+
+const requestedSql = `
+  WITH found AS MATERIALIZED (
+    SELECT DISTINCT queue_id FROM recipient_request AS r
+    WHERE EXISTS (SELECT 1 FROM held_subject AS s WHERE s.queue_id = r.queue_id) LIMIT ${few + 1}
+  )
+  SELECT count(*) AS count, iif(count(*) <= ${few}, json_group_array(queue_id), NULL) AS ids FROM found`;
 
 const recipientSql = `
   WITH found AS MATERIALIZED (SELECT queue_id FROM held_recipient WHERE recipient = ? LIMIT ${few + 1})
@@ -204,6 +221,7 @@ const heldCondition = ({filter, scope, ids}: HeldSearch, isWalked = false): SqlC
     bindings.push(...anywhere(filter.address));
   }
   add('held_mail.queue_id IN (SELECT value FROM json_each(?))', ids);
+  if (filter.requested) parts.push(isRequested());
   // A lower bound that all mails meet: without one, SQLite walks an index without the subject and reads every row.
   if (filter.subject !== undefined && filter.since === undefined) add('arrived_at >= ?', '');
   add('instr(folded_subject, ?)', filter.subject === undefined ? undefined : foldSubject(filter.subject));
@@ -235,8 +253,8 @@ const orderedMails = (search: HeldSearch, {limit, offset}: Page): SqlCondition =
  * The domains of a scope whose mails are walked apart, each in the order of the list, and merged: with `IN`, SQLite sorts everything
  * before a deep page. None where a condition leads to fewer mails through its own index.
  */
-const mergedDomains = ({filter: {domain, sender, from, address, recipient, subject}, scope}: HeldSearch): number[] =>
-  [domain, sender, from, address, recipient, subject].every(value => value === undefined) && scope.kind === 'domains'
+const mergedDomains = ({filter: {domain, sender, from, address, recipient, subject, requested}, scope}: HeldSearch): number[] =>
+  [domain, sender, from, address, recipient, subject, requested].every(value => value === undefined) && scope.kind === 'domains'
     ? [...new Set(scope.domainIds)]
     : [];
 

@@ -1,6 +1,8 @@
 import type {Knex} from 'knex';
+import {digestTables} from '../sql/digest-store.ts';
 import {dmarcTables, receivedTables, reportIndexes} from '../sql/dmarc-tables.ts';
 import {recipientActTable} from '../sql/hold-store.ts';
+import {requestTable} from '../sql/release-requests.ts';
 import {webhookTables} from '../sql/webhook-store.ts';
 import {addHeaderFrom, addListIndexes, indexTrigrams} from './list-migration.ts';
 
@@ -29,6 +31,8 @@ const all: Migration[] = [
   {name: '0016_mail_event', up: mailEvent},
   {name: '0017_webhook', up: webhooks},
   {name: '0018_recipient_act', up: async db => db.raw(recipientActTable('text', ['queue_id']))},
+  {name: '0019_digest', up: digests},
+  {name: '0020_release_request', up: async db => db.raw(requestTable('text', []))},
 ];
 
 export const migrations: Knex.MigrationSource<Migration> = {
@@ -223,4 +227,8 @@ async function mailEvent(db: Knex): Promise<void> {
 
 async function webhooks(db: Knex): Promise<void> {
   for (const sql of webhookTables('text')) await db.raw(sql);
+}
+
+async function digests(db: Knex): Promise<void> {
+  for (const sql of digestTables('text', [])) await db.raw(sql);
 }

@@ -24,6 +24,10 @@ const tables = [
   'issued_name',
   'held_mail',
   'held_recipient_act',
+  'digest_round',
+  'digest_entry',
+  'recipient_link',
+  'recipient_request',
   'dmarc_count',
   'dmarc_report',
   'dmarc_refusal',
@@ -34,7 +38,7 @@ const tables = [
 ] as const;
 
 /** Of these, the tables that databases of earlier versions do not have. */
-const added: readonly string[] = tables.filter(table => /^(dmarc|webhook|held_recipient)_/.test(table));
+const added: readonly string[] = tables.filter(table => /^(dmarc|webhook|held_recipient|digest|recipient)_/.test(table));
 
 export interface ReadableRows {
   /** Number of copied rows, by table. */

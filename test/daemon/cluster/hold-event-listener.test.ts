@@ -19,6 +19,7 @@ const mailOf = (node_id: string, queue_id: string): HeldMail => ({
   reason: 'spam',
   size_bytes: 100,
   arrived_at: '2026-03-01T12:00:00.000Z',
+  release_requested: false,
 });
 
 const happen = ({bus, nodeId}: PeerNode, queueId: string) => bus.publish({type: 'held', ...mailOf(nodeId, queueId)}, 1);

@@ -5,6 +5,7 @@ import test, {type ExecutionContext} from 'ava';
 import {repair} from '../../../daemon/commands/repair.ts';
 import {readIdentity} from '../../../daemon/node/storage.ts';
 import {unknownMail} from '../../../daemon/services/events/held-event.ts';
+import type {MailDigests} from '../../../daemon/services/recipients/digest-store.ts';
 import {damageTable, middlePage} from '../../helpers/damaged-table.ts';
 import {makeNode, mfdFile, nodeFolder, run} from '../../helpers/node.ts';
 import {openTestStore, type TestStore} from '../../helpers/store.ts';
@@ -243,7 +244,22 @@ test('a rebuilt database still says for whom a mail was released, and holds it f
   const node = await nodeWithLog(t);
   const store = await openTestStore(node.store);
   const acts = releasedFor('b@one.test', 'c@one.test');
-  await store.transaction(async tx => tx.hold.strikeRecipients(held.queue_id, acts));
+  const round = {domain_id: 1, due_at: '2026-01-02T07:00:00.000Z'};
+  const made_at = round.due_at;
+  const address = held.recipients[0] ?? '';
+  const digests: MailDigests = {
+    entries: [{domain_id: 1, queue_id: held.queue_id, address, mailbox: address, state: 'sent', digest_id: 'a'}],
+    links: [{hash: '0a', queue_id: held.queue_id, address, made_at, digest_id: 'a'}],
+  };
+  const request = {queue_id: held.queue_id, address, requested_at: made_at};
+  const holder = (name: string) => ({holder: name, now: Date.parse(made_at), heldMs: 60_000});
+  await store.transaction(async tx => {
+    await tx.hold.strikeRecipients(held.queue_id, acts);
+    await tx.digests.restore(digests);
+    await tx.hold.request(request);
+    await tx.digests.take(round, holder('alpha'));
+    await tx.digests.close(round);
+  });
   await store.close();
   await damageTable(node.store, 'mail_event_word_data');
 
@@ -252,6 +268,10 @@ test('a rebuilt database still says for whom a mail was released, and holds it f
   const repaired = await openTestStore(node.store);
   t.like(await repaired.hold.find(held.queue_id), {state: 'held', recipients: held.recipients});
   t.deepEqual((await repaired.hold.recipientActs([held.queue_id])).get(held.queue_id), acts);
+  t.deepEqual(await repaired.digests.ofMails([held.queue_id]), digests);
+  t.deepEqual(await repaired.hold.requests([held.queue_id]), [request]);
+  const again = await repaired.transaction(async tx => tx.digests.take(round, holder('beta')));
+  t.is(again, 'over');
   t.notRegex(node.said.join('\n'), /lost/);
   await repaired.close();
 });

@@ -47,9 +47,9 @@ test('a mail is released for some, discarded for others, and ends with the last:
   const detail = await test.queue.get(id, operator);
   t.deepEqual(detail.recipients, [cat]);
   t.deepEqual(detail.recipient_states, [
-    {address: cat, state: 'held', acted_at: null, acted_by: null},
-    {address: ben, state: 'released', acted_at: '2026-03-01T12:00:00.000Z', acted_by: 7},
-    {address: ann, state: 'discarded', acted_at: '2026-03-01T12:01:00.000Z', acted_by: 8},
+    {address: cat, state: 'held', acted_at: null, acted_by: null, requested_at: null},
+    {address: ben, state: 'released', acted_at: '2026-03-01T12:00:00.000Z', acted_by: 7, requested_at: null},
+    {address: ann, state: 'discarded', acted_at: '2026-03-01T12:01:00.000Z', acted_by: 8, requested_at: null},
   ]);
   t.is((await test.queue.list({recipient: ben}, {limit: 10, offset: 0}, operator)).total, 0);
   t.deepEqual(test.told, [`held ${id}`], 'who knows two states takes it for held');

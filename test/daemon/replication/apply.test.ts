@@ -52,6 +52,7 @@ const readFrom = async (config: ConfigReads) => ({
   mail_filter: await config.listMailFilters(),
   dkim_key: await config.listDkimKeys(),
   webhook: await config.listWebhooks(),
+  digest: await config.listDigests(),
 });
 
 /** The hash as any reader of the records would compute it: from those that are read. */

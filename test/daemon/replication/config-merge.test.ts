@@ -109,6 +109,7 @@ const wholeRecords = {
   mail_filter: newFields.mailFilter(1),
   dkim_key: newFields.dkimKey(1, 's1'),
   webhook: newFields.webhook(1),
+  digest: newFields.digest(1),
 };
 
 test('whatever is written as the time of a revocation, every order of merging comes to the same', t => {

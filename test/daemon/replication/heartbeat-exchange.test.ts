@@ -41,6 +41,7 @@ test('the hash in a heartbeat is that of the events it names, however much is be
     hasAuthority: true,
     dmarc: () => ({config: '', is_unset: false}),
     problems: () => [],
+    recipientsUrl: () => undefined,
     now: Date.now,
   });
   const hashAfter = new Map<number, string>();

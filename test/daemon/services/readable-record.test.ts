@@ -96,6 +96,13 @@ test('a key for several domains has at most 100 ids, and as many names that a do
     t.false(named('a.test', name), JSON.stringify(name));
 });
 
+test('a digest is complete also with what only a later version, or another machine, can read', t => {
+  const withMore = (fields: object) => change('digest', 1, stampOf(1), {...newFields.digest(1), ...fields});
+
+  t.true(isComplete(withMore({timezone: 'Mars/Olympus', language: 'fr', actions: {spam: 'release', virus: 'ask'}})));
+  t.false(isComplete(withMore({actions: 'none'})));
+});
+
 test('a webhook is complete with an address that can be read alone', t => {
   const withUrl = (url: string) => change('webhook', 1, stampOf(1), {...newFields.webhook(1), url});
 

@@ -33,6 +33,8 @@ const filters: HoldFilter[] = [
   {address: 's1@from.test'},
   {address: 'r2@d1.test', from: 'author1.test'},
   {subject: 'number 4'},
+  {requested: true},
+  {requested: true, reason: 'spam', subject: 'number 4'},
   {since: '2026-03-01T12:00:02.000Z', until: '2026-03-01T12:00:05.000Z'},
 ];
 const reaches: AccessScope[] = [

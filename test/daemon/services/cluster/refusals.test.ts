@@ -57,6 +57,7 @@ const arrange = async (t: ExecutionContext, nodeNo: number) => {
     hasAuthority: true,
     dmarc: () => ({config: '', is_unset: false}),
     problems: () => [],
+    recipientsUrl: () => undefined,
     now: Date.now,
   });
   return {...replica, directory, refusals, peerStates, inbox, exchange, said};

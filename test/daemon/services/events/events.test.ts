@@ -73,7 +73,7 @@ const arrange = async (t: ExecutionContext, sources: MailSource[] = []) => {
     const mail = {node_id: 'alpha', queue_id: 'Q1w2E3r4T5'};
     const acted = {...mail, acted_at: '2026-03-01T12:00:00.000Z', acted_by_key_id: 7, already: false};
     const held = {...mail, sender: '', from: [], recipients: [], subject: '', score: 8, symbols: [], reason: 'spam' as const};
-    bus.publish({type: 'held', ...held, size_bytes: 1, arrived_at: '2026-03-01T12:00:00.000Z'}, domainId);
+    bus.publish({type: 'held', ...held, size_bytes: 1, arrived_at: acted.acted_at, release_requested: false}, domainId);
     bus.publish({type: 'released', state: 'released', ...acted}, domainId);
     bus.publish({type: 'discarded', state: 'discarded', ...acted}, domainId);
     bus.publish({type: 'domain', node_id: 'alpha', id: domainId, name: 'd.test', change: 'updated'}, domainId);

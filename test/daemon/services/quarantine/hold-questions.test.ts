@@ -24,6 +24,7 @@ const mail: HeldMail = {
   reason: 'rbl',
   size_bytes: 1234,
   arrived_at: '2026-03-01T09:30:00.000Z',
+  release_requested: false,
 };
 
 const broken: [title: string, change: object][] = [

@@ -1,0 +1,205 @@
+// Pages for recipients: what a link of a digest leads to. GET, HEAD and OPTIONS change nothing.
+import type {IncomingMessage} from 'node:http';
+import {isIP} from 'node:net';
+import Koa from 'koa';
+import type {Logger} from 'pino';
+import {digestLanguages} from '../../../shared/digest-rules.ts';
+import {Fault} from '../../../shared/fault.ts';
+import {clientNetwork, plainAddress} from '../../../shared/host-port.ts';
+import {type LinkAction, linkActions} from '../../services/recipients/link-desk.ts';
+import {nodeNoIn} from '../../services/recipients/link-token.ts';
+import type {Links} from '../../services/recipients/links.ts';
+import {createMinuteLimit} from '../../services/recipients/minute-limit.ts';
+import {remoteAddressOf} from '../observe.ts';
+import {formField, linkPage, type Message, messagePage, pageHeaders} from './page.ts';
+
+interface Needs {
+  links: Links;
+  /** Whether the client behind this address is named in `X-Forwarded-For`. */
+  isProxy(address: string): boolean;
+  /** Whether this node was removed from the cluster: it does not learn any more what its mail may be released for. */
+  isRemoved(): boolean;
+  onAnswer(status: number): void;
+  log: Logger;
+}
+
+/** For each minute: of a network, requests of what is no link; of a link, all. A digest has a hundred links, and scanners open them all. */
+const limits = {misses: 60, link: 30};
+/** Each may wait for another node. */
+const mostAtOnce = {all: 400, network: 100};
+const below = '/m/';
+const formLimits = {bytes: 1000, ms: 5000};
+
+interface Asked {
+  token: string;
+  address: string;
+  /** What a form asks for; undefined for a request without one. */
+  action: LinkAction | undefined;
+}
+
+export const createPagesApp = ({links, isProxy, isRemoved, onAnswer, log}: Needs): Koa => {
+  const app = new Koa();
+  const [misses, ofLinks] = [createMinuteLimit(limits.misses), createMinuteLimit(limits.link)];
+  const underWay = createPlaces();
+
+  const answerAsked = async (ctx: Koa.Context, {network, ...asked}: Omit<Asked, 'action'> & {network: string}): Promise<void> => {
+    // Before it takes a place: a form may come slowly.
+    const action = ctx.method === 'POST' ? await ownForm(ctx) : undefined;
+    if (ctx.method === 'POST' && !action) return say(ctx, 400, 'wrong');
+    const leave = underWay.take(network);
+    if (!leave) return sayTooMany(ctx);
+    try {
+      await (isRemoved() ? say(ctx, 503, 'away') : answer(ctx, links, {...asked, action}));
+    } finally {
+      leave();
+    }
+  };
+
+  const answerLink = async (ctx: Koa.Context, {token, address}: Omit<Asked, 'action'>): Promise<void> => {
+    const network = clientNetwork(address);
+    if (!misses.take(network)) return sayTooMany(ctx);
+    let isMiss = false;
+    try {
+      if (ofLinks.take(token)) await answerAsked(ctx, {token, address, network});
+      else sayTooMany(ctx);
+      isMiss = ctx.status === 404;
+    } finally {
+      if (!isMiss) misses.giveBack(network);
+    }
+  };
+
+  app.use(async ctx => {
+    // A page is one request, and connections are few: anybody may open them.
+    ctx.res.shouldKeepAlive = false;
+    ctx.set({'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff'});
+    if (!ctx.path.startsWith(below)) {
+      ctx.status = 404;
+      ctx.type = 'text/plain';
+      ctx.body = 'Not found\n';
+      return;
+    }
+    ctx.set(pageHeaders);
+    const token = ctx.path.slice(below.length);
+    if (nodeNoIn(token) === undefined) return say(ctx, 404, 'unknown');
+    ctx.res.once('finish', () => onAnswer(ctx.res.statusCode));
+    try {
+      await answerLink(ctx, {token, address: clientOf(ctx, isProxy)});
+    } catch (error) {
+      if (!(error instanceof Fault)) log.error({err: error}, 'a page for a recipient failed');
+      say(ctx, 503, 'away');
+    }
+  });
+  app.on('error', error => log.debug({err: error as Error}, 'a request for a page failed'));
+  return app;
+};
+
+/** Of requests under way, by network. */
+const createPlaces = () => {
+  const counts = new Map<string, number>();
+  let all = 0;
+  return {
+    /** The function that gives the place back; undefined when there is none. */
+    take(network: string): (() => void) | undefined {
+      const count = counts.get(network) ?? 0;
+      if (all >= mostAtOnce.all || count >= mostAtOnce.network) return undefined;
+      all += 1;
+      counts.set(network, count + 1);
+      return () => {
+        all -= 1;
+        const left = (counts.get(network) ?? 1) - 1;
+        if (left === 0) counts.delete(network);
+        else counts.set(network, left);
+      };
+    },
+  };
+};
+
+const answer = async (ctx: Koa.Context, links: Links, asked: Asked): Promise<void> => {
+  switch (ctx.method) {
+    case 'GET':
+    case 'HEAD': {
+      const view = await links.look(asked.token);
+      if (view) ctx.body = linkPage(view);
+      else say(ctx, 404, 'unknown');
+      return;
+    }
+    case 'POST':
+      return answerForm(ctx, links, asked);
+    default:
+      ctx.set('Allow', 'GET, HEAD, POST');
+      ctx.status = ctx.method === 'OPTIONS' ? 204 : 405;
+      ctx.body = '';
+  }
+};
+
+const answerForm = async (ctx: Koa.Context, links: Links, {token, address, action}: Required<Asked>): Promise<void> => {
+  try {
+    if (!(action && (await links.act(token, action, address)))) return say(ctx, 404, 'unknown');
+  } catch (error) {
+    const view = error instanceof Fault ? await links.look(token) : undefined;
+    if (!view) throw error;
+    // With its button.
+    ctx.status = 503;
+    ctx.body = linkPage(view, messageOf(error as Fault));
+    return;
+  }
+  // A page that is loaded again then asks for nothing again. Relative, as a proxy may have the pages below a path of its own.
+  ctx.status = 303;
+  ctx.set('Location', token);
+  ctx.body = '';
+};
+
+const messageOf = ({code, details: {fields = []}}: Fault): Message => {
+  if (code === 'outcome_unknown') return 'underWay';
+  const isRefused = code === 'delivery_failed' && fields.length > 0 && fields.every(({detail}) => /^5\d\d /.test(detail));
+  return isRefused ? 'refused' : 'notDelivered';
+};
+
+const sayTooMany = (ctx: Koa.Context): void => {
+  ctx.set('Retry-After', '60');
+  say(ctx, 429, 'tooMany');
+};
+
+/** In the language of the browser, as nothing says which one the recipient has. */
+const say = (ctx: Koa.Context, status: number, what: Message): void => {
+  const language = digestLanguages.find(one => one === ctx.acceptsLanguages([...digestLanguages])) ?? 'en';
+  ctx.status = status;
+  ctx.body = messagePage(language, what, {hasLink: status !== 404});
+};
+
+const clientOf = (ctx: Koa.Context, isProxy: Needs['isProxy']): string => {
+  const address = remoteAddressOf(ctx.req) ?? '';
+  const named = ctx.get('X-Forwarded-For').split(',').at(-1)?.trim() ?? '';
+  return isProxy(address) && isIP(named) !== 0 ? plainAddress(named) : address;
+};
+
+/** What the form of the page itself asks for, sent by its button. */
+const ownForm = async (ctx: Koa.Context): Promise<LinkAction | undefined> => {
+  const site = ctx.get('Sec-Fetch-Site');
+  if (site !== '' && site !== 'same-origin') return undefined;
+  // With `Referrer-Policy: no-referrer` browsers send `null` for the page itself. A proxy may have changed the host.
+  const origin = ctx.get('Origin');
+  const isOther = URL.canParse(origin) && new URL(origin).host !== ctx.host;
+  if (site === '' && isOther) return undefined;
+  if (!ctx.is('application/x-www-form-urlencoded')) return undefined;
+  const asked = new URLSearchParams(await bodyOf(ctx.req)).get(formField);
+  return linkActions.find(action => action === asked);
+};
+
+/** Empty when it is larger than any form of these pages, or does not come in time. It is read to its end, so that the answer arrives. */
+const bodyOf = async (request: IncomingMessage): Promise<string> =>
+  new Promise(resolve => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const timer = setTimeout(() => resolve(''), formLimits.ms);
+    const end = (text: string) => {
+      clearTimeout(timer);
+      resolve(text);
+    };
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= formLimits.bytes) chunks.push(chunk);
+    });
+    request.on('end', () => end(size <= formLimits.bytes ? Buffer.concat(chunks).toString('latin1') : ''));
+    for (const event of ['close', 'error']) request.on(event, () => end(''));
+  });

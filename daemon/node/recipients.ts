@@ -1,0 +1,219 @@
+// Digests and links for recipients, wired to the store, the other nodes and the backends.
+import {createHash} from 'node:crypto';
+import {setTimeout as delay} from 'node:timers/promises';
+import type {Domain} from '../../shared/domain.ts';
+import {Fault} from '../../shared/fault.ts';
+import {createPeerDigestDesk, createPeerLinkDesk} from '../cluster/peer-digest-desk.ts';
+import type {Peers} from '../cluster/peers.ts';
+import {pagesFault} from '../http/recipients/page-check.ts';
+import type {BackendPool} from '../mail/backend/backend-pool.ts';
+import {createDeliver, type DeliverNeeds} from '../mail/backend/deliver.ts';
+import {createDigestTransport} from '../mail/digest-mail.ts';
+import type {CommonStore} from '../services/common-store.ts';
+import type {Domains} from '../services/domains/domains.ts';
+import {signingDomain} from '../services/domains/signing-domain.ts';
+import {routeFor} from '../services/intake/intake.ts';
+import type {Quarantine} from '../services/quarantine/quarantine.ts';
+import type {HoldQueue} from '../services/quarantine/stored-mail.ts';
+import {createDigestActions} from '../services/recipients/digest-actions.ts';
+import {createDigestDesk} from '../services/recipients/digest-desk.ts';
+import type {DigestDesk} from '../services/recipients/digest-model.ts';
+import {createDigestSender} from '../services/recipients/digest-sender.ts';
+import type {RecipientLink} from '../services/recipients/digest-store.ts';
+import {createLinkDesk, type LinkDesk} from '../services/recipients/link-desk.ts';
+import {createLinks} from '../services/recipients/links.ts';
+import type {Base} from './base.ts';
+import type {Job} from './jobs.ts';
+import {graceMs} from './listen.ts';
+
+interface Needs extends Pick<DeliverNeeds, 'sign'> {
+  pool: BackendPool;
+  peers: Peers;
+  queue: Pick<HoldQueue, 'act'>;
+  quarantine: Pick<Quarantine, 'act'>;
+  domains: Pick<Domains, 'get'>;
+}
+
+export const openRecipients = (base: Base, needs: Needs) => {
+  const {settings, storage, records} = base;
+  watchPages(base);
+  const {desk, sender, jobs} = openDigests(base, needs);
+  return {
+    digestDesk: desk,
+    digestActions: createDigestActions({
+      ...{store: storage.store, configuration: records.configuration, domains: needs.domains, sender},
+      pages: () => settings().recipients,
+    }),
+    ...openLinks(base, needs),
+    jobs,
+    stopDigests: async () => Promise.race([sender.stop(), delay(graceMs, undefined, {ref: false})]),
+  };
+};
+
+const everyMs = 15_000;
+
+const openDigests = (
+  {settings, storage, records, metrics, dependencies, log, now}: Base,
+  {pool, sign, peers}: Pick<Needs, 'pool' | 'sign' | 'peers'>,
+) => {
+  const {store, engine, nodeId, nodeNo} = storage;
+  const {domainDirectory: domains, nodeDirectory, membership, peerStates} = records;
+  const from = () => settings().recipients.from;
+  const ofDesk = {nodeNo, domains, from, now};
+  const desk = createDigestDesk({...ofDesk, nodeId, store});
+  /** Those that can send, as far as this node knows. */
+  const able = () =>
+    nodeDirectory.list().filter(node => {
+      if (node.id === nodeNo) return settings().recipients.url !== undefined;
+      return peerStates.healthOf(node) === 'online' && typeof peerStates.latest(node.id)?.recipients_url === 'string';
+    });
+
+  const remote = new Map<number, DigestDesk>();
+  peers.follow(({nodeNo: no, client}) => {
+    remote.set(no, createPeerDigestDesk(client));
+    return () => void remote.delete(no);
+  });
+  const desks = async (): Promise<DigestDesk[]> => {
+    if (engine.kind !== 'common')
+      return nodeDirectory
+        .list()
+        .toSorted((one, other) => one.id - other.id)
+        .flatMap(({id}) => (id === nodeNo ? desk : (remote.get(id) ?? [])));
+    // All mail is in the one store, also that of nodes that are away or were removed.
+    const {store: common} = engine;
+    return (await common.heldQuery.holdingNodes()).map(id => createDigestDesk({...ofDesk, nodeId: id, store: common.of(id)}));
+  };
+
+  const isChosen = (domainId: number) => chosenOf(domainId, able()) === nodeNo;
+  const troubles = watchDigests({
+    ...{dependencies, now},
+    isSent: async id => isChosen(id) && (await store.config.listDigests([id])).some(({enabled_at}) => enabled_at !== null),
+  });
+  const sender = createDigestSender({
+    ...{nodeId, store, domains, desks, isChosen, now},
+    transport: createDigestTransport({
+      deliver: createDeliver({pool, ...(sign && {sign})}).deliver,
+      routeTo: domain => routeFor({direction: 'inbound', domain}, undefined),
+      signFor: address => signingDomain(domains, address),
+      from,
+      pagesUrl: () => settings().recipients.url,
+    }),
+    onResult: metrics.digest,
+    onReport(domain, {failure, refusal, isWaiting, sent, refused}) {
+      troubles.report(domain, failure);
+      const detail = failure ?? refusal;
+      if (detail !== undefined)
+        log.warn({domain: domain.name, sent, refused, isWaiting, detail}, 'digests could not be delivered');
+    },
+    onError: error => log.error({err: error}, 'digests could not be sent; they are tried again'),
+  });
+  const job: Job = {
+    everyMs,
+    what: 'sending digests',
+    run: async () => (membership.isRemoved() ? undefined : sender.send()),
+  };
+  return {desk, sender, jobs: [job]};
+};
+
+/** Links that recipients open on this node, and those whose mail it has. */
+const openLinks = (
+  {storage, records, now}: Pick<Base, 'storage' | 'records' | 'now'>,
+  needs: Pick<Needs, 'peers' | 'queue' | 'quarantine'>,
+) => {
+  const {store, engine, nodeId, nodeNo} = storage;
+  const linkDesk = createLinkDesk({nodeId, store, queue: needs.queue, now});
+  const remote = new Map<number, LinkDesk>();
+  needs.peers.follow(({nodeNo: no, client}) => {
+    remote.set(no, createPeerLinkDesk(client));
+    return () => void remote.delete(no);
+  });
+  const away = (no: number): LinkDesk | undefined => {
+    if (!records.nodeDirectory.findByNo(no)) return undefined;
+    throw new Fault('node_unreachable', 'the node that has the mail is away');
+  };
+  const noOf = (id: string): number | undefined => records.nodeDirectory.list().find(node => node.node_id === id)?.id;
+  /** In the store that all nodes share. Mail in the Postfix of another node is that node's. */
+  const commonDesk = async (common: CommonStore, {node_id: id = '', queue_id: queueId}: RecipientLink) => {
+    const scoped = common.of(id);
+    const mail = id === nodeId ? undefined : await scoped.hold.find(queueId);
+    if (mail?.keeper === 'postfix') {
+      const no = noOf(id);
+      return no === undefined ? undefined : (remote.get(no) ?? away(no));
+    }
+    return createLinkDesk({
+      ...{nodeId: id, store: scoped, now},
+      queue: {
+        act: async (action, queue_id, actor, recipients) =>
+          needs.quarantine.act(actor, action, {node_id: id, queue_id, ...(recipients && {recipients: [...recipients]})}),
+      },
+    });
+  };
+  const links = createLinks(async ({nodeNo: no, hash}) => {
+    if (engine.kind !== 'common') return no === nodeNo ? linkDesk : (remote.get(no) ?? away(no));
+    const link = await store.digests.link(hash);
+    return link && commonDesk(engine.store, link);
+  });
+  return {linkDesk, links};
+};
+
+/** The same on every node that knows the same nodes, and another one for each domain. */
+const chosenOf = (domainId: number, nodes: readonly {id: number}[]): number | undefined => {
+  const weighed = nodes.map(({id}) => ({id, weight: createHash('sha256').update(`${domainId} ${id}`).digest('hex')}));
+  return weighed.toSorted((one, other) => (one.weight < other.weight ? 1 : -1))[0]?.id;
+};
+
+/** How long what a node says of a domain's digests counts: another one may have sent the next. */
+const troubleMs = 25 * 3_600_000;
+
+interface Watched extends Pick<Base, 'dependencies' | 'now'> {
+  /** Whether a domain has digests that this node sends. */
+  isSent(domainId: number): Promise<boolean>;
+}
+
+/** Digests that did not arrive, by domain. */
+const watchDigests = ({dependencies, now, isSent}: Watched) => {
+  const troubles = new Map<number, {name: string; detail: string; atMs: number}>();
+  const find = async (id: number): Promise<string | undefined> => {
+    const trouble = troubles.get(id);
+    return trouble && now() - trouble.atMs < troubleMs && (await isSent(id)) ? trouble.detail : undefined;
+  };
+  dependencies.watch(() =>
+    [...troubles].map(([id, {name}]) => ({
+      ...{part: 'digest', name, domains: [name], quietMs: everyMs, retryMs: everyMs},
+      check: async () => find(id),
+    })),
+  );
+  return {
+    report({id, name}: Domain, detail: string | undefined): void {
+      if (detail === undefined) {
+        dependencies.worked('digest', name);
+        troubles.delete(id);
+        return;
+      }
+      troubles.set(id, {name, detail, atMs: now()});
+      dependencies.failed('digest', {name, detail, isCertain: true});
+    },
+  };
+};
+
+const pagesMs = 60_000;
+
+/** The address of links: whether it leads to the pages, and is the same on all nodes. */
+const watchPages = ({settings, records: {nodeDirectory, peerStates}, dependencies}: Base): void => {
+  const otherUrls = () =>
+    nodeDirectory.list().flatMap(({id, node_id}) => {
+      const url = peerStates.latest(id)?.recipients_url;
+      return url === undefined || url === settings().recipients.url ? [] : [{node_id, url}];
+    });
+  const check = async (): Promise<string | undefined> => {
+    const {url} = settings().recipients;
+    const other = otherUrls().find(one => one.url !== (url ?? null));
+    if (other) return `it is ${url ?? 'not set'} here, and ${other.url ?? 'not set'} on ${other.node_id}`;
+    return url && pagesFault(url);
+  };
+  dependencies.watch(() =>
+    settings().recipients.url === undefined && otherUrls().every(({url}) => url === null)
+      ? []
+      : [{part: 'recipients_url', name: '', quietMs: pagesMs, retryMs: pagesMs, isCheckedFirst: true, check}],
+  );
+};

@@ -1,0 +1,212 @@
+// The nodes that gave a round to the node that sends it, for one pass over it.
+import {randomBytes} from 'node:crypto';
+import {Fault} from '../../../shared/fault.ts';
+import {owningDomain, parseMailAddress} from '../../../shared/mail-address.ts';
+import type {AskedDigest, Digest, DigestDesk, DigestMail, DigestResult, RoundMemory, Settled} from './digest-model.ts';
+import type {DigestRound, RoundState, Settlement} from './digest-store.ts';
+
+const mailboxesAtOnce = 100;
+/** A node lists ten thousand mails for each. */
+const mostListings = 1000;
+/** For nodes that list. */
+const mostWaits = 3;
+
+interface Needs {
+  /** The node that sends. */
+  nodeId: string;
+  round: DigestRound;
+  memory: RoundMemory;
+}
+
+export type DigestPass = ReturnType<typeof createPass>;
+
+export const createPass = (needs: Needs) => {
+  const {nodeId, round, memory} = needs;
+  const desks = createDesks(needs);
+  const {ask, settleAt} = desks;
+  /** Which node has put its mail under which ids, of those that are not settled. */
+  const given = new Map<DigestDesk, Set<string>>();
+  /** Of these, those that no digest had before. */
+  let fresh = new Set<string>();
+
+  /** Undefined when a node did not answer, and when some of the mail is in no digest now: then the next try has all of it. */
+  const gatherOnce = async (asked: readonly AskedDigest[]): Promise<Answers | undefined> => {
+    fresh = new Set(asked.map(({id}) => id));
+    const before = desks.count();
+    const answers = await ask(async desk => desk.digests(round, asked, nodeId));
+    if (answers.length < before) return undefined;
+    const old = new Set(answers.flatMap(({answer}) => answer.map(({digest_id}) => digest_id)).filter(id => !fresh.has(id)));
+    if (old.size === 0) return answers;
+    // A digest that may have been delivered, and was sent again without the mail of some node: under its id that mail would look like a copy.
+    const told = await ask(async desk => desk.resentAmong(round, [...old]));
+    const resent = new Set(told.flatMap(({answer}) => answer));
+    if (resent.size > 0) await ask(async desk => desk.settle(round, apartAt(desk, answers, resent), nodeId));
+    return resent.size === 0 && told.length === before ? answers : undefined;
+  };
+
+  return {
+    ...desks,
+
+    /** The next ones of all nodes that are not served yet, and how far that is; `last` is undefined behind the last one. */
+    async mailboxes(after: string, domain: string): Promise<{mailboxes: string[]; last: string | undefined}> {
+      const found = await ask(async desk => desk.waiting(round, {after, limit: mailboxesAtOnce}));
+      const said = new Set(found.flatMap(({answer}) => answer).filter(mailbox => byBytes(mailbox, after) > 0));
+      const next = [...said].toSorted(byBytes).slice(0, mailboxesAtOnce);
+      // What a node says is a claim.
+      const isTheirs = (mailbox: string) => owningDomain(mailbox) === domain && parseMailAddress(mailbox) !== undefined;
+      return {mailboxes: next.filter(mailbox => isTheirs(mailbox) && !memory.served.has(mailbox)), last: next.at(-1)};
+    },
+
+    /** The digests of these mailboxes, with the mail of all nodes that answer. */
+    async gather(mailboxes: readonly string[]): Promise<Digest[]> {
+      while (mailboxes.length > 0 && desks.count() > 0) {
+        const asked = mailboxes.map((mailbox): AskedDigest => ({mailbox, id: randomBytes(15).toString('base64url')}));
+        const answers = await gatherOnce(asked);
+        if (answers) {
+          for (const {desk, answer} of answers) given.set(desk, new Set(answer.map(({digest_id}) => digest_id)));
+          return merged(mailboxes, answers, round);
+        }
+        // A node that did not answer may have put its mail under these ids: none of them is used.
+        const settlements = asked.map(({mailbox, id}): Settlement => ({mailbox, digest_id: id, state: 'unsent'}));
+        await ask(async desk => desk.settle(round, {settlements, served: []}, nodeId));
+      }
+      return [];
+    },
+
+    /** What may have been delivered, now or before, stays in its digest, and is sent again with the same id. */
+    async settle(results: readonly {digest: Digest; state: DigestResult['state']}[], served: readonly string[]): Promise<void> {
+      const settlements = results.flatMap(({digest: {mailbox, id}, state}): Settlement[] => {
+        if (state === 'sent') return [{mailbox, digest_id: id, state: fresh.has(id) ? 'sent' : 'resent'}];
+        if (state === 'refused') return [{mailbox, digest_id: id, state}];
+        return state === 'waiting' && fresh.has(id) ? [{mailbox, digest_id: id, state: 'unsent'}] : [];
+      });
+      await Promise.all(
+        [...given].map(async ([desk, ids]) =>
+          settleAt(desk, {settlements: settlements.filter(({digest_id}) => ids.has(digest_id)), served}),
+        ),
+      );
+      given.clear();
+    },
+  };
+};
+
+type Answers = {desk: DigestDesk; answer: DigestMail[]}[];
+
+const apartAt = (desk: DigestDesk, answers: Answers, ids: ReadonlySet<string>): Settled => ({
+  settlements: answers
+    .flatMap(one => (one.desk === desk ? one.answer : []))
+    .filter(({digest_id}) => ids.has(digest_id))
+    .map(({mailbox, digest_id}) => ({mailbox, digest_id, state: 'apart'})),
+  served: [],
+});
+
+/** The nodes that answer. */
+const createDesks = ({nodeId, round, memory}: Needs) => {
+  let open: readonly DigestDesk[] = [];
+  let isLost = false;
+  let hasFailed = false;
+
+  /** Asks all of them. Those that do not answer are left out from then on. */
+  const ask = async <T>(work: (desk: DigestDesk) => Promise<T>): Promise<{desk: DigestDesk; answer: T}[]> => {
+    const found = await Promise.all(open.map(async desk => ({desk, answer: await work(desk).catch(failure)})));
+    const answered = found.flatMap(({desk, answer}) => (answer instanceof Fault ? [] : [{desk, answer}]));
+    if (found.some(({answer}) => answer instanceof Fault && answer.code === 'conflict')) isLost = true;
+    hasFailed ||= answered.length < open.length;
+    open = answered.map(({desk}) => desk);
+    return answered;
+  };
+
+  const settleAt = async (desk: DigestDesk, settled: Settled): Promise<void> => {
+    if (settled.settlements.length + settled.served.length === 0) return;
+    const fault = await desk.settle(round, settled, nodeId).then(() => undefined, failure);
+    if (!fault) return;
+    hasFailed = true;
+    isLost ||= fault.code === 'conflict';
+    // What was not delivered is sent again in any case.
+    const ended = settled.settlements.filter(({state}) => state !== 'unsent' && state !== 'apart');
+    memory.unsettled.set(desk.nodeId, [...(memory.unsettled.get(desk.nodeId) ?? []), ...ended]);
+  };
+
+  /** Before the node lists what has come since. */
+  const tellUnsettled = async (desk: DigestDesk): Promise<void> => {
+    const settlements = memory.unsettled.get(desk.nodeId);
+    if (!settlements || (await desk.keep(round, nodeId).catch(failure)) !== 'taken') return;
+    memory.unsettled.delete(desk.nodeId);
+    await settleAt(desk, {settlements, served: []});
+  };
+
+  return {
+    ask,
+    settleAt,
+    count: () => open.length,
+    /** Whether another node has the round. */
+    isLost: () => isLost,
+    /** Whether a node that gave the round to this one did not answer later. */
+    hasFailed: () => hasFailed,
+
+    /** Node by node: the first one that another node has, or that has sent all, says so. */
+    async open(desks: readonly DigestDesk[]): Promise<RoundState> {
+      open = [];
+      for (const desk of desks) {
+        await tellUnsettled(desk);
+        const state = await openDesk(desk, round, nodeId);
+        if (state === 'taken') open = [...open, desk];
+        else if (state instanceof Fault) {
+          // A node that takes the question, and has no answer in time, is still listing.
+          if (state.code !== 'outcome_unknown' || memory.slow >= mostWaits) continue;
+          memory.slow += 1;
+          return 'elsewhere';
+        } else {
+          // The nodes that this one has reached by now did not hear of it when it ended.
+          if (state === 'over') await ask(async one => one.close(round, nodeId));
+          return state;
+        }
+      }
+      return 'taken';
+    },
+
+    async keep(): Promise<void> {
+      const states = await Promise.all(open.map(async desk => desk.keep(round, nodeId).catch(failure)));
+      isLost ||= states.some(state => state === 'elsewhere' || state === 'over');
+    },
+
+    close: async () => void (await ask(async desk => desk.close(round, nodeId))),
+  };
+};
+
+const openDesk = async (desk: DigestDesk, round: DigestRound, nodeId: string): Promise<RoundState | Fault> => {
+  for (let n = 0; n < mostListings; n += 1) {
+    const state = await desk.open(round, nodeId).catch(failure);
+    if (state !== 'listing') return state;
+  }
+  return 'taken';
+};
+
+/** A node that does not answer, or not so; anything else is an error of this one. */
+const failure = (error: unknown): Fault => {
+  if (error instanceof Fault) return error;
+  throw error;
+};
+
+/** One for each mailbox, and one for each that may have been delivered before. */
+const merged = (mailboxes: readonly string[], answers: Answers, {due_at}: DigestRound): Digest[] => {
+  const asked = new Set(mailboxes);
+  const digests = new Map<string, {mailbox: string; id: string; mails: DigestMail[]; others: number; due_at: string}>();
+  for (const {answer: mails} of answers) {
+    const others = new Map(mails.map(mail => [mail.mailbox, mail.others]));
+    for (const mail of mails) {
+      const {mailbox, digest_id: id} = mail;
+      if (!asked.has(mailbox)) continue;
+      const name = JSON.stringify([mailbox, id]);
+      const digest = digests.get(name) ?? {mailbox, id, mails: [], others: 0, due_at};
+      digest.mails.push(mail);
+      digest.others += others.get(mailbox) ?? 0;
+      others.delete(mailbox);
+      digests.set(name, digest);
+    }
+  }
+  return [...digests.values()];
+};
+
+/** The order of the stores. */
+const byBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));

@@ -1,0 +1,150 @@
+// Links for recipients, on the node that has their mail: each shows one mail to one recipient, and lets him act on it.
+import type {DigestSettings} from '../../../shared/digest.ts';
+import {type DigestAction, type DigestLanguage, linkDays} from '../../../shared/digest-rules.ts';
+import {Fault} from '../../../shared/fault.ts';
+import type {ActedState, HeldMail} from '../../../shared/held-mail.ts';
+import {recipientKeyId} from '../../../shared/recipient-key.ts';
+import type {Actor} from '../actor.ts';
+import {nodeEntry} from '../audit/stored-entry.ts';
+import {answerMs, startAnswerLimit} from '../peers/gather.ts';
+import type {Store} from '../ports.ts';
+import {
+  type HeldState,
+  type HoldQueue,
+  isHeld,
+  type RecipientAct,
+  type ReleaseRequest,
+  type StoredHeldMail,
+} from '../quarantine/stored-mail.ts';
+import {actionFor, settingsOf} from './digest-settings.ts';
+import type {RecipientLink} from './digest-store.ts';
+
+/** What a link leads to. */
+export interface LinkView extends Pick<HeldMail, 'sender' | 'from' | 'subject' | 'reason' | 'size_bytes' | 'arrived_at'> {
+  /** The recipient. */
+  address: string;
+  /** `outdated`: the link is too old. */
+  state: 'held' | 'outdated' | Exclude<HeldState, 'held' | 'releasing' | 'discarding'>;
+  /** When it ended. */
+  ended_at: string | null;
+  /** What he may do now. */
+  action: DigestAction;
+  /** When he has asked for it. */
+  requested_at: string | null;
+  language: DigestLanguage;
+  timezone: string;
+}
+
+export const linkActions = ['release', 'request'] as const satisfies readonly DigestAction[];
+export type LinkAction = (typeof linkActions)[number];
+
+/** Each resolves with undefined for a link that is none. */
+export interface LinkDesk {
+  readonly nodeId: string;
+  look(hash: string): Promise<LinkView | undefined>;
+  /**
+   * Releases the mail for the recipient, or asks an administrator for it, once and if that is what he may do now. `LinkView` afterwards.
+   * Rejects with a Fault when it could not be delivered.
+   */
+  act(hash: string, action: LinkAction, remoteAddress: string | null): Promise<LinkView | undefined>;
+}
+
+interface Needs {
+  nodeId: string;
+  store: Pick<Store, 'config' | 'digests' | 'hold' | 'transaction'>;
+  queue: Pick<HoldQueue, 'act'>;
+  now: () => number;
+}
+
+const validMs = linkDays * 24 * 3_600_000;
+
+export const createLinkDesk = ({nodeId, store, queue, now}: Needs): LinkDesk => {
+  const find = async (hash: string) => {
+    const link = await store.digests.link(hash);
+    const mail = link && (await store.hold.find(link.queue_id));
+    if (!mail) return undefined;
+    const acts = (await store.hold.recipientActs([link.queue_id])).get(link.queue_id) ?? [];
+    const requests = await store.hold.requests([link.queue_id]);
+    const [stored] = await store.config.listDigests([mail.domain_id]);
+    return {link, view: viewOf({mail, link, acts, requests, settings: stored && settingsOf(stored), now: now()})};
+  };
+
+  const release = async ({queue_id, address}: RecipientLink, remoteAddress: string | null): Promise<void> => {
+    const limit = startAnswerLimit(answerMs);
+    try {
+      await limit.answer(queue.act('release', queue_id, recipientActor(remoteAddress), [address]), `releasing ${queue_id}`);
+    } finally {
+      limit.end();
+    }
+  };
+
+  const request = async ({queue_id, address}: RecipientLink, remoteAddress: string | null): Promise<void> =>
+    store.transaction(async tx => {
+      const at = new Date(now()).toISOString();
+      if (!(await tx.hold.request({queue_id, address, requested_at: at}))) return;
+      await tx.audit.append(
+        nodeEntry({
+          ...{at, key_id: recipientKeyId, remote_address: remoteAddress},
+          ...{action: 'quarantine.request', target: `${nodeId}/${queue_id}`, detail: `for ${address}`},
+        }),
+      );
+    });
+
+  return {
+    nodeId,
+    look: async hash => (await find(hash))?.view,
+    async act(hash, action, remoteAddress) {
+      const found = await find(hash);
+      if (found?.view.state !== 'held' || found.view.action !== action) return found?.view;
+      try {
+        await (action === 'release' ? release : request)(found.link, remoteAddress);
+      } catch (error) {
+        // An administrator may have come first: then the page says what became of the mail.
+        const after = await find(hash);
+        if (!(error instanceof Fault) || after?.view.state === 'held') throw error;
+        return after?.view;
+      }
+      return (await find(hash))?.view;
+    },
+  };
+};
+
+const recipientActor = (remoteAddress: string | null): Actor => ({
+  keyId: recipientKeyId,
+  scope: 'quarantine-only',
+  reach: {kind: 'all'},
+  remoteAddress,
+});
+
+interface Known {
+  mail: StoredHeldMail;
+  link: RecipientLink;
+  acts: readonly RecipientAct[];
+  requests: readonly ReleaseRequest[];
+  /** Undefined when the domain was deleted: nobody may do anything then. */
+  settings: DigestSettings | undefined;
+  now: number;
+}
+
+const viewOf = ({mail, link, acts, requests, settings, now}: Known): LinkView => {
+  const {sender, from, subject, reason, size_bytes, arrived_at} = mail;
+  const act = acts.find(({address}) => address === link.address);
+  const state = stateOf(mail, act);
+  const isOutdated = state === 'held' && now > Date.parse(link.made_at) + validMs;
+  const is_whole = mail.keeper === 'postfix' && new Set(mail.recipients).size > 1;
+  const {language, timezone} = settings ?? settingsOf(undefined);
+  return {
+    ...{sender, from, subject, reason, size_bytes, arrived_at, address: link.address},
+    state: isOutdated ? 'outdated' : state,
+    ended_at: act?.acted_at ?? (state === 'held' ? null : mail.acted_at),
+    action: settings && state === 'held' && !isOutdated ? actionFor(settings, {reason, is_whole}) : 'none',
+    requested_at: requests.find(({address}) => address === link.address)?.requested_at ?? null,
+    ...{language, timezone},
+  };
+};
+
+const stateOf = (mail: StoredHeldMail, act: RecipientAct | undefined): Exclude<LinkView['state'], 'outdated'> => {
+  if (act) return act.state satisfies ActedState;
+  const {state} = mail;
+  return isHeld(mail) || state === 'held' || state === 'releasing' || state === 'discarding' ? 'held' : state;
+};

@@ -1,0 +1,27 @@
+// Links for recipients, on any node.
+import type {LinkAction, LinkDesk, LinkView} from './link-desk.ts';
+import {hashOfToken, nodeNoIn} from './link-token.ts';
+
+/** Each resolves with undefined for a token that is none, and rejects with a Fault when the node that has the mail is away. */
+export interface Links {
+  look(token: string): Promise<LinkView | undefined>;
+  act(token: string, action: LinkAction, remoteAddress: string | null): Promise<LinkView | undefined>;
+}
+
+/** `deskOf`: where the mail of a link is; undefined when nobody knows the node, or the link. */
+export const createLinks = (deskOf: (link: {nodeNo: number; hash: string}) => Promise<LinkDesk | undefined>): Links => {
+  const ask = async (
+    token: string,
+    question: (desk: LinkDesk, hash: string) => Promise<LinkView | undefined>,
+  ): Promise<LinkView | undefined> => {
+    const nodeNo = nodeNoIn(token);
+    if (nodeNo === undefined) return undefined;
+    const hash = hashOfToken(token);
+    const desk = await deskOf({nodeNo, hash});
+    return desk && question(desk, hash);
+  };
+  return {
+    look: async token => ask(token, async (desk, hash) => desk.look(hash)),
+    act: async (token, action, remoteAddress) => ask(token, async (desk, hash) => desk.act(hash, action, remoteAddress)),
+  };
+};

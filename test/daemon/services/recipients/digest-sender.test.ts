@@ -1,0 +1,541 @@
+import {join} from 'node:path';
+import test, {type ExecutionContext} from 'ava';
+import {createConfiguration} from '../../../../daemon/replication/configuration.ts';
+import {createDigestDesk} from '../../../../daemon/services/recipients/digest-desk.ts';
+import type {Digest, DigestDesk, DigestResult, RoundReport} from '../../../../daemon/services/recipients/digest-model.ts';
+import {createDigestSender} from '../../../../daemon/services/recipients/digest-sender.ts';
+import {hashOfToken} from '../../../../daemon/services/recipients/link-token.ts';
+import {openSqliteStore} from '../../../../daemon/store/sqlite/store.ts';
+import {digestDefaults} from '../../../../shared/digest-rules.ts';
+import {Fault} from '../../../../shared/fault.ts';
+import {domainDefaults} from '../../../../shared/field-rules.ts';
+import {testFolder} from '../../../helpers/store.ts';
+import {releasedFor, storedMail} from '../../../helpers/stored-mail.ts';
+
+const start = Date.parse('2026-03-10T06:00:00.000Z');
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+const domain = {...domainDefaults, id: 1, name: 'one.test', created_at: '', updated_at: '', backend_servers: ['127.0.0.1:25']};
+const names = ['alpha', 'beta', 'gamma'];
+
+const {enabled: _, ...defaults} = digestDefaults;
+type Settings = Partial<Omit<typeof defaults, 'except'>> & {except?: string[]};
+
+/** Nodes with a store each. A digest is due daily at 07:00 UTC; it is 06:00. */
+const startNodes = async (t: ExecutionContext, settings: Settings = {}) => {
+  const clock = {now: start};
+  const now = () => clock.now;
+  const folder = await testFolder(t);
+  const sent: (Digest & {by: string})[] = [];
+  const reports: RoundReport[] = [];
+  const answers = new Map<string, DigestResult>();
+  const away = new Set<string>();
+  /** Questions, as NODE METHOD, whose answer is lost the next time. */
+  const lost = new Set<string>();
+  const errors: unknown[] = [];
+  let serial = 0;
+  /** The number of the step of any sender at which its process ends. */
+  let endsAt = Number.POSITIVE_INFINITY;
+  let steps = 0;
+  const underWay: Promise<unknown>[] = [];
+  const step = () => {
+    steps += 1;
+    if (steps === endsAt) throw new Error('killed');
+  };
+
+  const nodes = await Promise.all(
+    names.map(async (nodeId, n) => {
+      const store = await openSqliteStore(join(folder, nodeId));
+      t.teardown(store.close);
+      const configuration = createConfiguration({store, nodeNo: n + 1, now});
+      await configuration.change(async tx => {
+        const {id, updated_at: _, ...fields} = domain;
+        await tx.create('domain', id, {...fields, created_at: tx.at});
+        await tx.create('digest', id, {
+          ...{...defaults, actions: {...defaults.actions}, except: [], ...settings},
+          ...{domain_id: id, enabled_at: new Date(start - dayMs).toISOString(), created_at: tx.at},
+        });
+      });
+      const desk = createDigestDesk({
+        nodeId,
+        nodeNo: n + 1,
+        store,
+        domains: {findById: id => (id === 1 ? domain : undefined)},
+        from: () => undefined,
+        now,
+      });
+      return {nodeId, store, configuration, desk};
+    }),
+  );
+  const asked = (desk: DigestDesk): DigestDesk => {
+    const through = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
+      if (away.has(desk.nodeId)) throw new Fault('node_unreachable', `node ${desk.nodeId} is away`);
+      step();
+      const working = work();
+      underWay.push(working);
+      const result = await working;
+      step();
+      if (lost.delete(`${desk.nodeId} ${name}`)) throw new Fault('outcome_unknown', `node ${desk.nodeId} did not answer`);
+      return result;
+    };
+    return {
+      nodeId: desk.nodeId,
+      open: async (...args) => through('open', async () => desk.open(...args)),
+      keep: async (...args) => through('keep', async () => desk.keep(...args)),
+      waiting: async (...args) => through('waiting', async () => desk.waiting(...args)),
+      digests: async (...args) => through('digests', async () => desk.digests(...args)),
+      preview: async (...args) => through('preview', async () => desk.preview(...args)),
+      settle: async (...args) => through('settle', async () => desk.settle(...args)),
+      resentAmong: async (...args) => through('resentAmong', async () => desk.resentAmong(...args)),
+      close: async (...args) => through('close', async () => desk.close(...args)),
+    };
+  };
+  /** A new process of the node. `send` is over when all of it was tried. */
+  const senderOf = (
+    n: number,
+    {isChosen = true, onMail = async () => {}}: {isChosen?: boolean; onMail?(): Promise<void>} = {},
+  ) => {
+    const sender = createDigestSender({
+      nodeId: names[n] ?? '',
+      store: nodes[n]?.store as NonNullable<(typeof nodes)[0]>['store'],
+      domains: {findById: id => (id === 1 ? domain : undefined)},
+      desks: async () => nodes.map(({desk}) => asked(desk)),
+      isChosen: () => isChosen,
+      transport: {
+        async send(_domain, _settings, digest) {
+          step();
+          await onMail();
+          const answer = answers.get(digest.mailbox) ?? {state: 'sent', detail: '250 ok'};
+          if (answer.state === 'sent' || answer.state === 'unknown') sent.push({...digest, by: names[n] ?? ''});
+          step();
+          return answer;
+        },
+      },
+      now,
+      onResult: () => {},
+      onReport: (_domain, report) => void reports.push(report),
+      onError: error => void errors.push(error),
+    });
+    return {
+      ...sender,
+      begin: sender.send,
+      async send() {
+        await sender.send();
+        await sender.idle();
+      },
+    };
+  };
+  return {
+    clock,
+    nodes,
+    sent,
+    reports,
+    answers,
+    away,
+    lost,
+    errors,
+    senderOf,
+    endAt: (n: number) => {
+      endsAt = steps + n;
+    },
+    /** What a process had begun when it ended. */
+    idle: async () => void (await Promise.allSettled(underWay)),
+    hold: async (n: number, recipients: string[], fields: Partial<Parameters<typeof storedMail>[0]> = {}) => {
+      serial += 1;
+      const queue_id = `mail${String(serial).padStart(6, '0')}`;
+      const arrived_at = new Date(clock.now).toISOString();
+      const mail = storedMail({queue_id, arrived_at, subject: `number ${serial}`, score: 7, recipients, ...fields});
+      await nodes[n]?.store.transaction(async tx => tx.hold.insert([mail]));
+      return queue_id;
+    },
+  };
+};
+
+const listed = (sent: readonly Digest[]) =>
+  sent
+    .map(
+      ({mailbox, mails}) =>
+        `${mailbox}: ${mails
+          .map(({subject}) => subject.slice(7))
+          .toSorted()
+          .join(' ')}`,
+    )
+    .toSorted();
+
+test('a recipient gets one digest about the mail of all nodes, once', async t => {
+  const {clock, sent, hold, senderOf} = await startNodes(t);
+  await hold(0, ['ann@one.test', 'ben@one.test']);
+  await hold(1, ['ann@one.test']);
+  await hold(2, ['ANN+news@one.test', 'cat@two.test']);
+  const [one, two] = [senderOf(0), senderOf(1)];
+  await one.send();
+  t.deepEqual(sent, [], 'not before it is due');
+  clock.now += hourMs;
+
+  await one.send();
+  await two.send();
+  await senderOf(2).send();
+  await one.send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1 2 3', 'ben@one.test: 1']);
+  const tokens = sent.flatMap(({mails}) => mails.map(({token}) => token));
+  t.is(new Set(tokens).size, 4);
+  t.deepEqual(
+    tokens.map(token => token.slice(0, 2)).toSorted(),
+    ['1-', '1-', '2-', '3-'],
+    'each link names the node of its mail',
+  );
+});
+
+test('the next digest has what was held since, and whoever has nothing new gets none', async t => {
+  const {clock, sent, hold, senderOf} = await startNodes(t);
+  await hold(0, ['ann@one.test', 'ben@one.test']);
+  clock.now += hourMs;
+  const sender = senderOf(0);
+  await sender.send();
+  await hold(1, ['ben@one.test']);
+  clock.now += dayMs;
+
+  await sender.send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1', 'ben@one.test: 1', 'ben@one.test: 2']);
+  t.is(new Set(sent.map(({id}) => id)).size, 3);
+});
+
+test('mail is listed by what its reason allows, and not for exceptions or after it was released', async t => {
+  const {clock, nodes, sent, hold, senderOf} = await startNodes(t, {except: ['info@one.test']});
+  await hold(0, ['ann@one.test'], {reason: 'sandbox'});
+  await hold(0, ['ann@one.test', 'info@one.test'], {reason: 'phishing'});
+  const released = await hold(0, ['ann@one.test', 'ben@one.test']);
+  await nodes[0]?.store.transaction(async tx => tx.hold.strikeRecipients(released, releasedFor('ben@one.test')));
+  clock.now += hourMs;
+
+  await senderOf(0).send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 2 3']);
+});
+
+test('a node that is away has its mail in the next digest', async t => {
+  const {clock, sent, away, hold, senderOf} = await startNodes(t);
+  await hold(0, ['ann@one.test']);
+  await hold(1, ['ann@one.test']);
+  clock.now += hourMs;
+  away.add('beta');
+  await senderOf(0).send();
+  away.clear();
+  clock.now += hourMs;
+  await senderOf(1).send();
+  t.deepEqual(listed(sent), ['ann@one.test: 1'], 'not a second one for the same day');
+
+  clock.now += dayMs;
+  await senderOf(1).send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1', 'ann@one.test: 2']);
+});
+
+test('both halves of a cluster that is cut in two send about their own mail', async t => {
+  const {clock, sent, away, hold, senderOf} = await startNodes(t);
+  await hold(0, ['ann@one.test']);
+  await hold(2, ['ann@one.test']);
+  clock.now += hourMs;
+  away.add('gamma');
+  await senderOf(0).send();
+  away.clear();
+  away.add('alpha').add('beta');
+  await senderOf(2).send();
+  away.clear();
+  clock.now += hourMs;
+  for (const n of [0, 1, 2]) await senderOf(n).send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1', 'ann@one.test: 2']);
+});
+
+test('whoever is not chosen sends nothing, and two who take themselves for chosen send one', async t => {
+  const {clock, sent, hold, senderOf} = await startNodes(t);
+  for (let n = 0; n < 150; n += 1) await hold(n % 3, [`r${n % 50}@one.test`]);
+  clock.now += hourMs;
+  await senderOf(0, {isChosen: false}).send();
+  t.deepEqual(sent, []);
+
+  await Promise.all([0, 1, 2].map(async n => senderOf(n).send()));
+
+  t.is(sent.length, 50);
+  t.is(new Set(sent.map(({mailbox}) => mailbox)).size, 50);
+  t.is(new Set(sent.map(({by}) => by)).size, 1);
+});
+
+test('more than a page of mailboxes is sent, and at most a hundred mails are in one digest', async t => {
+  const {clock, sent, hold, senderOf} = await startNodes(t);
+  for (let n = 0; n < 250; n += 1) await hold(n % 3, [`r${n}@one.test`]);
+  for (let n = 0; n < 130; n += 1) await hold(0, ['busy@one.test']);
+  clock.now += hourMs;
+
+  await senderOf(1).send();
+
+  t.is(sent.length, 251);
+  t.is(new Set(sent.map(({mailbox}) => mailbox)).size, 251);
+  t.like(
+    sent.find(({mailbox}) => mailbox === 'busy@one.test'),
+    {others: 30},
+  );
+  t.is(sent.find(({mailbox}) => mailbox === 'busy@one.test')?.mails.length, 100);
+  clock.now += dayMs;
+  await senderOf(1).send();
+  t.is(sent.length, 252);
+  t.is(sent.at(-1)?.mails.length, 30, 'the others come the next day');
+});
+
+test('killed at any step, each mail is in a digest, and what it is in twice has the same id', async t => {
+  const killAt = async (n: number): Promise<boolean> => {
+    const {clock, sent, errors, hold, senderOf, endAt, idle} = await startNodes(t);
+    await hold(0, ['ann@one.test', 'ben@one.test']);
+    await hold(1, ['ann@one.test']);
+    clock.now += hourMs;
+    endAt(n);
+    await senderOf(0).send();
+    const isKilled = errors.length > 0;
+    endAt(Number.POSITIVE_INFINITY);
+    await idle();
+    // Another node takes over, at once and when the one before is silent for long enough.
+    await senderOf(1).send();
+    clock.now += 2 * minuteMs;
+    await senderOf(1).send();
+    await senderOf(2).send();
+    t.is(errors.length, isKilled ? 1 : 0);
+
+    const idsOf = (mailbox: string, subject: string) =>
+      sent.flatMap(digest =>
+        digest.mailbox === mailbox && digest.mails.some(mail => mail.subject === subject) ? [digest.id] : [],
+      );
+    for (const [mailbox, subject] of [
+      ['ann@one.test', 'number 1'],
+      ['ann@one.test', 'number 2'],
+      ['ben@one.test', 'number 1'],
+    ] as const) {
+      const ids = idsOf(mailbox, subject);
+      t.true(ids.length >= 1 && ids.length <= (isKilled ? 2 : 1), `step ${n}: ${ids.length} of ${mailbox} ${subject}`);
+      t.is(new Set(ids).size, 1, `step ${n}: ${mailbox} ${subject}`);
+    }
+    return isKilled;
+  };
+
+  let n = 1;
+  while (await killAt(n)) n += 1;
+  t.true(n > 20, `${n} steps`);
+});
+
+test('what a node did not give out, or was not told of, is in a digest, and once', async t => {
+  for (const name of ['alpha', 'beta'])
+    for (const method of ['open', 'waiting', 'digests', 'settle', 'close']) {
+      const {clock, sent, errors, lost, hold, senderOf} = await startNodes(t);
+      await hold(0, ['ann@one.test', 'ben@one.test']);
+      await hold(1, ['ann@one.test', 'cat@one.test']);
+      clock.now += hourMs;
+      lost.add(`${name} ${method}`);
+      const sender = senderOf(0);
+      await sender.send();
+      clock.now += 5 * minuteMs;
+      await sender.send();
+      clock.now += dayMs;
+      await sender.send();
+
+      const listedIn = sent.flatMap(({mailbox, mails}) => mails.map(({subject}) => `${mailbox} ${subject}`));
+      t.deepEqual(
+        listedIn.toSorted(),
+        ['ann@one.test number 1', 'ann@one.test number 2', 'ben@one.test number 1', 'cat@one.test number 2'],
+        `${name} ${method}`,
+      );
+      t.deepEqual(errors, []);
+      t.is(new Set(sent.map(({id}) => id)).size, sent.length);
+    }
+});
+
+test('whoever could not be told of a mail for several recipients is told of it the next day', async t => {
+  const {clock, sent, answers, hold, senderOf} = await startNodes(t);
+  await hold(0, ['ann@one.test', 'ben@one.test']);
+  answers.set('ben@one.test', {state: 'waiting', detail: '452 4.2.2 mailbox full', hasServer: true});
+  clock.now += hourMs;
+  const sender = senderOf(0);
+  for (let hours = 0; hours < 23; hours += 1) {
+    await sender.send();
+    clock.now += hourMs;
+  }
+  t.deepEqual(listed(sent), ['ann@one.test: 1']);
+  answers.clear();
+  clock.now += hourMs;
+  await sender.send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1', 'ben@one.test: 1']);
+});
+
+test('a mail whose delivery nobody knows the end of comes again, with the same id', async t => {
+  const {clock, nodes, sent, answers, hold, senderOf} = await startNodes(t);
+  await hold(0, ['ann@one.test']);
+  answers.set('ann@one.test', {state: 'unknown', detail: '451 4.4.2 lost'});
+  clock.now += hourMs;
+  const sender = senderOf(0);
+  await sender.send();
+  answers.clear();
+  answers.set('ann@one.test', {state: 'waiting', detail: '450 greylisted', hasServer: true});
+  clock.now += 5 * minuteMs;
+  await sender.send();
+  answers.clear();
+  await hold(1, ['ann@one.test']);
+  clock.now += 15 * minuteMs;
+  await sender.send();
+  clock.now += dayMs;
+  await sender.send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1', 'ann@one.test: 1', 'ann@one.test: 2']);
+  t.is(new Set(sent.slice(0, 2).map(({id}) => id)).size, 1);
+  t.not(sent[2]?.id, sent[0]?.id);
+  const [first] = sent[0]?.mails ?? [];
+  t.truthy(await nodes[0]?.store.digests.link(hashOfToken(first?.token ?? '')), 'the links of the first copy stay');
+});
+
+test('what was sent again without the mail of a node is no digest for that mail', async t => {
+  const {clock, sent, answers, away, hold, senderOf} = await startNodes(t);
+  await hold(0, ['ann@one.test']);
+  await hold(1, ['ann@one.test']);
+  answers.set('ann@one.test', {state: 'unknown', detail: '451 4.4.2 lost'});
+  clock.now += hourMs;
+  const sender = senderOf(1);
+  await sender.send();
+  answers.clear();
+  away.add('alpha');
+  clock.now += 5 * minuteMs;
+  await sender.send();
+  away.clear();
+  clock.now += dayMs;
+  await sender.send();
+
+  t.deepEqual(
+    sent.map(({mails}) => mails.map(({subject}) => subject.slice(7)).toSorted()),
+    [['1', '2'], ['2'], ['1']],
+  );
+  t.is(sent[0]?.id, sent[1]?.id);
+  t.not(sent[2]?.id, sent[0]?.id, 'it would look like a copy');
+});
+
+test('digests of a domain are sent by one at a time, also when they are sent now', async t => {
+  const {clock, sent, hold, senderOf} = await startNodes(t);
+  for (let n = 0; n < 60; n += 1) await hold(n % 3, [`r${n}@one.test`]);
+  clock.now += hourMs;
+  let goOn = () => {};
+  const held = new Promise<void>(resolve => {
+    goOn = resolve;
+  });
+  const sender = senderOf(0, {onMail: async () => held});
+  await sender.begin();
+  await t.throwsAsync(sender.sendNow(domain), {message: /being sent now/});
+  await new Promise(resolve => setTimeout(resolve, 50));
+  await t.throwsAsync(senderOf(1).sendNow(domain), {message: /being sent now/});
+  goOn();
+  await sender.idle();
+
+  t.is(sent.length, 60);
+  t.is(new Set(sent.map(({mailbox}) => mailbox)).size, 60);
+});
+
+test('a node that stops ends with the mails under way, and another one sends the rest', async t => {
+  const {clock, sent, hold, senderOf} = await startNodes(t);
+  for (let n = 0; n < 120; n += 1) await hold(n % 3, [`r${n}@one.test`]);
+  clock.now += hourMs;
+  const sender = senderOf(0, {onMail: async () => new Promise(resolve => setTimeout(resolve, 20))});
+  await sender.begin();
+  while (sent.length === 0) await new Promise(resolve => setTimeout(resolve, 5));
+  await sender.stop();
+  t.true(sent.length > 0 && sent.length < 60, `${sent.length}`);
+  clock.now += 2 * minuteMs;
+  await senderOf(1).send();
+
+  t.is(sent.length, 120);
+  t.is(new Set(sent.map(({mailbox}) => mailbox)).size, 120);
+});
+
+test('settings that change after mail was listed count', async t => {
+  const {clock, nodes, sent, answers, hold, senderOf} = await startNodes(t);
+  await hold(0, ['ann@one.test'], {reason: 'phishing'});
+  await hold(0, ['ann@one.test', 'ben@one.test']);
+  for (const name of ['ann', 'ben'])
+    answers.set(`${name}@one.test`, {state: 'waiting', detail: '450 greylisted', hasServer: true});
+  clock.now += hourMs;
+  const sender = senderOf(0);
+  await sender.send();
+  answers.clear();
+  for (const {configuration} of nodes)
+    await configuration.change(async tx =>
+      tx.update('digest', 1, {except: ['ben@one.test'], actions: {...digestDefaults.actions, phishing: 'none'}}),
+    );
+  clock.now += 5 * minuteMs;
+  await sender.send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 2']);
+});
+
+test('a digest that a backend sends back is not listed', async t => {
+  const {clock, sent, hold, senderOf} = await startNodes(t);
+  await hold(0, ['ann@one.test'], {sender: '', from: ['quarantine@one.test']});
+  await hold(0, ['ann@one.test'], {sender: '', from: ['mailer-daemon@other.test']});
+  clock.now += hourMs;
+  await senderOf(0).send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 2']);
+});
+
+test('what a backend refuses is told and not repeated, and what it cannot take now is', async t => {
+  const {clock, sent, reports, answers, hold, senderOf} = await startNodes(t);
+  for (const name of ['ann', 'gone', 'full']) await hold(0, [`${name}@one.test`]);
+  answers.set('gone@one.test', {state: 'refused', detail: '550 5.1.1 no such user'});
+  answers.set('full@one.test', {state: 'waiting', detail: '452 4.2.2 mailbox full', hasServer: true});
+  clock.now += hourMs;
+  const sender = senderOf(0);
+
+  await sender.send();
+  t.like(reports.at(-1), {sent: 1, refused: 1, isWaiting: true});
+  await sender.send();
+  t.is(reports.length, 1, 'not at once');
+  clock.now += 5 * minuteMs;
+  answers.delete('full@one.test');
+  await sender.send();
+
+  t.like(reports.at(-1), {sent: 1, refused: 0, isWaiting: false});
+  t.deepEqual(listed(sent), ['ann@one.test: 1', 'full@one.test: 3']);
+  clock.now += dayMs;
+  await sender.send();
+  t.is(sent.length, 2);
+});
+
+test('with no backend that answers nobody else is tried, and all is in the next digest at the latest', async t => {
+  const {clock, sent, reports, answers, hold, senderOf} = await startNodes(t);
+  for (let n = 0; n < 300; n += 1) await hold(0, [`r${n}@one.test`]);
+  for (let n = 0; n < 300; n += 1) answers.set(`r${n}@one.test`, {state: 'waiting', detail: 'no connection', hasServer: false});
+  clock.now += hourMs;
+  const sender = senderOf(0);
+  await sender.send();
+  t.like(reports, [{sent: 0, isWaiting: true, failure: 'no connection'}]);
+  answers.clear();
+  clock.now += dayMs;
+
+  await sender.send();
+
+  t.is(sent.length, 300);
+});
+
+test('sent now, a digest has what was in none yet, and the daily one has the rest', async t => {
+  const {clock, sent, hold, senderOf} = await startNodes(t);
+  await hold(0, ['ann@one.test']);
+  const sender = senderOf(1);
+  const {digest} = await sender.preview(domain, 'ann@one.test');
+  t.deepEqual(listed([digest]), ['ann@one.test: 1']);
+
+  t.like(await sender.sendNow(domain), {sent: 1, refused: 0, isWaiting: false});
+  clock.now += minuteMs;
+  await hold(2, ['ann@one.test']);
+  clock.now += hourMs;
+  await senderOf(0).send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1', 'ann@one.test: 2']);
+  t.is((await sender.preview(domain, 'ann@one.test')).digest.mails.length, 0);
+});

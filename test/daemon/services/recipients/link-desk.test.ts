@@ -1,0 +1,73 @@
+import {createLinkDesk} from '../../../../daemon/services/recipients/link-desk.ts';
+import {digestDefaults} from '../../../../shared/digest-rules.ts';
+import {domainDefaults} from '../../../../shared/field-rules.ts';
+import {nodeId, type OpenStore, testStores} from '../../../helpers/store-makes.ts';
+import {storedMail} from '../../../helpers/stored-mail.ts';
+
+const day = 86_400_000;
+const madeMs = Date.parse('2026-03-10T09:00:00Z');
+const hash = 'f'.repeat(64);
+const link = {hash, queue_id: 'mail000001', address: 'a@one.test', made_at: new Date(madeMs).toISOString(), digest_id: 'a'};
+
+/** A mail with a link, and the desk at a moment; no queue, so that nothing is released. */
+const arrange = async ({store, config}: OpenStore, fields: Partial<Parameters<typeof storedMail>[0]> = {}) => {
+  const id = await config.change(async tx => {
+    const domainId = await tx.nextId('domain');
+    const fields = {...domainDefaults, name: 'one.test', backend_servers: ['127.0.0.1:25'], created_at: tx.at};
+    await tx.create('domain', domainId, fields);
+    const {enabled: _, ...defaults} = digestDefaults;
+    await tx.create('digest', domainId, {
+      ...{...defaults, except: [], domain_id: domainId},
+      ...{enabled_at: '2026-03-01T00:00:00.000Z', created_at: '2026-03-01T00:00:00.000Z'},
+    });
+    return domainId;
+  });
+  const mail = storedMail({
+    ...{queue_id: 'mail000001', arrived_at: '2026-03-09T09:00:00.000Z', subject: 'held', score: 7, domain_id: id},
+    ...fields,
+  });
+  await store.transaction(async tx => {
+    await tx.hold.insert([mail]);
+    await tx.digests.addLinks([link]);
+  });
+  const acts: unknown[][] = [];
+  const deskAt = (now: number) =>
+    createLinkDesk({nodeId, store, queue: {act: async (...given) => void acts.push(given) as never}, now: () => now});
+  return {acts, deskAt};
+};
+
+testStores('a link is good for 14 days', async (t, open) => {
+  const {acts, deskAt} = await arrange(open);
+
+  t.like(await deskAt(madeMs + 14 * day).look(hash), {state: 'held', action: 'release'});
+  const late = deskAt(madeMs + 14 * day + 1);
+  t.like(await late.look(hash), {state: 'outdated', action: 'none'});
+  for (const action of ['release', 'request'] as const) await late.act(hash, action, null);
+  t.deepEqual(acts, []);
+  t.deepEqual(await open.store.hold.requests(['mail000001']), []);
+  t.is(await late.look('0'.repeat(64)), undefined);
+});
+
+testStores('mail in Postfix with several recipients is asked for, as it can only be released for all', async (t, open) => {
+  const {acts, deskAt} = await arrange(open, {keeper: 'postfix', recipients: ['a@one.test', 'b@one.test']});
+  const desk = deskAt(madeMs);
+
+  t.like(await desk.look(hash), {state: 'held', action: 'request', requested_at: null});
+  await desk.act(hash, 'release', '192.0.2.7');
+  t.deepEqual(acts, []);
+  t.like(await desk.act(hash, 'request', '192.0.2.7'), {action: 'request', requested_at: new Date(madeMs).toISOString()});
+  await deskAt(madeMs + day).act(hash, 'request', '192.0.2.8');
+  t.is((await open.store.hold.requests(['mail000001'])).length, 1);
+  const {entries} = await open.store.audit.list({action: 'quarantine.request'}, {limit: 10, offset: 0});
+  t.deepEqual(
+    entries.map(({key_id, remote_address, target, detail}) => [key_id, remote_address, target, detail]),
+    [[0, '192.0.2.7', `${nodeId}/mail000001`, 'for a@one.test']],
+  );
+});
+
+testStores('a mail in Postfix with one recipient is released', async (t, open) => {
+  const {acts, deskAt} = await arrange(open, {keeper: 'postfix'});
+
+  await deskAt(madeMs).act(hash, 'release', '192.0.2.7');
+  t.like(acts[0], {0: 'release', 1: 'mail000001', 3: ['a@one.test']});
+});
