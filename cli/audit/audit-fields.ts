@@ -1,15 +1,19 @@
 // Audit entries as mfctl knows them: each of their fields is declared once.
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import {relayIn} from '../../shared/audit-relay.ts';
+import {recipientKeyId} from '../../shared/recipient-key.ts';
 import {briefTimeText, timeText} from '../output/cell-text.ts';
 import {columnsOf, type Field} from '../output/field.ts';
 import type {Listed} from '../output/table.ts';
 
 const isOk = ({result}: AuditEntry): boolean => result === 'ok';
 
-/** A deleted key has no name. An entry without a key is of the node or its operator. */
-export const keyText = ({key_id, key_name}: AuditEntry): string =>
-  key_id === null ? 'node' : (key_name ?? `key ${key_id}, deleted`);
+/** A deleted key has no name. An entry without a key is of the node or its operator, or of a recipient. */
+export const keyText = (entry: AuditEntry): string => {
+  const {key_id, key_name} = entry;
+  if (key_id === null) return 'node';
+  return key_id === recipientKeyId ? 'recipient' : (key_name ?? `key ${key_id}, deleted`);
+};
 
 /** In the order of columns. */
 export const auditFields: readonly Field<AuditEntry>[] = [
@@ -22,7 +26,8 @@ export const auditFields: readonly Field<AuditEntry>[] = [
   {label: 'Node', cell: entry => entry.node_id, column: {dropRank: 2}, screen: {width: 10, grow: 1, dropRank: 5}},
   {
     label: 'Key',
-    cell: ({key_id, key_name}) => (key_id === null ? null : (key_name ?? String(key_id))),
+    cell: entry =>
+      entry.key_id === null ? null : entry.key_id === recipientKeyId ? keyText(entry) : (entry.key_name ?? String(entry.key_id)),
     page: entry => (entry.key_id === null ? 'none: the node or its operator' : keyText(entry)),
     column: {},
     screen: {width: 10, grow: 2, cell: keyText},

@@ -23,7 +23,7 @@ export const addAuditCommand = (program: Command, session: Session): void => {
   audit
     .option('--since <time>', "at or after this time: 12:30, yesterday, '2026-03-01 12:30', or 2h and 3d before now", pastMoment)
     .addOption(new Option('--key <key>', 'done with this key: name or id').conflicts('keyId'))
-    .option('--key-id <id>', 'the same, by id alone', wholeNumber)
+    .option('--key-id <id>', 'the same, by id alone; 0: done by recipients, by the links of digests', wholeNumber)
     .option('--action <action>', 'only this action, such as quarantine.release')
     .option('--target <target>', 'done to this: a held mail as NODE/QUEUE, a domain, the id of a key');
   addSortOption(addPageOptions(audit))

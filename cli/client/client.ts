@@ -4,6 +4,7 @@ import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {ClusterDrift} from '../../shared/cluster-drift.ts';
 import type {ClusterNode, RemovedNode} from '../../shared/cluster-node.ts';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
+import type {DigestPatch, DigestPreview, DomainDigest, SentDigests} from '../../shared/digest.ts';
 import type {CreateDkimKey, DkimKey} from '../../shared/dkim-key.ts';
 import type {DmarcReport, DmarcSummary, ReportPreview} from '../../shared/dmarc-report.ts';
 import type {Domain} from '../../shared/domain.ts';
@@ -137,6 +138,11 @@ const domainsOver = ({send}: Transport) => ({
   /** Changes the members of `json`. */
   setRetention: (id: Id, json: Input<RetentionPatch>) =>
     send<AppliedRetention>({method: 'PUT', path: `domains/${id}/retention`, json}),
+  digest: (id: Id) => send<DomainDigest>({path: `domains/${id}/digest`}),
+  /** Sends only the members to change. */
+  setDigest: (id: Id, json: DigestPatch) => send<DomainDigest>({method: 'PUT', path: `domains/${id}/digest`, json}),
+  digestPreview: (id: Id, address: string) => send<DigestPreview>({path: `domains/${id}/digest/preview`, query: {address}}),
+  sendDigests: (id: Id) => send<SentDigests>({method: 'POST', path: `domains/${id}/digest/send`}),
   removeRetention: (id: Id) => send<AppliedRetention>({method: 'DELETE', path: `domains/${id}/retention`}),
   filters: (id: Id) => send<MailFilter[]>({path: `domains/${id}/filters`}),
   addFilter: (id: Id, json: NewFilter) => send<MailFilter>({method: 'POST', path: `domains/${id}/filters`, json}),

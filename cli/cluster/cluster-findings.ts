@@ -196,6 +196,10 @@ const problemText = (problems: readonly Problem[], nodes: string, endOf: (first:
       return `the log of Postfix on ${nodes} cannot be read ${end}: the trace of mail ends at Postfix`;
     case 'webhook':
       return `webhook ${name} does not get all events of ${nodes} ${end}: mfctl webhook show ${name}`;
+    case 'digest':
+      return `digests of ${name} did not all arrive, says ${nodes} ${end}: mfctl domain digest ${name} --send-now tries again`;
+    case 'recipients_url':
+      return `recipients.url of ${nodes} does not lead to the pages for recipients ${end}`;
     case 'password_file':
       return `every user of ${nodes} can read the file of ${name} (chmod o-r on that machine)`;
     default:

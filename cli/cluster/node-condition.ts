@@ -61,6 +61,8 @@ const partWords: Record<DependencyPart, string> = {
   postfix_log: 'no log of Postfix',
   password_file: 'open password file',
   webhook: 'failing webhook',
+  digest: 'failing digests',
+  recipients_url: 'no pages for recipients',
 };
 
 /** What the node depends on and does not work, each once. Nodes of an older version do not report it. */

@@ -2,12 +2,12 @@
 import {type Command, Option} from 'commander';
 import {type Reason, reasons} from '../../shared/reason.ts';
 import type {AppliedRetention, DomainRetention} from '../../shared/retention.ts';
-import {quoted} from '../../shared/shell-word.ts';
 import type {Client} from '../client/client.ts';
 import {collected, decimal} from '../command-line/option-values.ts';
-import {asCliError, usageError} from '../errors.ts';
+import {asCliError} from '../errors.ts';
 import type {Shown} from '../output/table.ts';
 import type {Session} from '../session.ts';
+import {reasonLabels, valuesByReason} from './by-reason.ts';
 import {fewerDays} from './fewer-days.ts';
 import {findDomainId} from './find-domain.ts';
 
@@ -26,14 +26,12 @@ const retention: Shown<AppliedRetention> = {
   details: ({domain, days, by_reason, in_effect, node_id}) => [
     ['Domain', domain],
     ...reasons.map(
-      reason => [labels[reason], `${daysText(in_effect[reason])}${sourceOf({days, by_reason}, reason, node_id)}`] as const,
+      reason => [reasonLabels[reason], `${daysText(in_effect[reason])}${sourceOf({days, by_reason}, reason, node_id)}`] as const,
     ),
   ],
 };
 
 const daysText = (days: number): string => `${days} ${days === 1 ? 'day' : 'days'}`;
-
-const labels: Record<Reason, string> = {spam: 'Spam', phishing: 'Phishing', sandbox: 'Sandbox', rbl: 'RBL'};
 
 const sourceOf = ({days, by_reason}: Pick<AppliedRetention, 'days' | 'by_reason'>, reason: Reason, node: string): string =>
   days === null && by_reason[reason] === undefined ? `, by mfd.yaml of ${node}` : '';
@@ -79,20 +77,12 @@ Examples:
   mfctl domain retention example.com --default`;
 
 /** Null for a reason that has no days of its own any more. */
-const reasonDays = (texts: readonly string[]): ReasonDays => {
-  const given: ReasonDays = {};
-  for (const text of texts) {
-    const [, name = '', days = ''] = /^([^=]*)=(default|\d{1,9}(?:\.\d{1,9})?)$/.exec(text) ?? [];
-    const reason = reasons.find(one => one === name);
-    if (reason === undefined)
-      throw wrong(`${quoted(text)} must be one of ${reasons.join(', ')} with its days, such as phishing=60, or =default`);
-    if (Object.hasOwn(given, reason)) throw wrong(`${reason} is given twice`);
-    given[reason] = days === 'default' ? null : Number(days);
-  }
-  return given;
-};
-
-const wrong = (what: string) => usageError(`--reason ${what}`, 'mfctl domain retention --help');
+const reasonDays = (texts: readonly string[]): ReasonDays =>
+  valuesByReason<number | null>(texts, {
+    ...{flag: '--reason', command: 'mfctl domain retention'},
+    parse: text => (text === 'default' ? null : /^\d{1,9}(?:\.\d{1,9})?$/.test(text) ? Number(text) : undefined),
+    what: 'its days, such as phishing=60, or =default',
+  });
 
 /** What the options ask for; undefined for nothing, `none` for no retention of its own. */
 const changeOf = ({days, reason, default: isDefault}: Flags): {days?: number; by_reason?: ReasonDays} | 'none' | undefined => {

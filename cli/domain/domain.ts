@@ -11,6 +11,7 @@ import {noteALabels} from '../output/a-labels.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
 import {addApplyCommand} from './domain-apply.ts';
+import {addDigestCommand} from './domain-digest.ts';
 import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';
 import {addDnsCommand} from './domain-dns.ts';
 import {addExportCommand} from './domain-export.ts';
@@ -33,6 +34,7 @@ export const addDomainCommands = (program: Command, session: Session): void => {
   addDnsCommand(domain, session);
   addTestCommand(domain, session);
   addRetentionCommand(domain, session);
+  addDigestCommand(domain, session);
 };
 
 const addReadCommands = (domain: Command, session: Session): void => {

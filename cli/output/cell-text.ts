@@ -1,6 +1,7 @@
 // Texts for table cells. The exact values are in the JSON.
 
 import type {DkimKey} from '../../shared/dkim-key.ts';
+import {recipientKeyId} from '../../shared/recipient-key.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import type {Cell} from './column.ts';
 
@@ -52,8 +53,16 @@ export const durationWords = (seconds: number): string => {
 export const senderText = (sender: string): string => sender || '<>';
 
 /** Who released or discarded a mail. */
-export const actorText = ({acted_by_key_id}: {acted_by_key_id: number | null}): string =>
-  acted_by_key_id === null ? 'by the node itself' : `by key ${acted_by_key_id}`;
+export const actorText = ({acted_by_key_id: id}: {acted_by_key_id: number | null}): string =>
+  id === null || id === recipientKeyId ? keylessText(id) : `by key ${id}`;
+
+/** The same with the name of the key, as a node knows it. */
+export const namedActorText = ({key_id: id, key_name: name}: {key_id: number | null; key_name: string | null}): string => {
+  if (id === null || id === recipientKeyId) return keylessText(id);
+  return name === null ? `with key ${id}, deleted since` : `with the key ${name}`;
+};
+
+const keylessText = (id: null | typeof recipientKeyId): string => (id === null ? 'by the node itself' : 'by the recipient');
 
 /** The first value, and the number of others. */
 export const firstOf = (texts: readonly string[]): string => {

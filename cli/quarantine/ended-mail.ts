@@ -6,7 +6,7 @@ import type {MailReference} from '../../shared/held-mail.ts';
 import {quoted} from '../../shared/shell-word.ts';
 import type {Client} from '../client/client.ts';
 import {CliError} from '../errors.ts';
-import {timeText} from '../output/cell-text.ts';
+import {namedActorText, timeText} from '../output/cell-text.ts';
 import {mailId} from './held-mail-columns.ts';
 
 const endings: Readonly<Record<string, string>> = {
@@ -38,10 +38,9 @@ const findEnding = async (client: Client, target: string): Promise<AuditEntry | 
   return data.find(({action, result}) => result === 'ok' && hasOwn(endings, action));
 };
 
-const endingText = ({target, action, at, key_id, key_name, remote_address, detail}: AuditEntry): string => {
-  const by =
-    key_id === null ? 'by the node itself' : `with ${key_name === null ? `key ${key_id}, deleted since` : `the key ${key_name}`}`;
+const endingText = (entry: AuditEntry): string => {
+  const {target, action, at, remote_address, detail} = entry;
   const relay = relayIn(detail);
   const from = remote_address === null ? '' : ` from ${remote_address}`;
-  return `${target} was ${endings[action]} at ${timeText(at)} ${by}${from}${relay === undefined ? '' : ` via ${relay}`}`;
+  return `${target} was ${endings[action]} at ${timeText(at)} ${namedActorText(entry)}${from}${relay === undefined ? '' : ` via ${relay}`}`;
 };

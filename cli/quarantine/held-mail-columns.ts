@@ -2,7 +2,7 @@
 import type {HeldMail, HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
 import {usageError} from '../errors.ts';
 import {authenticationMeaning, authenticationText, notVerified} from '../output/authentication-text.ts';
-import {briefTimeText, firstOf, senderText, sizeText, timeText} from '../output/cell-text.ts';
+import {actorText, briefTimeText, firstOf, senderText, sizeText, timeText} from '../output/cell-text.ts';
 import type {Cell, Tone} from '../output/column.ts';
 import {columnsOf, type Field} from '../output/field.ts';
 import type {Listed} from '../output/table.ts';
@@ -85,7 +85,7 @@ export const heldMailFields = (screenWidth = 0): Readonly<Record<HeldMailFieldNa
       label: 'Recipients',
       previewLabel: 'To',
       cell: mail => firstOf(mail.recipients),
-      value: mail => [...mail.recipients, ...doneFor(mail.recipient_states)],
+      value: mail => [...heldFor(mail), ...doneFor(mail.recipient_states)],
       column: {title: 'TO', wide: mail => mail.recipients.join(', '), isFlexible: true, endsInCount: true, dropRank: 2},
       screen: {width: isEasy ? 18 : 12, grow: 2, dropRank: 6},
     },
@@ -115,16 +115,28 @@ export const heldMailFields = (screenWidth = 0): Readonly<Record<HeldMailFieldNa
       column: {isWideOnly: true},
       screen: {width: 30, grow: 2, dropRank: 1},
     },
+    release_requested: {
+      label: 'Asked for',
+      cell: ({release_requested: isRequested}) => (isRequested ? 'by a recipient' : undefined),
+      column: {title: 'ASKED', isWideOnly: true},
+    },
   };
 };
 
-/** For whom the mail is not held any more: `b@example.com (released 2026-03-01T09:30:00Z with key 5)`. */
+/** Those who have asked for it are marked: `b@example.com (asked for it 2026-03-01T09:30:00Z)`. */
+const heldFor = ({recipients, recipient_states: states}: ShownMail): string[] =>
+  recipients.map(address => {
+    const asked = states?.find(one => one.address === address)?.requested_at ?? null;
+    return asked === null ? address : `${address} (asked for it ${timeText(asked)})`;
+  });
+
+/** For whom the mail is not held any more: `b@example.com (released 2026-03-01T09:30:00Z by key 5)`. */
 const doneFor = (states: HeldMailDetail['recipient_states']): string[] =>
   (states ?? [])
     .filter(({state}) => state !== 'held')
     .map(({address, state, acted_at, acted_by}) => {
-      const key = acted_by === null ? '' : ` with key ${acted_by}`;
-      return `${address} (${state} ${timeText(acted_at)}${key})`;
+      const by = acted_by === null ? '' : ` ${actorText({acted_by_key_id: acted_by})}`;
+      return `${address} (${state} ${timeText(acted_at)}${by})`;
     });
 
 const headerFrom: HeldMailField = {
@@ -136,7 +148,7 @@ const headerFrom: HeldMailField = {
 
 export const mailFields = [
   ...['node_id', 'queue_id', 'sender', 'from', 'recipients', 'subject', 'score', 'symbols', 'reason'],
-  ...['size_bytes', 'arrived_at'],
+  ...['size_bytes', 'arrived_at', 'release_requested'],
 ];
 
 export const heldMails: Listed<HeldMail> = {

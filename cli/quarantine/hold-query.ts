@@ -29,7 +29,11 @@ export interface HoldQuery {
   most?: ScoreBound;
   reason?: Reason;
   node?: string;
+  requested?: typeof requestedWord;
 }
+
+/** Of the filter for what recipients have asked for. */
+export const requestedWord = 'yes';
 
 export const isEmptyQuery = (query: HoldQuery): boolean => Object.keys(query).length === 0;
 
@@ -38,7 +42,7 @@ export type QueryParameters = {[Name in keyof HoldFilter]?: string | undefined};
 
 /** Durations count back from `nowMs`. */
 export const parametersOf = (query: HoldQuery, nowMs: number): QueryParameters => {
-  const {domain, sender, from, address, recipient, subject, since, until, least, most, reason, node} = query;
+  const {domain, sender, from, address, recipient, subject, since, until, least, most, reason, node, requested} = query;
   return {
     domain,
     sender,
@@ -52,6 +56,7 @@ export const parametersOf = (query: HoldQuery, nowMs: number): QueryParameters =
     max_score: most && bound(most, -1),
     reason,
     node,
+    requested: requested && 'true',
   };
 };
 
@@ -65,7 +70,7 @@ const bound = ({score, isIncluded}: ScoreBound, direction: 1 | -1): string =>
 /** For a question: `sender news@x.org, in the last 2h, score at least 8 and below 15`. */
 export const queryWords = (query: HoldQuery): string => {
   if (isEmptyQuery(query)) return 'all held mail';
-  const {domain, sender, from, address, recipient, subject, since, until, least, most, reason, node} = query;
+  const {domain, sender, from, address, recipient, subject, since, until, least, most, reason, node, requested} = query;
   const scores = [
     least && `${least.isIncluded ? 'at least' : 'above'} ${least.score}`,
     most && `${most.isIncluded ? 'at most' : 'below'} ${most.score}`,
@@ -82,12 +87,14 @@ export const queryWords = (query: HoldQuery): string => {
     scores.length > 0 && `score ${scores.join(' and ')}`,
     reason !== undefined && `held for ${reason}`,
     node !== undefined && `on ${node}`,
+    requested !== undefined && 'asked for by a recipient',
   ]
     .filter(Boolean)
     .join(', ');
 };
 
-export interface QueryFlags extends Omit<HoldQuery, 'least' | 'most'> {
+export interface QueryFlags extends Omit<HoldQuery, 'least' | 'most' | 'requested'> {
+  requested?: true;
   minScore?: number;
   maxScore?: number;
 }
@@ -97,7 +104,8 @@ export const addQueryOptions = (command: Command): Command =>
     .option('--min-score <score>', 'with at least this score', decimal)
     .option('--max-score <score>', 'with at most this score', decimal)
     .addOption(new Option('--reason <reason>', 'held for this reason').choices(reasons))
-    .option('--node <node>', 'held by this node');
+    .option('--node <node>', 'held by this node')
+    .option('--requested', 'that a recipient has asked for, by the link of a digest');
 
 /** What any mail is found by, held or not. */
 export const addMailOptions = (command: Command): Command =>
@@ -111,12 +119,13 @@ export const addMailOptions = (command: Command): Command =>
     .option('--since <time>', "at or after this time: 12:30, yesterday, '2026-03-01 12:30', or 2h and 3d before now", pastMoment)
     .option('--until <time>', 'before this time, in the same forms', endMoment);
 
-export const queryOf = ({minScore, maxScore, ...query}: QueryFlags): HoldQuery => {
+export const queryOf = ({minScore, maxScore, requested, ...query}: QueryFlags): HoldQuery => {
   if (minScore !== undefined && maxScore !== undefined && minScore > maxScore)
     throw usageError(`--min-score ${minScore} is above --max-score ${maxScore}: no mail has such a score`);
   checkTimes(query, 'no mail arrived then');
   return {
     ...query,
+    ...(requested && {requested: requestedWord}),
     ...(minScore !== undefined && {least: {score: minScore, isIncluded: true}}),
     ...(maxScore !== undefined && {most: {score: maxScore, isIncluded: true}}),
   };
@@ -165,7 +174,7 @@ const addressValue = (text: string): string => {
 export const flagsText = (flags: QueryFlags): string => {
   const words = Object.entries(flags).flatMap(([name, value]) => [
     `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`,
-    quoted(String(value)),
+    ...(value === true ? [] : [quoted(String(value))]),
   ]);
   return words.join(' ');
 };

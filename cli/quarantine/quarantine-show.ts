@@ -151,8 +151,8 @@ const arrivalOf = ({arrived_at, node_id, reason, score}: HeldMailDetail): AuditE
   ...{result: 'ok', detail: `${reason}, score ${score}`, hash: ''},
 });
 
-/** The id names the node, and the symbols have a table of their own. */
-const {node_id, symbols, ...envelopeFields} = heldMailFields();
+/** The id names the node, the symbols have a table of their own, and who has asked for it is said with the recipients. */
+const {node_id, symbols, release_requested, ...envelopeFields} = heldMailFields();
 
 const envelopeDetails = (mail: HeldMailDetail): Detail[] =>
   Object.values(envelopeFields).map(({label, cell, value = cell}) => [label, value(mail)]);

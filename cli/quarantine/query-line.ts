@@ -9,7 +9,7 @@ import {mailEvents} from '../../shared/mail-event-name.ts';
 import {reasons} from '../../shared/reason.ts';
 import {pastMomentFault} from '../command-line/moment.ts';
 import {usageError} from '../errors.ts';
-import {addressFault, type HoldQuery} from './hold-query.ts';
+import {addressFault, type HoldQuery, requestedWord} from './hold-query.ts';
 
 export interface LineQuery extends HoldQuery {
   messageId?: string;
@@ -44,9 +44,9 @@ const commonNames: LineWords['names'] = {
 const commonOffers = ['domain:', 'from:', 'sender:', 'to:', 'address:', 'subject:', 'since:', 'until:'];
 
 const holdWords: LineWords = {
-  names: {...commonNames, reason: 'reason'},
+  names: {...commonNames, reason: 'reason', requested: 'requested'},
   hasScore: true,
-  offered: [...commonOffers, 'score>=', 'score<', 'reason:', 'node:'],
+  offered: [...commonOffers, 'score>=', 'score<', 'reason:', 'node:', 'requested:'],
 };
 
 /** For the event log. */
@@ -104,7 +104,7 @@ export const queryFault = (text: string, words = holdWords): string | undefined 
 
 /** The line that parses to this query. */
 export const printQuery = (query: LineQuery): string => {
-  const {domain, sender, from, address, recipient, subject, since, until, least, most, reason, node} = query;
+  const {domain, sender, from, address, recipient, subject, since, until, least, most, reason, node, requested} = query;
   const {event, client, messageId} = query;
   const parts = [
     domain !== undefined && `domain:${quotedIfNeeded(domain)}`,
@@ -121,6 +121,7 @@ export const printQuery = (query: LineQuery): string => {
     client !== undefined && `client:${client}`,
     messageId !== undefined && `id:${quotedIfNeeded(messageId)}`,
     node !== undefined && `node:${node}`,
+    requested !== undefined && `requested:${requested}`,
     subject !== undefined && printedSubject(subject),
   ];
   return parts.filter(Boolean).join(' ');
@@ -234,6 +235,7 @@ const faultOf: Record<Member, (value: string) => string | undefined> = {
   client: value => (isIP(value) === 0 ? `${JSON.stringify(value)} is not an IP address` : undefined),
   event: eventsFault,
   reason: value => ((reasons as readonly string[]).includes(value) ? undefined : `the reasons are ${reasons.join(', ')}`),
+  requested: value => (value === requestedWord ? undefined : `write requested:${requestedWord}`),
   node: value =>
     /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(value) ? undefined : `${JSON.stringify(value)} is not a node id`,
 };
@@ -268,6 +270,8 @@ const valuesOf = (member: Member | undefined, typed: string, {domains, nodes}: K
       return nodes;
     case 'reason':
       return reasons;
+    case 'requested':
+      return [requestedWord];
     case 'event':
       return mailEvents.map(event => typed.slice(0, typed.lastIndexOf(',') + 1) + event);
     case 'since':

@@ -3,7 +3,7 @@ import type {MailEvent} from '../../shared/mail-event.ts';
 import type {MailEventName} from '../../shared/mail-event-name.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import {authenticationMeaning, authenticationText, notVerified} from '../output/authentication-text.ts';
-import {durationWords, plural, senderText, sizeText, timeText} from '../output/cell-text.ts';
+import {durationWords, namedActorText, plural, senderText, sizeText, timeText} from '../output/cell-text.ts';
 import {type Detail, renderDetails} from '../output/table.ts';
 import {mailOf} from './event-fields.ts';
 
@@ -96,13 +96,14 @@ const whatText = (event: MailEvent): string => {
       return 'Postfix gave up, and returned it to its sender';
     case 'postponed':
       return 'Postfix could not pass it on yet, and tries again';
+    case 'release_requested':
+      return 'an administrator was asked for it by the recipient';
     default:
       return event.event satisfies never;
   }
 };
 
-const keyText = ({key_id, key_name}: MailEvent): string =>
-  key_id === null ? '' : ` with ${key_name === null ? `key ${key_id}, deleted since` : `the key ${key_name}`}`;
+const keyText = (event: MailEvent): string => (event.key_id === null ? '' : ` ${namedActorText(event)}`);
 
 /** Where an entry is about some of the recipients only. */
 const recipientsText = ({recipients}: MailEvent, [first]: readonly MailEvent[]): string =>

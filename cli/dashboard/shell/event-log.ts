@@ -1,7 +1,7 @@
 // Log of the events since the dashboard was opened, whichever screen is shown, up to a limit.
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
 import {type EventType, eventTypes} from '../../../shared/event-type.ts';
-import {senderText} from '../../output/cell-text.ts';
+import {actorText, senderText} from '../../output/cell-text.ts';
 import {hasWords, isOneOf, type ListQuery} from '../list/list-query.ts';
 import {createTailReducer, emptyTail, type Tail, type TailEvent} from '../list/tail.ts';
 import type {Live, Missed} from './live.ts';
@@ -115,7 +115,7 @@ const partsOf = (event: ClusterEvent): Parts => {
     case 'released':
     case 'discarded': {
       const {queue_id: id, acted_by_key_id: keyId} = event;
-      return {id, about: keyId === null ? 'by the node' : `by key ${keyId}`};
+      return {id, about: keyId === null ? 'by the node' : actorText(event)};
     }
     case 'domain':
     case 'key':

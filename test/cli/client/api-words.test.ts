@@ -20,7 +20,9 @@ const sentences = async (): Promise<string[]> => {
       for (const [text] of code.matchAll(/'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g))
         found.push(text.slice(1, -1).replace(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, 'X'));
     }
-  return found.filter(text => / \w+ /.test(text) && !/^\s*(?:INSERT|BEGIN|CREATE|DELETE|DO|SELECT|UPDATE|WITH) /.test(text));
+  return found.filter(
+    text => / \w+ /.test(text) && !/^\s*(?:INSERT|BEGIN|CREATE|DELETE|DO|FOREIGN|SELECT|UPDATE|WITH) /.test(text),
+  );
 };
 
 test('no text of the daemon tells a person at mfctl of requests', async t => {

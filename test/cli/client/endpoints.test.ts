@@ -55,6 +55,10 @@ const askAll = async ({keys, domains, quarantine, cluster, ...client}: Client): 
   await domains.retention(1);
   await domains.setRetention(1, {days: 14});
   await domains.removeRetention(1);
+  await domains.digest(1);
+  await domains.setDigest(1, {enabled: true});
+  await domains.digestPreview(1, 'a@example.com');
+  await domains.sendDigests(1);
   await client.dmarc.summary({domain: 'example.com'});
   await client.dmarc.sources({domain: 'example.com', verified: true});
   await client.dmarc.reports({});

@@ -22,10 +22,10 @@ const valuesIn = (stdout: string): string[] =>
 /** Arguments and options that may stand for anything. */
 // biome-ignore format: a list of names
 const free = [
-  '<name>', '<path>', '<url>', '--address', '--after', '--at', '--backend', '--backlog', '--client', '--comment', '--date', '--days', '--description', '--drift-age', '--expect-count', '--expires-at',
+  '<name>', '<path>', '<url>', '--address', '--after', '--at', '--backend', '--backlog', '--client', '--comment', '--date', '--days', '--description', '--drift-age', '--except', '--expect-count', '--expires-at',
   '--expires-in', '--fingerprint', '--for', '--from', '--header', '--in', '--interval', '--last', '--limit', '--max-score', '--message-id', '--metrics-url',
-  '--min-score', '--name', '--offset', '--only', '--overlap', '--policy-domain', '--quarantine-threshold', '--rate-limit', '--reason', '--recipient', '--reject-threshold',
-  '--retry-for', '--score', '--selector', '--sender', '--sender-domain', '--since', '--subject', '--tenant-id', '--timeout',
+  '--min-score', '--name', '--offset', '--only', '--overlap', '--policy-domain', '--preview', '--quarantine-threshold', '--rate-limit', '--reason', '--recipient', '--reject-threshold',
+  '--retry-for', '--score', '--selector', '--sender', '--sender-domain', '--since', '--subject', '--tenant-id', '--timeout', '--timezone',
   '--undo-delay', '--until', '--url',
 ];
 
@@ -57,7 +57,7 @@ test('what is hidden is offered nowhere', async t => {
 });
 
 test('options are offered after a hyphen, or where no argument can come', async t => {
-  t.deepEqual(await offered('quarantine', 'list', '--re'), ['--recipient', '--reason', '--retry-for']);
+  t.deepEqual(await offered('quarantine', 'list', '--re'), ['--recipient', '--reason', '--requested', '--retry-for']);
   t.deepEqual(await offered('quarantine', 'list', '--cac'), ['--cacert']);
   t.true((await offered('quarantine', 'list', '')).includes('--reason'));
   t.false((await offered('quarantine', 'list', '')).includes('--cacert'));

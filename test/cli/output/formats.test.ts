@@ -88,7 +88,7 @@ test('CSV has the fields of the wire in their order, null as nothing, lists as w
   t.is(header, Object.keys(mail).join(','));
   t.regex(
     first ?? '',
-    /^mx1,aaaaaa,,ceo@bank\.example [^,]+,a@example\.com b@example\.com,'=1\+2,12\.5,X,spam,2048,2026-03-01T09:30:00\.123Z$/,
+    /^mx1,aaaaaa,,ceo@bank\.example [^,]+,a@example\.com b@example\.com,'=1\+2,12\.5,X,spam,2048,2026-03-01T09:30:00\.123Z,false$/,
   );
   t.regex(second ?? '', /^mx1,bbbbbb,a@b\.example,.*,-1\.5,X,/);
   t.is(empty.stdout, `${Object.keys(key).join(',')}\r\n`);
@@ -148,10 +148,10 @@ test('wide has every column whole, on a narrow terminal too', async t => {
 
   const {stdout} = await api.mfctl(['quarantine', 'list', '-o', 'wide'], {columns: 40, env: {NO_COLOR: '1'}});
 
-  t.regex(stdout, /^ID +ARRIVED +SCORE +REASON +SENDER +FROM +TO +SUBJECT +SIZE +SYMBOLS\n/);
+  t.regex(stdout, /^ID +ARRIVED +SCORE +REASON +SENDER +FROM +TO +SUBJECT +SIZE +SYMBOLS +ASKED\n/);
   t.regex(
     stdout,
-    /\nmx1\/aaaaaa +2026-03-01T09:30:00Z +12\.5 +spam +<> +ceo@bank\.example, .+ a@example\.com, b@example\.com +=1\+2 +2\.0 KiB +X\n/,
+    /\nmx1\/aaaaaa +2026-03-01T09:30:00Z +12\.5 +spam +<> +ceo@bank\.example, .+ a@example\.com, b@example\.com +=1\+2 +2\.0 KiB +X +-\n/,
   );
 });
 

@@ -13,12 +13,12 @@ const words = {
 test('flags and a line of the dashboard mean the same to the API', t => {
   const times = {since: '2026-03-01T10:00:00.000Z', until: '2026-03-01T11:00:00.000Z'};
   const line =
-    'domain:example.com sender:<> from:bank.test address:ceo@bank.test to:a@example.com lunch reason:spam node:mx1 since:2h until:1h score>=6.5 score<=20';
+    'domain:example.com sender:<> from:bank.test address:ceo@bank.test to:a@example.com lunch reason:spam node:mx1 since:2h until:1h score>=6.5 score<=20 requested:yes';
 
-  const ofFlags = parametersOf(queryOf({...words, ...times, reason: 'spam', minScore: 6.5, maxScore: 20}), now);
+  const ofFlags = parametersOf(queryOf({...words, ...times, reason: 'spam', minScore: 6.5, maxScore: 20, requested: true}), now);
   const ofLine = parametersOf(parseQuery(line), now);
 
-  t.deepEqual(ofFlags, {...words, ...times, reason: 'spam', min_score: '6.5', max_score: '20'});
+  t.deepEqual(ofFlags, {...words, ...times, reason: 'spam', min_score: '6.5', max_score: '20', requested: 'true'});
   t.deepEqual(ofLine, ofFlags);
 });
 

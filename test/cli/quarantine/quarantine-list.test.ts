@@ -11,6 +11,7 @@ test('every filter of the API has a flag', async t => {
       ['quarantine', 'list', '--domain', 'example.com', '--sender', '<>', '--recipient', 'a@example.com', '--subject', 'a b&c'],
       ['--since', '2026-03-01', '--until', '2026-03-02', '--min-score', '-1.5', '--max-score', '20', '--reason', 'rbl'],
       ['--from', 'bank.test', '--address', 'ceo@bank.test', '--node', 'mx1', '--limit', '5', '--offset', '10', '--strict'],
+      ['--requested'],
     ].flat(),
   );
 
@@ -28,6 +29,7 @@ test('every filter of the API has a flag', async t => {
     max_score: '20',
     reason: 'rbl',
     node: 'mx1',
+    requested: 'true',
     limit: '5',
     offset: '10',
     strict: 'true',

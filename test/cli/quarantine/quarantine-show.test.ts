@@ -29,7 +29,7 @@ test('show gives why a mail is held, its headers, symbols by score, attachments 
   t.regex(stdout, /^ID: +mx1\/aaaaaa\n/);
   t.regex(
     stdout,
-    /\nRecipients: +a@example\.com\n +b@example\.com\n +Win[^\n]* \(released 2026-03-01T10:00:00Z with key 7\)\n[^ ]/,
+    /\nRecipients: +a@example\.com\n +b@example\.com\n +Win[^\n]* \(released 2026-03-01T10:00:00Z by key 7\)\n[^ ]/,
   );
   t.regex(stdout, /\n {2}Subject: 🙂 ␛\[2J\n/);
   t.regex(stdout, /\n {2}HIGH +11\.5\n {2}LOW +1\n/);

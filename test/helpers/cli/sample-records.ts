@@ -46,6 +46,7 @@ export const mail: HeldMail = {
   reason: 'spam',
   size_bytes: 2048,
   arrived_at: '2026-03-01T09:30:00.123Z',
+  release_requested: false,
 };
 
 export const detail: HeldMailDetail = {
@@ -65,8 +66,8 @@ export const detail: HeldMailDetail = {
     arc: {result: 'none'},
   },
   recipient_states: [
-    {address: 'a@example.com', state: 'held', acted_at: null, acted_by: null},
-    {address: 'b@example.com', state: 'held', acted_at: null, acted_by: null},
+    {address: 'a@example.com', state: 'held', acted_at: null, acted_by: null, requested_at: null},
+    {address: 'b@example.com', state: 'held', acted_at: null, acted_by: null, requested_at: null},
   ],
 };
 

@@ -20,6 +20,7 @@ export const heldMail = (number: number, change: Partial<HeldMail> = {}): HeldMa
   reason: 'spam',
   size_bytes: 1000 + (number % 13),
   arrived_at: new Date(newest - 1_000_000_000 + number * 1000).toISOString(),
+  release_requested: false,
   ...change,
 });
 

@@ -5,7 +5,7 @@ import type {MailEvent} from '../../../../shared/mail-event.ts';
 import type {Permission} from '../../../../shared/scopes.ts';
 import type {Client} from '../../../client/client.ts';
 import {asCliError, CliError} from '../../../errors.ts';
-import {timeText} from '../../../output/cell-text.ts';
+import {actorText, timeText} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/held-mail-columns.ts';
 import type {MailContents} from '../../../quarantine/mail-reader.ts';
 import type {Live} from '../../shell/live.ts';
@@ -98,8 +98,10 @@ export const createMailPreviews = ({client, may, live, restMs = 150}: MailPrevie
   };
 };
 
-export const goneText = ({state, acted_at: at, acted_by_key_id: by}: ActionOutcome): string =>
-  `It has been ${state} at ${timeText(at)}${by === null ? '' : ` by key ${by}`}.`;
+export const goneText = (outcome: ActionOutcome): string => {
+  const {state, acted_at: at, acted_by_key_id: by} = outcome;
+  return `It has been ${state} at ${timeText(at)}${by === null ? '' : ` ${actorText(outcome)}`}.`;
+};
 
 /** A mail can be read without it: a node of an earlier version has no event log. */
 const readHistory = async (client: Pick<Client, 'trace'>, mail: MailReference): Promise<readonly MailEvent[]> => {

@@ -58,7 +58,9 @@ export const quarantineList = (facts: QuarantineFacts): List<HeldMail> => {
   const {state, part, screen, acting, thresholds, names, size} = facts;
   const isInRange = rangeTest(screen.rangeStart, facts.mail);
   const isPicked = (mail: HeldMail): boolean => isInRange(mail) || screen.picked.has(mailId(mail));
-  const markOf = (mail: HeldMail): string => marks[acting.actions.get(mailId(mail)) ?? (isPicked(mail) ? 'picked' : 'none')];
+  const restMark = ({release_requested: isRequested}: HeldMail) => (isRequested ? 'requested' : 'none');
+  const markOf = (mail: HeldMail): string =>
+    marks[acting.actions.get(mailId(mail)) ?? (isPicked(mail) ? 'picked' : restMark(mail))];
   const toneOf = (mail: HeldMail) => toneOfScore(mail, thresholds);
   const mark: TuiColumn<HeldMail> = {title: ' ', width: 1, cell: markOf, style: () => 'picked'};
   return {
@@ -86,7 +88,8 @@ export const quarantineList = (facts: QuarantineFacts): List<HeldMail> => {
   };
 };
 
-const filterHint = 'domain: from: sender: to: since:2h until: score>=8 reason: node: an address, words of the subject';
+const filterHint =
+  'domain: from: sender: to: since:2h until: score>=8 reason: node: requested:yes, an address, words of the subject';
 
 const filterText = ({filter}: QuarantineFacts['state']): string => printQuery(parseQuery(filter));
 
@@ -151,8 +154,8 @@ const emptyText = ({state, part, loaded: {failure}}: QuarantineFacts): string =>
   return failure ? `The list cannot be read: ${failure.detail}` : 'Reading the list …';
 };
 
-/** Selected, being released, being discarded. */
-const marks = {none: ' ', picked: '✓', release: '»', discard: '×'} as const;
+/** Asked for by a recipient, selected, being released, being discarded. */
+const marks = {none: ' ', requested: '?', picked: '✓', release: '»', discard: '×'} as const;
 
 /** Between the start of the range and its end, inclusive. */
 const rangeTest = (start: HeldMail | undefined, end: HeldMail | undefined): ((mail: HeldMail) => boolean) => {

@@ -67,6 +67,7 @@ type View = Pick<ListState, 'filter' | 'order'>;
 
 export const builtInViews: readonly SavedView[] = [
   {name: 'everything', query: '', order: 'newest'},
+  {name: 'asked for', query: 'requested:yes', order: 'oldest'},
   {name: 'last hour', query: 'since:1h', order: 'newest'},
   {name: 'last day', query: 'since:1d', order: 'newest'},
   {name: 'high scores', query: 'score>=12', order: 'newest'},

@@ -7,7 +7,7 @@ const now = Date.parse('2026-03-01T12:00:00Z');
 
 test('every part of a query narrows by what its name says', t => {
   const query = parseQuery(
-    'domain:example.com from:bank.test sender:news@x.org to:b@example.com address:ceo@bank.test since:2h until:1d score>=8 score<15 reason:spam node:mx1 invoice march',
+    'domain:example.com from:bank.test sender:news@x.org to:b@example.com address:ceo@bank.test since:2h until:1d score>=8 score<15 reason:spam node:mx1 requested:yes invoice march',
   );
 
   t.deepEqual(query, {
@@ -22,6 +22,7 @@ test('every part of a query narrows by what its name says', t => {
     most: {score: 15, isIncluded: false},
     reason: 'spam',
     node: 'mx1',
+    requested: 'yes',
     subject: 'invoice march',
   });
   t.deepEqual(parametersOf(query, now), {
@@ -37,6 +38,7 @@ test('every part of a query narrows by what its name says', t => {
     max_score: '14.999999999',
     reason: 'spam',
     node: 'mx1',
+    requested: 'true',
   });
 });
 
@@ -165,7 +167,7 @@ test('a query in words names each of its parts', t => {
 test('the part at the end of the line is completed', t => {
   const known = {domains: ['example.com', 'example.org'], nodes: ['mx1']};
 
-  t.deepEqual(completeQuery('re', known), ['reason:']);
+  t.deepEqual(completeQuery('re', known), ['reason:', 'requested:']);
   t.deepEqual(completeQuery('invoice reason:s', known), ['invoice reason:spam', 'invoice reason:sandbox']);
   t.deepEqual(completeQuery('domain:example.o', known), ['domain:example.org']);
   t.deepEqual(completeQuery('a node:', known), ['a node:mx1']);

@@ -149,7 +149,7 @@ test('the line of the quarantine finds mail here too, and has what only the even
   t.regex(fault('score>=8') ?? '', /there is no filter score/);
   t.regex(fault('reason:spam') ?? '', /there is no filter reason/);
   t.is(meaning?.('a@b.example'), 'address:a@b.example');
-  t.deepEqual(prompt?.complete?.('event:held,relea'), ['event:held,released']);
+  t.deepEqual(prompt?.complete?.('event:held,relea'), ['event:held,released', 'event:held,release_requested']);
   t.deepEqual(prompt?.complete?.('ev'), ['event:']);
   t.is(
     prompt?.hint?.('to:a@b.example event:held,lost id:1@x'),
