@@ -199,8 +199,12 @@ const pathOf = ({path}: ApiRoute, node: MailNode, things: DomainThings): string 
     ':policy_domain': domain.name,
     ':id': String(idFor(path, things)),
   };
-  const query = isList(`GET ${path}`) || path === '/dmarc/summary' || path === '/dmarc/sources' ? `?domain=${domain.name}` : '';
-  return `${path.replace(/:\w+/g, name => values[name] ?? name)}${query}`;
+  return `${path.replace(/:\w+/g, name => values[name] ?? name)}${queryOf(path, domain.name)}`;
+};
+
+const queryOf = (path: string, domain: string): string => {
+  if (path.endsWith('/digest/preview')) return `?address=ann@${domain}`;
+  return isList(`GET ${path}`) || path === '/dmarc/summary' || path === '/dmarc/sources' ? `?domain=${domain}` : '';
 };
 
 const idFor = (path: string, {domain, keyId, globalFilterId, webhookId}: DomainThings): number => {
