@@ -74,7 +74,11 @@ export const rules: Record<string, Rule> = {
   'GET /domains/:id/digest': {permitted: domainReaders, answers: ofDomain, beyondReach: gone},
   'PUT /domains/:id/digest': {permitted: domainWriters, answers: ofDomain, beyondReach: gone},
   'GET /domains/:id/digest/preview': {permitted: everyone, answers: ofDomain, beyondReach: gone},
-  'POST /domains/:id/digest/send': {permitted: domainWriters, answers: {...ofDomain, own: '409 conflict', other: '409 conflict'}, beyondReach: gone},
+  'POST /domains/:id/digest/send': {
+    permitted: domainWriters,
+    answers: {...ofDomain, own: '409 conflict', other: '409 conflict'},
+    beyondReach: gone,
+  },
   'GET /domains/:id/filters': {permitted: domainReaders, answers: ofDomain, beyondReach: gone},
   'POST /domains/:id/filters': {permitted: domainWriters, answers: inDomain, beyondReach: gone},
   'DELETE /domains/:id/filters/:filter_id': {permitted: domainWriters, answers: ofDomain, beyondReach: gone, isDestructive: true},
