@@ -30,7 +30,7 @@ export const createDigestTransport = ({deliver, routeTo, signFor, from, pagesUrl
     if (!route) return notSent('the domain has no backend');
     const sender = digestFrom(domain, from());
     const signing = signFor(sender);
-    const recipient = untagged(digest.mails[0]?.address ?? digest.mailbox);
+    const recipient = recipientOf(digest);
     try {
       const bytes = await digestMail({digest, settings, url, from: sender, domain: domain.name});
       const isUtf8 = /[^\x00-\x7f]/.test(recipient);
@@ -43,6 +43,9 @@ export const createDigestTransport = ({deliver, routeTo, signFor, from, pagesUrl
     }
   },
 });
+
+/** As its mail has him: the mailbox is folded. */
+const recipientOf = ({mailbox, mails}: Digest): string => untagged(mails[0]?.address ?? mailbox);
 
 const resultOf = ({outcome, reply: {code, text, server}}: RecipientResult): DigestResult => {
   const detail = `${code} ${text}`;
@@ -64,10 +67,10 @@ interface Parts {
 
 export const digestMail = async ({digest, settings, url, from, domain}: Parts): Promise<Buffer> => {
   const {default: MailComposer} = await import('nodemailer/lib/mail-composer');
-  const {mailbox, mails, id, due_at} = digest;
+  const {id, due_at} = digest;
   const composed = new MailComposer({
     from: {name: '', address: from},
-    to: {name: '', address: untagged(mails[0]?.address ?? mailbox)},
+    to: {name: '', address: recipientOf(digest)},
     date: new Date(due_at),
     messageId: `<digest.${id}@${domain}>`,
     // Answers of machines to machines come back and back (RFC 3834 section 5).

@@ -4,7 +4,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import type {Domain} from '../../shared/domain.ts';
 import {Fault} from '../../shared/fault.ts';
 import {createPeerDigestDesk, createPeerLinkDesk} from '../cluster/peer-digest-desk.ts';
-import type {Peers} from '../cluster/peers.ts';
+import type {Peer, Peers} from '../cluster/peers.ts';
 import {pagesFault} from '../http/recipients/page-check.ts';
 import type {BackendPool} from '../mail/backend/backend-pool.ts';
 import {createDeliver, type DeliverNeeds} from '../mail/backend/deliver.ts';
@@ -68,11 +68,7 @@ const openDigests = (
       return peerStates.healthOf(node) === 'online' && typeof peerStates.latest(node.id)?.recipients_url === 'string';
     });
 
-  const remote = new Map<number, DigestDesk>();
-  peers.follow(({nodeNo: no, client}) => {
-    remote.set(no, createPeerDigestDesk(client));
-    return () => void remote.delete(no);
-  });
+  const remote = followDesks<DigestDesk>(peers, createPeerDigestDesk);
   const desks = async (): Promise<DigestDesk[]> => {
     if (engine.kind !== 'common')
       return nodeDirectory
@@ -122,22 +118,17 @@ const openLinks = (
 ) => {
   const {store, engine, nodeId, nodeNo} = storage;
   const linkDesk = createLinkDesk({nodeId, store, queue: needs.queue, now});
-  const remote = new Map<number, LinkDesk>();
-  needs.peers.follow(({nodeNo: no, client}) => {
-    remote.set(no, createPeerLinkDesk(client));
-    return () => void remote.delete(no);
-  });
+  const remote = followDesks<LinkDesk>(needs.peers, createPeerLinkDesk);
   const away = (no: number): LinkDesk | undefined => {
     if (!records.nodeDirectory.findByNo(no)) return undefined;
     throw new Fault('node_unreachable', 'the node that has the mail is away');
   };
-  const noOf = (id: string): number | undefined => records.nodeDirectory.list().find(node => node.node_id === id)?.id;
   /** In the store that all nodes share. Mail in the Postfix of another node is that node's. */
   const commonDesk = async (common: CommonStore, {node_id: id = '', queue_id: queueId}: RecipientLink) => {
     const scoped = common.of(id);
     const mail = id === nodeId ? undefined : await scoped.hold.find(queueId);
     if (mail?.keeper === 'postfix') {
-      const no = noOf(id);
+      const no = records.nodeDirectory.findById(id)?.id;
       return no === undefined ? undefined : (remote.get(no) ?? away(no));
     }
     return createLinkDesk({
@@ -154,6 +145,16 @@ const openLinks = (
     return link && commonDesk(engine.store, link);
   });
   return {linkDesk, links};
+};
+
+/** Those of the current peers, by node number. */
+const followDesks = <Desk>(peers: Peers, create: (client: Peer['client']) => Desk): ReadonlyMap<number, Desk> => {
+  const desks = new Map<number, Desk>();
+  peers.follow(({nodeNo, client}) => {
+    desks.set(nodeNo, create(client));
+    return () => void desks.delete(nodeNo);
+  });
+  return desks;
 };
 
 /** The same on every node that knows the same nodes, and another one for each domain. */

@@ -2,6 +2,7 @@
 import {createHash, randomBytes} from 'node:crypto';
 import {Fault} from '../../../shared/fault.ts';
 import type {Store} from '../ports.ts';
+import {timeAt} from '../time-at.ts';
 import {aggregateReport, lastPolicy, type Reporter, reportId} from './aggregate-report.ts';
 import type {ReportAddress, ReportSubject, StoredReport} from './dmarc-store.ts';
 
@@ -47,8 +48,6 @@ const givenUpMs = 24 * 3_600_000;
 const refusedMs = 30 * 86_400_000;
 const postponedMs = 60_000;
 const retriesMs = [5, 15, 30, 60].map(minutes => minutes * 60_000);
-
-const timeAt = (ms: number): string => new Date(ms).toISOString();
 
 export const createReportSender = (needs: Needs): ReportSender => {
   const {store, nodeNo, living, now, reporter, delayMs} = needs;

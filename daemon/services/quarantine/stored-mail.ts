@@ -60,6 +60,10 @@ export interface Arrival extends Pick<MailEvent, 'message_id' | 'reply' | 'took_
 export const isHeld = ({state}: Pick<StoredHeldMail, 'state'>): boolean =>
   state === 'held' || state === 'releasing' || state === 'discarding';
 
+/** Whether Postfix has it, which releases and discards it for all of its recipients together. */
+export const isWhole = ({keeper, recipients}: Pick<StoredHeldMail, 'keeper' | 'recipients'>): boolean =>
+  keeper === 'postfix' && new Set(recipients).size > 1;
+
 /** The action on a mail for one of its recipients, for whom it is not held any more. */
 export interface RecipientAct {
   address: string;

@@ -9,7 +9,7 @@ import {answerMs, type Gathered, startAnswerLimit} from '../peers/gather.ts';
 import type {ConfigStore, Store} from '../ports.ts';
 import {invalidFields} from '../validate.ts';
 import type {DigestSender} from './digest-sender.ts';
-import {digestFrom, settingsOf} from './digest-settings.ts';
+import {digestFrom, readSettings} from './digest-settings.ts';
 import {digestParts} from './digest-text.ts';
 
 /** Each method throws a Fault `not_found` for a domain outside the actor's access scope. */
@@ -34,15 +34,14 @@ export const createDigestActions = ({store, configuration, domains, sender, page
       throw invalidFields([{path: 'address', detail: `must be an address of ${domain.name}`}]);
     const {digest, unreachable} = await sender.preview(domain, mailboxOf(address));
     const {url = 'https://recipients.url', from} = pages();
-    const [stored] = await store.config.listDigests([domainId]);
-    const parts = digestParts(digest, settingsOf(stored), url);
+    const parts = digestParts(digest, await readSettings(store.config, domainId), url);
     return {result: {from: digestFrom(domain, from), to: digest.mailbox, ...parts, mails: digest.mails.length}, unreachable};
   },
 
   async sendNow(actor, domainId) {
     const domain = domains.get(actor, domainId);
-    const [stored] = await store.config.listDigests([domainId]);
-    if (!settingsOf(stored).enabled)
+    const {enabled} = await readSettings(store.config, domainId);
+    if (!enabled)
       throw new Fault(
         'conflict',
         `${domain.name} has no digests; switch them on first (mfctl domain digest ${domain.name} --enable)`,

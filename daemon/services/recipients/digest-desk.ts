@@ -7,8 +7,10 @@ import {comparableAddress, owningDomain, parseMailAddress} from '../../../shared
 import {reasons} from '../../../shared/reason.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {Store} from '../ports.ts';
+import {isWhole} from '../quarantine/stored-mail.ts';
+import {timeAt} from '../time-at.ts';
 import type {AskedDigest, DigestDesk, DigestMail} from './digest-model.ts';
-import {actionFor, digestFrom, settingsOf} from './digest-settings.ts';
+import {actionFor, digestFrom, readSettings, settingsOf} from './digest-settings.ts';
 import type {DigestEntry, DigestRound, UnlistedMail, WaitingEntry, WaitingMail} from './digest-store.ts';
 import {shown} from './digest-text.ts';
 import {hashOfToken, newToken} from './link-token.ts';
@@ -34,8 +36,6 @@ const maxMails = 100;
 const mailsAtOnce = 500;
 /** So many chunks are listed for one question. */
 const chunksAtOnce = 20;
-
-const timeAt = (ms: number): string => new Date(ms).toISOString();
 
 export const createDigestDesk = (needs: Needs): DigestDesk => {
   const {nodeId, store, now} = needs;
@@ -130,7 +130,7 @@ const createGiving =
 const createPreview =
   (store: Needs['store'], unlisted: ReturnType<typeof createUnlisted>): DigestDesk['preview'] =>
   async (round, wanted) => {
-    const settings = settingsOf((await store.config.listDigests([round.domain_id]))[0]);
+    const settings = await readSettings(store.config, round.domain_id);
     const isExcepted = exceptionTest(settings.except);
     const waiting = await store.digests.waitingFor(round.domain_id, [wanted], maxMails);
     const fresh: WaitingEntry[] = [];
@@ -209,7 +209,6 @@ const freshEntries = async ({hold}: Pick<Store, 'hold'>, entries: readonly Diges
   const mails = new Map((await hold.findAll(entries.map(({queue_id}) => queue_id))).map(mail => [mail.queue_id, mail]));
   return entries.map(entry => {
     const mail = mails.get(entry.queue_id);
-    const is_whole = mail?.keeper === 'postfix' && new Set(mail.recipients).size > 1;
-    return {...entry, digest_id: null, waiting_count: 0, mail: mail ? {...mail, is_whole} : null};
+    return {...entry, digest_id: null, waiting_count: 0, mail: mail ? {...mail, is_whole: isWhole(mail)} : null};
   });
 };

@@ -11,7 +11,7 @@ import type {Store} from '../ports.ts';
 import {createSemaphore, type Semaphore} from '../semaphore.ts';
 import type {Digest, DigestDesk, DigestResult, DigestTransport, RoundMemory, RoundReport} from './digest-model.ts';
 import {createPass, type DigestPass} from './digest-pass.ts';
-import {settingsOf} from './digest-settings.ts';
+import {readSettings} from './digest-settings.ts';
 import type {DigestRound} from './digest-store.ts';
 
 interface Outcome {
@@ -98,7 +98,7 @@ const sendAll = async (needs: RoundNeeds, pass: DigestPass, {domain, round, memo
   for (;;) {
     // They may have changed since the mailbox before.
     const current = needs.domains.findById(domain.id);
-    const settings = settingsOf((await needs.store.config.listDigests([domain.id]))[0]);
+    const settings = await readSettings(needs.store.config, domain.id);
     const {mailboxes, last} = await pass.mailboxes(memory.after, domain.name);
     if (!current?.active || !settings.enabled || last === undefined) {
       memory.after = '';

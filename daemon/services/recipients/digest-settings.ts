@@ -32,8 +32,7 @@ interface Needs {
 export const createDomainDigests = (needs: Needs): DomainDigests => ({
   async get(actor, domainId) {
     const {name} = needs.domains.get(actor, domainId);
-    const [stored] = await needs.store.config.listDigests([domainId]);
-    return {domain: name, ...settingsOf(stored)};
+    return {domain: name, ...(await readSettings(needs.store.config, domainId))};
   },
 
   async set(actor, domainId, body) {
@@ -76,6 +75,9 @@ export const settingsOf = (stored: StoredDigest | undefined): DigestSettings => 
     except: [...except],
   };
 };
+
+export const readSettings = async (config: Pick<Store['config'], 'listDigests'>, domainId: number): Promise<DigestSettings> =>
+  settingsOf((await config.listDigests([domainId]))[0]);
 
 /** What a recipient may do. Postfix releases mail as a whole, and its other recipients have not asked for it. */
 export const actionFor = ({actions}: DigestSettings, {reason, is_whole}: {reason: Reason; is_whole: boolean}): DigestAction => {

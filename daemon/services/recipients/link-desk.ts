@@ -11,7 +11,7 @@ import type {Store} from '../ports.ts';
 import {
   type HeldState,
   type HoldQueue,
-  isHeld,
+  isWhole,
   type RecipientAct,
   type ReleaseRequest,
   type StoredHeldMail,
@@ -131,13 +131,12 @@ const viewOf = ({mail, link, acts, requests, settings, now}: Known): LinkView =>
   const act = acts.find(({address}) => address === link.address);
   const state = stateOf(mail, act);
   const isOutdated = state === 'held' && now > Date.parse(link.made_at) + validMs;
-  const is_whole = mail.keeper === 'postfix' && new Set(mail.recipients).size > 1;
   const {language, timezone} = settings ?? settingsOf(undefined);
   return {
     ...{sender, from, subject, reason, size_bytes, arrived_at, address: link.address},
     state: isOutdated ? 'outdated' : state,
     ended_at: act?.acted_at ?? (state === 'held' ? null : mail.acted_at),
-    action: settings && state === 'held' && !isOutdated ? actionFor(settings, {reason, is_whole}) : 'none',
+    action: settings && state === 'held' && !isOutdated ? actionFor(settings, {reason, is_whole: isWhole(mail)}) : 'none',
     requested_at: requests.find(({address}) => address === link.address)?.requested_at ?? null,
     ...{language, timezone},
   };
@@ -146,5 +145,5 @@ const viewOf = ({mail, link, acts, requests, settings, now}: Known): LinkView =>
 const stateOf = (mail: StoredHeldMail, act: RecipientAct | undefined): Exclude<LinkView['state'], 'outdated'> => {
   if (act) return act.state satisfies ActedState;
   const {state} = mail;
-  return isHeld(mail) || state === 'held' || state === 'releasing' || state === 'discarding' ? 'held' : state;
+  return state === 'held' || state === 'releasing' || state === 'discarding' ? 'held' : state;
 };

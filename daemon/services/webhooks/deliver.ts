@@ -1,5 +1,6 @@
 // One try of one event, and what follows from its failure.
 import type {MailEvent} from '../../../shared/mail-event.ts';
+import {timeAt} from '../time-at.ts';
 import type {Progress} from './progress.ts';
 import {nextTryAt} from './retry-schedule.ts';
 import type {RunnerNeeds} from './runner-needs.ts';
@@ -27,8 +28,6 @@ interface Runner {
 }
 
 const refusedTries = 2;
-
-export const timeAt = (ms: number): string => new Date(ms).toISOString();
 
 export const isTaken = ({error}: PostResult): boolean => error === null;
 

@@ -2,7 +2,8 @@
 //
 //   flowing (8 under way) → some fail → `first`, the earliest of them, is tried again, and the others wait → it is taken → flowing
 //   `first` has failed three times → another one is tried once → it is taken → `first` is set aside → flowing
-import {type Deliver, isTaken, timeAt} from './deliver.ts';
+import {timeAt} from '../time-at.ts';
+import {type Deliver, isTaken} from './deliver.ts';
 import {createLogWindow, type LogWindow, type Waiting} from './log-window.ts';
 import type {Progress} from './progress.ts';
 import type {RunnerNeeds} from './runner-needs.ts';

@@ -1,6 +1,7 @@
 // Events that were not taken and that others do not wait for: each has a schedule of its own.
 import {shownEvents} from '../events/trace.ts';
-import {type Deliver, isTaken, timeAt} from './deliver.ts';
+import {timeAt} from '../time-at.ts';
+import {type Deliver, isTaken} from './deliver.ts';
 import type {Progress} from './progress.ts';
 import type {RunnerNeeds} from './runner-needs.ts';
 import type {StoredDelivery} from './webhook-store.ts';

@@ -171,7 +171,7 @@ const all: readonly Migration[] = [
   },
   {name: '0010_mail_event', sql: mailEvents},
   {name: '0011_webhook', sql: [...webhookTables(text), webhookSenders].join(';\n')},
-  {name: '0012_recipient_act', sql: recipientActTable(text, ['node_id', 'queue_id'])},
+  {name: '0012_recipient_act', sql: recipientActTable(text, ['node_id'])},
   {name: '0013_digest', sql: digestTables(text, ['node_id']).join(';\n')},
   {name: '0014_release_request', sql: requestTable(text, ['node_id'])},
 ];

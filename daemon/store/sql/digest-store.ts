@@ -1,5 +1,6 @@
 // Digests of a node: who sends them, their entries, and the links to held mail.
 import {groupBy} from '../../../shared/collections.ts';
+import {type HoldBackendName, isWhole} from '../../services/quarantine/stored-mail.ts';
 import type {
   DigestEntry,
   DigestStore,
@@ -8,6 +9,7 @@ import type {
   UnlistedMail,
   WaitingEntry,
 } from '../../services/recipients/digest-store.ts';
+import {timeAt} from '../../services/time-at.ts';
 import {type Db, insertOwn, query} from './db.ts';
 import {type ListedRow, listedMail, mailColumns} from './held-mail.ts';
 
@@ -46,12 +48,12 @@ export const digestStore = (db: Db): DigestStore => ({
     const {own, values, json} = db.dialect;
     const place = after ?? {arrived_at: '', queue_id: ''};
     const named = recipientText === undefined ? '' : 'AND lower(recipients) LIKE ?';
-    // The row values alone do not lead an index to the place.
     const sql = `SELECT queue_id, arrived_at, sender, from_addresses, recipients FROM held_mail
       WHERE ${own.condition}is_held AND domain_id = ? AND direction = 'inbound' AND arrived_at >= ? AND arrived_at <= ? AND reason IN (${values('text')})
       AND (arrived_at > ? OR (arrived_at = ? AND queue_id > ?)) ${named}
       AND NOT EXISTS (SELECT 1 FROM digest_entry AS entry WHERE ${own.condition}entry.queue_id = held_mail.queue_id)
       ORDER BY arrived_at, queue_id LIMIT ?`;
+    // Only a lower bound of one column leads the index to the place.
     const from = place.arrived_at > since ? place.arrived_at : since;
     const found = await query<UnlistedRow>(db, sql, [
       ...[domain_id, from, due_at, json(reasons), place.arrived_at, place.arrived_at, place.queue_id],
@@ -70,8 +72,6 @@ type UnlistedRow = Omit<UnlistedMail, 'recipients' | 'from'> & {recipients: stri
 
 /** A moment so far ahead was written by a clock that was wrong. */
 const aheadMs = 5 * 60_000;
-
-const timeAt = (ms: number): string => new Date(ms).toISOString();
 
 const rounds = (db: Db): Pick<DigestStore, 'take' | 'close'> => {
   const {json, own} = db.dialect;
@@ -200,7 +200,7 @@ const isThere = ({dialect: {own}}: Db): string =>
   `EXISTS (SELECT 1 FROM held_mail WHERE ${own.condition}held_mail.queue_id = given.queue_id)`;
 
 type WaitingRow = Pick<WaitingEntry, 'address' | 'mailbox' | 'digest_id' | 'waiting_count'> & {listed_id: string} & (
-    | (Omit<ListedRow, 'node_id' | 'release_requested'> & {keeper: string})
+    | (Omit<ListedRow, 'node_id' | 'release_requested'> & {keeper: HoldBackendName})
     | {queue_id: null}
   );
 
@@ -212,8 +212,7 @@ const waitingEntry = (row: WaitingRow): WaitingEntry => {
   const {recipients, sender, from, subject, reason, arrived_at} = listedMail({...listed, node_id: '', release_requested: false});
   // For others it was released or discarded meanwhile.
   if (!recipients.includes(address)) return {...entry, mail: null};
-  const is_whole = keeper === 'postfix' && new Set(recipients).size > 1;
-  return {...entry, mail: {sender, from, subject, reason, arrived_at, is_whole}};
+  return {...entry, mail: {sender, from, subject, reason, arrived_at, is_whole: isWhole({keeper, recipients})}};
 };
 
 /** Links, and what moves to another store. */

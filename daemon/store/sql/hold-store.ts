@@ -126,8 +126,9 @@ const endedSql = ({own}: Dialect): string =>
 
 const actColumns = ['address', 'state', 'acted_at', 'acted_by_key_id'];
 
-/** `text`: its type. `key`: columns that name a mail. */
-export const recipientActTable = (text: string, key: readonly string[]): string => {
+/** `text`: its type. `node`: columns that name a node, where there are several. */
+export const recipientActTable = (text: string, node: readonly string[]): string => {
+  const key = [...node, 'queue_id'];
   const names = key.join(', ');
   const columns = [...key, 'address', 'state', 'acted_at'].map(column => `${column} ${text} NOT NULL`).join(', ');
   return `CREATE TABLE held_recipient_act (

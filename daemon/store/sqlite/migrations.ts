@@ -30,7 +30,7 @@ const all: Migration[] = [
   {name: '0015_header_from', up: addHeaderFrom},
   {name: '0016_mail_event', up: mailEvent},
   {name: '0017_webhook', up: webhooks},
-  {name: '0018_recipient_act', up: async db => db.raw(recipientActTable('text', ['queue_id']))},
+  {name: '0018_recipient_act', up: async db => db.raw(recipientActTable('text', []))},
   {name: '0019_digest', up: digests},
   {name: '0020_release_request', up: async db => db.raw(requestTable('text', []))},
 ];
