@@ -11,7 +11,14 @@ import {isWhole} from '../quarantine/stored-mail.ts';
 import {timeAt} from '../time-at.ts';
 import type {AskedDigest, DigestDesk, DigestMail} from './digest-model.ts';
 import {actionFor, digestFrom, readSettings, settingsOf} from './digest-settings.ts';
-import type {DigestEntry, DigestRound, UnlistedMail, WaitingEntry, WaitingMail} from './digest-store.ts';
+import {
+  type DigestEntry,
+  type DigestRound,
+  roundMs,
+  type UnlistedMail,
+  type WaitingEntry,
+  type WaitingMail,
+} from './digest-store.ts';
 import {shown} from './digest-text.ts';
 import {hashOfToken, newToken} from './link-token.ts';
 
@@ -28,8 +35,6 @@ interface Needs {
 
 type Transaction = Parameters<Parameters<Store['transaction']>[0]>[0];
 
-/** How long another node waits for a sender that says nothing. */
-const heldMs = 60_000;
 const dayMs = 24 * 3_600_000;
 /** Whoever gets more mail than this a day from a node learns of the rest in the next digest. */
 const maxMails = 100;
@@ -40,7 +45,7 @@ const chunksAtOnce = 20;
 export const createDigestDesk = (needs: Needs): DigestDesk => {
   const {nodeId, store, now} = needs;
   const unlisted = createUnlisted(needs);
-  const holder = (sender: string) => ({holder: sender, now: now(), heldMs});
+  const holder = (sender: string) => ({holder: sender, now: now(), heldMs: roundMs});
 
   /** Does the work in one transaction, if the sender still has the round. */
   const whileHeld = async <T>(round: DigestRound, sender: string, work: (tx: Transaction) => Promise<T>): Promise<T> =>
@@ -82,7 +87,7 @@ export const createDigestDesk = (needs: Needs): DigestDesk => {
   };
 };
 
-/** What is still to be in digests of these mailboxes; the rest is dropped. */
+/** What is to be in digests of these mailboxes. What the settings leave out is for later, and what is over is dropped. */
 const listedFor = async (tx: Transaction, round: DigestRound, mailboxes: readonly string[]): Promise<Listed[]> => {
   const {domain_id} = round;
   const [stored] = await tx.config.listDigests([domain_id]);
@@ -162,7 +167,6 @@ const createUnlisted = ({store, domains, from}: Needs) =>
       limit: mailsAtOnce,
       ...(recipientText !== undefined && {recipientText}),
     };
-    const isExcepted = exceptionTest(settings.except);
     const own = comparableAddress(digestFrom(domain, from()));
     // A digest that came back, as by a backend that sends all mail here.
     const isDigest = (mail: UnlistedMail) => mail.sender === '' && mail.from?.map(comparableAddress).includes(own);
@@ -173,7 +177,7 @@ const createUnlisted = ({store, domains, from}: Needs) =>
         .filter(mail => !isDigest(mail))
         .flatMap(({queue_id, recipients}) =>
           recipients
-            .filter(address => owningDomain(address) === domain.name && !isExcepted(address))
+            .filter(address => owningDomain(address) === domain.name)
             .map(address => ({queue_id, address, mailbox: mailboxOf(address)}))
             // Folded, an address may be too long to be one.
             .filter(entry => parseMailAddress(entry.mailbox) !== undefined),

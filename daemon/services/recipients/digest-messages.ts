@@ -49,7 +49,7 @@ const states = ['taken', 'elsewhere', 'over'] as const;
 const settlement = z.object({
   mailbox: text,
   digest_id: digestId,
-  state: z.enum(['sent', 'resent', 'refused', 'unsent', 'apart']),
+  state: z.enum(['sent', 'resent', 'later', 'unsent', 'apart']),
 });
 const asked = z.object({mailbox: text, id: digestId});
 

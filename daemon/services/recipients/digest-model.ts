@@ -84,12 +84,11 @@ export interface DigestTransport {
 
 /** What became of the digests of a domain that were due last. */
 export interface RoundReport {
-  round: DigestRound;
   sent: number;
   refused: number;
   /** The answer for the last mailbox that did not get its digest, and is tried again; undefined without any. */
   failure: string | undefined;
-  /** That for the last one whose backend takes none. */
+  /** That for the last one whose backend refused it. The next digest lists the same again. */
   refusal: string | undefined;
   /** Some are tried again. */
   isWaiting: boolean;
@@ -97,7 +96,7 @@ export interface RoundReport {
 
 /** What later passes over the same round go on with. */
 export interface RoundMemory {
-  /** Mailboxes that got their digest. What a node that was away then has for them is for the next round. */
+  /** Mailboxes whose backend took their digest, or refused it. What a node that was away then has for them is for the next round. */
   served: Set<string>;
   /** How often a node took so long to list its mail that it was waited for. */
   slow: number;

@@ -1,5 +1,6 @@
 // The nodes that gave a round to the node that sends it, for one pass over it.
 import {randomBytes} from 'node:crypto';
+import {mailboxOf} from '../../../shared/digest-rules.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {owningDomain, parseMailAddress} from '../../../shared/mail-address.ts';
 import type {AskedDigest, Digest, DigestDesk, DigestMail, DigestResult, RoundMemory, Settled} from './digest-model.ts';
@@ -32,7 +33,7 @@ export const createPass = (needs: Needs) => {
   /** Undefined when a node did not answer, and when some of the mail is in no digest now: then the next try has all of it. */
   const gatherOnce = async (asked: readonly AskedDigest[]): Promise<Answers | undefined> => {
     fresh = new Set(asked.map(({id}) => id));
-    const before = desks.count();
+    const before = desks.open().length;
     const answers = await ask(async desk => desk.digests(round, asked, nodeId));
     if (answers.length < before) return undefined;
     const old = new Set(answers.flatMap(({answer}) => answer.map(({digest_id}) => digest_id)).filter(id => !fresh.has(id)));
@@ -59,7 +60,8 @@ export const createPass = (needs: Needs) => {
 
     /** The digests of these mailboxes, with the mail of all nodes that answer. */
     async gather(mailboxes: readonly string[]): Promise<Digest[]> {
-      while (mailboxes.length > 0 && desks.count() > 0) {
+      while (mailboxes.length > 0 && desks.open().length > 0) {
+        const askedDesks = desks.open();
         const asked = mailboxes.map((mailbox): AskedDigest => ({mailbox, id: randomBytes(15).toString('base64url')}));
         const answers = await gatherOnce(asked);
         if (answers) {
@@ -68,7 +70,7 @@ export const createPass = (needs: Needs) => {
         }
         // A node that did not answer may have put its mail under these ids: none of them is used.
         const settlements = asked.map(({mailbox, id}): Settlement => ({mailbox, digest_id: id, state: 'unsent'}));
-        await ask(async desk => desk.settle(round, {settlements, served: []}, nodeId));
+        await Promise.all(askedDesks.map(async desk => settleAt(desk, {settlements, served: []})));
       }
       return [];
     },
@@ -77,8 +79,8 @@ export const createPass = (needs: Needs) => {
     async settle(results: readonly {digest: Digest; state: DigestResult['state']}[], served: readonly string[]): Promise<void> {
       const settlements = results.flatMap(({digest: {mailbox, id}, state}): Settlement[] => {
         if (state === 'sent') return [{mailbox, digest_id: id, state: fresh.has(id) ? 'sent' : 'resent'}];
-        if (state === 'refused') return [{mailbox, digest_id: id, state}];
-        return state === 'waiting' && fresh.has(id) ? [{mailbox, digest_id: id, state: 'unsent'}] : [];
+        if (state === 'refused' && !fresh.has(id)) return [{mailbox, digest_id: id, state: 'later'}];
+        return state !== 'unknown' && fresh.has(id) ? [{mailbox, digest_id: id, state: 'unsent'}] : [];
       });
       await Promise.all(
         [...given].map(async ([desk, ids]) =>
@@ -122,9 +124,7 @@ const createDesks = ({nodeId, round, memory}: Needs) => {
     if (!fault) return;
     hasFailed = true;
     isLost ||= fault.code === 'conflict';
-    // What was not delivered is sent again in any case.
-    const ended = settled.settlements.filter(({state}) => state !== 'unsent' && state !== 'apart');
-    memory.unsettled.set(desk.nodeId, [...(memory.unsettled.get(desk.nodeId) ?? []), ...ended]);
+    memory.unsettled.set(desk.nodeId, [...(memory.unsettled.get(desk.nodeId) ?? []), ...settled.settlements]);
   };
 
   /** Before the node lists what has come since. */
@@ -138,14 +138,14 @@ const createDesks = ({nodeId, round, memory}: Needs) => {
   return {
     ask,
     settleAt,
-    count: () => open.length,
+    open: () => open,
     /** Whether another node has the round. */
     isLost: () => isLost,
     /** Whether a node that gave the round to this one did not answer later. */
     hasFailed: () => hasFailed,
 
     /** Node by node: the first one that another node has, or that has sent all, says so. */
-    async open(desks: readonly DigestDesk[]): Promise<RoundState> {
+    async take(desks: readonly DigestDesk[]): Promise<RoundState> {
       open = [];
       for (const desk of desks) {
         await tellUnsettled(desk);
@@ -196,7 +196,8 @@ const merged = (mailboxes: readonly string[], answers: Answers, {due_at}: Digest
     const others = new Map(mails.map(mail => [mail.mailbox, mail.others]));
     for (const mail of mails) {
       const {mailbox, digest_id: id} = mail;
-      if (!asked.has(mailbox)) continue;
+      // What a node says is a claim: the digest goes to the address.
+      if (!asked.has(mailbox) || mailboxOf(mail.address) !== mailbox) continue;
       const name = JSON.stringify([mailbox, id]);
       const digest = digests.get(name) ?? {mailbox, id, mails: [], others: 0, due_at};
       digest.mails.push(mail);

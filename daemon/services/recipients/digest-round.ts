@@ -12,7 +12,7 @@ import {createSemaphore, type Semaphore} from '../semaphore.ts';
 import type {Digest, DigestDesk, DigestResult, DigestTransport, RoundMemory, RoundReport} from './digest-model.ts';
 import {createPass, type DigestPass} from './digest-pass.ts';
 import {readSettings} from './digest-settings.ts';
-import type {DigestRound} from './digest-store.ts';
+import {type DigestRound, roundMs} from './digest-store.ts';
 
 interface Outcome {
   outcome: 'over' | 'elsewhere' | 'waiting';
@@ -29,7 +29,7 @@ export interface RoundNeeds {
   transport: DigestTransport;
   now: () => number;
   /** For all mails under way. */
-  places: Semaphore;
+  places: Pick<Semaphore, 'run'>;
   isStopping(): boolean;
   onResult(state: DigestResult['state']): void;
   onReport(domain: Domain, report: RoundReport): void;
@@ -41,8 +41,7 @@ export interface RoundNeeds {
 const domainMailsAtOnce = 20;
 /** So many mails in a row that no server answers are enough. */
 const hopelessAfter = 5;
-/** A third of the time that another node waits. */
-const keepMs = 20_000;
+const keepMs = roundMs / 3;
 
 export const createDigestRound =
   (needs: RoundNeeds) =>
@@ -50,11 +49,11 @@ export const createDigestRound =
     const pass = createPass({nodeId: needs.nodeId, round, memory});
     const timer = setInterval(() => void pass.keep().catch(needs.onError), keepMs).unref();
     try {
-      const state = await pass.open(await needs.desks());
+      const state = await pass.take(await needs.desks());
       // What could not be sent here was sent by another node.
-      if (state === 'over') needs.onReport(domain, emptyReport(round));
+      if (state === 'over') needs.onReport(domain, noReport);
       if (state !== 'taken') return {outcome: state, report: undefined};
-      const report = await sendAll(needs, pass, {domain, round, memory});
+      const report = await sendAll(needs, pass, {domain, memory});
       needs.onReport(domain, report);
       if (pass.isLost()) return {outcome: 'elsewhere', report};
       if (report.isWaiting) return {outcome: 'waiting', report};
@@ -65,18 +64,15 @@ export const createDigestRound =
     }
   };
 
-const emptyReport = (round: DigestRound): RoundReport => ({
-  ...{round, sent: 0, refused: 0, failure: undefined, refusal: undefined, isWaiting: false},
-});
+const noReport: RoundReport = {sent: 0, refused: 0, failure: undefined, refusal: undefined, isWaiting: false};
 
 interface Wanted {
   domain: Domain;
-  round: DigestRound;
   memory: RoundMemory;
 }
 
-const sendAll = async (needs: RoundNeeds, pass: DigestPass, {domain, round, memory}: Wanted): Promise<RoundReport> => {
-  const report: RoundReport = {...emptyReport(round), isWaiting: memory.after !== ''};
+const sendAll = async (needs: RoundNeeds, pass: DigestPass, {domain, memory}: Wanted): Promise<RoundReport> => {
+  const report: RoundReport = {...noReport, isWaiting: memory.after !== ''};
   const places = createSemaphore(domainMailsAtOnce);
   let failures = 0;
   const isHopeless = () => failures >= hopelessAfter;
@@ -111,13 +107,12 @@ const sendAll = async (needs: RoundNeeds, pass: DigestPass, {domain, round, memo
         return {digest, state};
       }),
     );
-    const unserved = new Set(
-      results.flatMap(({digest, state}) => (state === 'sent' || state === 'refused' ? [] : [digest.mailbox])),
-    );
-    const served = mailboxes.filter(mailbox => !unserved.has(mailbox));
+    const isAnswered = ({state}: {state: DigestResult['state']}) => state === 'sent' || state === 'refused';
+    const unserved = new Set(results.filter(one => !isAnswered(one)).map(({digest}) => digest.mailbox));
+    const served = new Set(results.map(({digest}) => digest.mailbox).filter(mailbox => !unserved.has(mailbox)));
     for (const mailbox of served) memory.served.add(mailbox);
     report.isWaiting ||= unserved.size > 0;
-    await pass.settle(results, served);
+    await pass.settle(results, [...served]);
     memory.after = last;
     if (isEnded()) break;
   }

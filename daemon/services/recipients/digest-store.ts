@@ -2,6 +2,9 @@
 // replicates.
 import type {HeldMail} from '../../../shared/held-mail.ts';
 
+/** How long a sender that says nothing has a round; then another node may take it. */
+export const roundMs = 60_000;
+
 /** The digests of a domain that are due at one moment. */
 export interface DigestRound {
   domain_id: number;
@@ -24,10 +27,10 @@ export interface DigestEntry {
 }
 
 /**
- * waiting → sent, or refused by the backend of the mailbox; → resent: it may have been sent before; → later: the digest of this round was full, or the settings leave it out now; the
- * next round makes it waiting again.
+ * waiting → sent; → resent: it may have been sent before; → later: the digest of this round was full or refused, or the settings leave the
+ * mail out now; the next round makes it waiting again.
  */
-type EntryState = 'waiting' | 'later' | 'sent' | 'resent' | 'refused';
+type EntryState = 'waiting' | 'later' | 'sent' | 'resent';
 
 /** An entry that waits, with its mail; `mail` is null when it is not held for the recipient any more. */
 export interface WaitingEntry extends DigestEntry {
@@ -64,11 +67,11 @@ export interface RoundHolder {
   heldMs: number;
 }
 
-/** What became of a digest. `unsent`: it was surely not delivered; `apart`: what is in it here goes into another one. */
+/** What became of a digest. `unsent`: it was surely not delivered; `later`: nor when it was sent again; `apart`: what is in it here goes into another one. */
 export interface Settlement {
   mailbox: string;
   digest_id: string;
-  state: 'sent' | 'resent' | 'refused' | 'unsent' | 'apart';
+  state: 'sent' | 'resent' | 'later' | 'unsent' | 'apart';
 }
 
 /** The link that a recipient got for a held mail. */
@@ -107,13 +110,13 @@ export interface DigestReads {
 export interface DigestStore extends DigestReads {
   /**
    * Makes `holder` the one who sends digests of the domain, or says why not. The one who does keeps that for longer. In a new round, what was
-   * left for later waits.
+   * left for later waits. A later round that is not over is gone on with.
    */
   take(round: DigestRound, holder: RoundHolder): Promise<RoundState>;
   close(round: DigestRound): Promise<void>;
   /** Entries that are there already stay as they are. */
   add(domainId: number, entries: readonly DigestEntry[]): Promise<void>;
-  /** They are in no digest any more. */
+  /** The mail may be listed again. */
   drop(entries: readonly DigestEntry[]): Promise<void>;
   /** They are for the next round. */
   postpone(entries: readonly DigestEntry[]): Promise<void>;

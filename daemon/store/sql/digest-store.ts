@@ -84,20 +84,22 @@ const rounds = (db: Db): Pick<DigestStore, 'take' | 'close'> => {
       const row = {...round, holder, held_until: timeAt(now + heldMs), is_over: false};
       const adding = insertOwn(db.dialect, 'digest_round', Object.keys(row));
       const isFree = 'digest_round.is_over OR digest_round.held_until < ? OR digest_round.held_until > ?';
-      const isOpen =
-        '(NOT digest_round.is_over AND digest_round.due_at = excluded.due_at) OR digest_round.due_at < excluded.due_at OR digest_round.due_at > ?';
+      const isOpen = 'NOT digest_round.is_over OR digest_round.due_at < excluded.due_at OR digest_round.due_at > ?';
+      const isLater = 'digest_round.due_at > excluded.due_at AND digest_round.due_at <= ?';
       const taking = `${adding} ON CONFLICT (${own.column}domain_id) DO UPDATE
-        SET due_at = excluded.due_at, holder = excluded.holder, held_until = excluded.held_until, is_over = false
-        WHERE (digest_round.holder = excluded.holder OR ${isFree}) AND (${isOpen}) RETURNING holder`;
-      const bindings = [json([row]), timeAt(now), timeAt(now + heldMs + aheadMs), timeAt(now + aheadMs)];
-      if ((await query(db, taking, bindings)).length === 0) return (await find())?.is_over ? 'over' : 'elsewhere';
-      if (before?.due_at !== round.due_at)
+        SET due_at = CASE WHEN ${isLater} THEN digest_round.due_at ELSE excluded.due_at END, holder = excluded.holder, held_until = excluded.held_until, is_over = false
+        WHERE (digest_round.holder = excluded.holder OR ${isFree}) AND (${isOpen}) RETURNING due_at`;
+      const ahead = timeAt(now + aheadMs);
+      const bindings = [json([row]), ahead, timeAt(now), timeAt(now + heldMs + aheadMs), ahead];
+      const [taken] = await query<Pick<StoredRound, 'due_at'>>(db, taking, bindings);
+      if (!taken) return (await find())?.is_over ? 'over' : 'elsewhere';
+      if (before?.due_at !== taken.due_at)
         await query(db, `UPDATE digest_entry SET state = 'waiting' WHERE ${ofDomain} AND state = 'later'`, [round.domain_id]);
       return 'taken';
     },
 
-    async close({domain_id, due_at}) {
-      await query(db, `UPDATE digest_round SET is_over = true WHERE ${ofDomain} AND due_at = ?`, [domain_id, due_at]);
+    async close({domain_id}) {
+      await query(db, `UPDATE digest_round SET is_over = true WHERE ${ofDomain}`, [domain_id]);
     },
   };
 };

@@ -28,7 +28,9 @@ testStores('a domain has one sender at a time, until he is silent or it is over'
   await store.transaction(async tx => tx.digests.close(round));
   t.is(await take('alpha', 9), 'over');
   t.is(await take('alpha', 24 * 60, later), 'taken');
-  t.is(await take('beta', 24 * 60 + 5), 'elsewhere', 'an earlier one');
+  t.is(await take('beta', 24 * 60 + 0.5), 'elsewhere', 'an earlier one');
+  t.is(await take('beta', 24 * 60 + 2), 'taken', 'which goes on with the later one');
+  t.is(await take('alpha', 24 * 60 + 4, later), 'taken');
   await store.transaction(async tx => tx.digests.close(later));
   t.is(await take('gamma', 24 * 60 + 5.5), 'over');
   t.is(await take('gamma', 24 * 60 + 5.5, later), 'over');
@@ -173,7 +175,7 @@ testStores('a digest is settled by its id; what had no place in it is for the ne
       ),
     );
 
-  await settle([sent, refused, full], [sent, 's', 'sent'], [refused, 'r', 'refused'], [full, 'f', 'resent'], [left, 'x', 'sent']);
+  await settle([sent, refused, full], [sent, 's', 'sent'], [refused, 'r', 'later'], [full, 'f', 'resent'], [left, 'x', 'sent']);
   t.deepEqual(await ids(), [`${left} l`], 'the rest of who was served is for later');
   t.deepEqual(await store.digests.resentAmong(1, ['s', 'r', 'f', 'l', 'x']), ['f']);
   await settle([], [left, 'l', 'apart']);
@@ -181,7 +183,7 @@ testStores('a digest is settled by its id; what had no place in it is for the ne
   await store.transaction(async tx => tx.digests.take(round, by('alpha', 1)));
   t.deepEqual(await ids(), [`${left} null`], 'the same round');
   await store.transaction(async tx => tx.digests.take(later, by('alpha', 2)));
-  t.deepEqual(await ids(), [`${full} null`, `${left} null`]);
+  t.deepEqual(await ids(), [`${full} null`, `${left} null`, `${refused} r`]);
   t.deepEqual(await store.digests.unlisted(later, choice), []);
 });
 

@@ -337,9 +337,14 @@ test('what a node did not give out, or was not told of, is in a digest, and once
       await sender.send();
       clock.now += 5 * minuteMs;
       await sender.send();
+      t.true(
+        sent.some(({mailbox}) => mailbox === 'cat@one.test'),
+        `${name} ${method}: who has no digest yet does not wait for the next day`,
+      );
       clock.now += dayMs;
       await sender.send();
 
+      t.true(sent.filter(({mailbox}) => mailbox === 'ann@one.test').length <= 2, `${name} ${method}: one a day`);
       const listedIn = sent.flatMap(({mailbox, mails}) => mails.map(({subject}) => `${mailbox} ${subject}`));
       t.deepEqual(
         listedIn.toSorted(),
@@ -484,7 +489,7 @@ test('a digest that a backend sends back is not listed', async t => {
   t.deepEqual(listed(sent), ['ann@one.test: 2']);
 });
 
-test('what a backend refuses is told and not repeated, and what it cannot take now is', async t => {
+test('what a backend refuses is told, and tried again the next day; what it cannot take now, earlier', async t => {
   const {clock, sent, reports, answers, hold, senderOf} = await startNodes(t);
   for (const name of ['ann', 'gone', 'full']) await hold(0, [`${name}@one.test`]);
   answers.set('gone@one.test', {state: 'refused', detail: '550 5.1.1 no such user'});
@@ -502,9 +507,100 @@ test('what a backend refuses is told and not repeated, and what it cannot take n
 
   t.like(reports.at(-1), {sent: 1, refused: 0, isWaiting: false});
   t.deepEqual(listed(sent), ['ann@one.test: 1', 'full@one.test: 3']);
+  answers.delete('gone@one.test');
   clock.now += dayMs;
   await sender.send();
-  t.is(sent.length, 2);
+  t.deepEqual(listed(sent), ['ann@one.test: 1', 'full@one.test: 3', 'gone@one.test: 2']);
+});
+
+test('a copy that is refused has its mail in a copy the next day', async t => {
+  const {clock, sent, answers, hold, senderOf} = await startNodes(t);
+  await hold(0, ['ann@one.test']);
+  answers.set('ann@one.test', {state: 'unknown', detail: '451 4.4.2 lost'});
+  clock.now += hourMs;
+  const sender = senderOf(0);
+  await sender.send();
+  answers.set('ann@one.test', {state: 'refused', detail: '550 5.1.1 no such user'});
+  clock.now += 5 * minuteMs;
+  await sender.send();
+  answers.clear();
+  clock.now += hourMs;
+  await sender.send();
+  t.is(sent.length, 1);
+  clock.now += dayMs;
+  await sender.send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1', 'ann@one.test: 1']);
+  t.is(sent[0]?.id, sent[1]?.id);
+});
+
+test('digests of the day are tried again after some were sent now, by any node', async t => {
+  for (const n of [0, 1]) {
+    const {clock, sent, answers, hold, senderOf} = await startNodes(t);
+    await hold(0, ['ann@one.test']);
+    answers.set('ann@one.test', {state: 'waiting', detail: '450 greylisted', hasServer: true});
+    clock.now += hourMs;
+    const sender = senderOf(0);
+    await sender.send();
+    clock.now += minuteMs;
+    t.like(await sender.sendNow(domain), {sent: 0, isWaiting: true});
+    answers.clear();
+    clock.now += 5 * minuteMs;
+    await (n === 0 ? sender : senderOf(n)).send();
+
+    t.deepEqual(listed(sent), ['ann@one.test: 1']);
+  }
+});
+
+test('who is no exception any more hears of mail that was listed for others', async t => {
+  const {clock, nodes, sent, hold, senderOf} = await startNodes(t, {except: ['ann@one.test']});
+  await hold(0, ['ann@one.test', 'ben@one.test']);
+  clock.now += hourMs;
+  const sender = senderOf(0);
+  await sender.send();
+  t.deepEqual(listed(sent), ['ben@one.test: 1']);
+  for (const {configuration} of nodes) await configuration.change(async tx => tx.update('digest', 1, {except: []}));
+  clock.now += dayMs;
+  await sender.send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1', 'ben@one.test: 1']);
+});
+
+test('when another node took a round and ended, the one before sends what was sent to nobody', async t => {
+  const {clock, nodes, sent, hold, senderOf} = await startNodes(t);
+  for (let n = 0; n < 3; n += 1) await hold(n, [`r${n}@one.test`]);
+  clock.now += hourMs;
+  const [{desk} = t.fail()] = nodes;
+  const {digests} = desk;
+  // The process is stopped for so long that another one takes over, and that one ends at its first mail.
+  desk.digests = async (...args) => {
+    desk.digests = digests;
+    clock.now += 2 * minuteMs;
+    await senderOf(1, {onMail: async () => Promise.reject(new Error('killed'))}).send();
+    return digests(...args);
+  };
+  const sender = senderOf(0);
+  await sender.send();
+  t.deepEqual(sent, []);
+  for (let tries = 0; tries < 3; tries += 1) {
+    clock.now += 5 * minuteMs;
+    await sender.send();
+  }
+
+  t.deepEqual(listed(sent), ['r0@one.test: 1', 'r1@one.test: 2', 'r2@one.test: 3']);
+});
+
+test('the digest goes to the mailbox that was asked for, whatever a node says', async t => {
+  const {clock, nodes, sent, hold, senderOf} = await startNodes(t);
+  await hold(0, ['ann@one.test']);
+  await hold(1, ['ann@one.test']);
+  const [{desk} = t.fail()] = nodes.slice(1);
+  const {digests} = desk;
+  desk.digests = async (...args) => (await digests(...args)).map(mail => ({...mail, address: 'eve@one.test'}));
+  clock.now += hourMs;
+  await senderOf(0).send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1']);
 });
 
 test('with no backend that answers nobody else is tried, and all is in the next digest at the latest', async t => {
