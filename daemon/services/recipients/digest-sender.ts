@@ -4,8 +4,8 @@ import {ascending} from '../../../shared/collections.ts';
 import type {Domain} from '../../../shared/domain.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {StoredDigest} from '../records.ts';
-import {createSemaphore} from '../semaphore.ts';
 import type {Digest, DigestDesk, RoundMemory, RoundReport} from './digest-model.ts';
+import {createPace} from './digest-pace.ts';
 import {createDigestRound, type RoundNeeds} from './digest-round.ts';
 import type {DigestRound} from './digest-store.ts';
 import {createDueTimes} from './due-time.ts';
@@ -29,7 +29,7 @@ export interface DigestSender {
 }
 
 /** To all backends: intake wants connections as well. */
-const mailsAtOnce = 40;
+const mailsAtOnce = {atLeast: 2, atMost: 40};
 const retriesMs = [5, 15, 30, 60].map(minutes => minutes * 60_000);
 /** In partly reached clusters: until the one that has the round is asked again. */
 const elsewhereMs = 30_000;
@@ -50,7 +50,7 @@ export const createDigestSender = (needs: SenderNeeds): DigestSender => {
   /** By domain, as it belongs to no round. */
   const unsettled = new Map<number, RoundMemory['unsettled']>();
   let isStopping = false;
-  const round = createDigestRound({...needs, places: createSemaphore(mailsAtOnce), isStopping: () => isStopping});
+  const round = createDigestRound({...needs, places: createPace(mailsAtOnce), isStopping: () => isStopping});
 
   const newMemory = (domainId: number): RoundMemory => {
     const told = unsettled.get(domainId) ?? new Map();

@@ -52,7 +52,12 @@ export interface PageText {
 }
 
 /** Day and time, in words and by the clock of the zone. */
-export const momentIn =
-  (locale: string): RecipientText['moment'] =>
-  (at, timeZone) =>
-    new Intl.DateTimeFormat(locale, {dateStyle: 'medium', timeStyle: 'short', timeZone}).format(at).replaceAll('\u202f', ' ');
+export const momentIn = (locale: string): RecipientText['moment'] => {
+  let latest: {timeZone: string; format: Intl.DateTimeFormat} | undefined;
+  return (at, timeZone) => {
+    // To make one takes as long as to write a digest.
+    if (latest?.timeZone !== timeZone)
+      latest = {timeZone, format: new Intl.DateTimeFormat(locale, {dateStyle: 'medium', timeStyle: 'short', timeZone})};
+    return latest.format.format(at).replaceAll('\u202f', ' ');
+  };
+};

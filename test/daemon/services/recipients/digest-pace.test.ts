@@ -1,0 +1,40 @@
+import test from 'ava';
+import {createPace} from '../../../../daemon/services/recipients/digest-pace.ts';
+import {useFakeClock} from '../../../helpers/fake-clock.ts';
+
+test.serial('more are under way while there is time left, and few while there is none', async t => {
+  const clock = useFakeClock(t);
+  let isBusy = true;
+  const pace = createPace({atLeast: 2, atMost: 5, isBusy: () => isBusy});
+  const ends = new Set<() => void>();
+  const end = async (count: number): Promise<void> => {
+    for (const one of [...ends].slice(0, count)) one();
+    await clock.advance(0);
+  };
+  const run = async () =>
+    pace.run(
+      async () =>
+        new Promise<void>(resolve => {
+          const done = () => {
+            ends.delete(done);
+            resolve();
+          };
+          ends.add(done);
+        }),
+    );
+  const all = Promise.all(Array.from({length: 20}, run));
+
+  await clock.advance(1000);
+  t.is(ends.size, 2);
+  isBusy = false;
+  await clock.advance(50);
+  t.is(ends.size, 3);
+  await clock.advance(1000);
+  t.is(ends.size, 5);
+  isBusy = true;
+  await clock.advance(1000);
+  await end(4);
+  t.is(ends.size, 2);
+  while (ends.size > 0) await end(1);
+  await all;
+});
