@@ -83,3 +83,30 @@ test('the sending node is killed and another one goes on: each gets a digest, an
   for (const [, of] of ids) t.is(of.size, 1);
   t.true(sink.mails.length <= 2 * recipients.length);
 });
+
+test('in a cluster that is cut in two each side sends about its own mail, and nothing is listed twice after that', async t => {
+  const {nodes, sink, domain, converged, partition, heal} = await start(t, {isProxied: true});
+  const {alpha, beta, gamma} = nodes;
+  const to = `ann@${domain.name}`;
+  for (const node of [alpha, beta, gamma]) await node.hold({to, subject: `at ${node.node_id}`});
+  const due = await enable(alpha, domain.id);
+  await converged();
+  partition(['alpha'], ['beta', 'gamma']);
+
+  await eventually(() => sink.mails.length === 2, due.getTime() - Date.now() + 120_000);
+  heal();
+  await converged();
+  // Each side learns that the other one has sent.
+  await new Promise(resolve => setTimeout(resolve, 20_000));
+
+  const texts = await Promise.all(sink.mails.map(async ({content}) => textOf(content)));
+  const listed = texts.map(text => [alpha, beta, gamma].map(({node_id}) => node_id).filter(id => text.includes(`at ${id}`)));
+  t.deepEqual(
+    listed.toSorted((one, other) => one.length - other.length),
+    [['alpha'], ['beta', 'gamma']],
+  );
+  t.is(new Set(await Promise.all(sink.mails.map(async ({content}) => idOf(content)))).size, 2);
+
+  const {json} = await alpha.api('POST', `domains/${domain.id}/digest/send`);
+  t.is(json.data.sent, 0);
+});
