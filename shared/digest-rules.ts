@@ -1,5 +1,5 @@
 // Rules of digests that both programs check. Without zod, which mfctl does not load.
-import {comparableAddress, parseMailAddress} from './mail-address.ts';
+import {comparableAddress, distinctAddress, parseMailAddress, quotedAsNeeded, unquoted} from './mail-address.ts';
 import type {Reason} from './reason.ts';
 
 export const digestLanguages = ['en', 'de'] as const;
@@ -48,15 +48,16 @@ export const canonicalException = (text: string): string | undefined => {
   return canonical.length > maxExceptionChars ? undefined : canonical;
 };
 
-/** Without what is behind a `+`, which is for the owner of the mailbox alone. */
+/** Without what is behind a `+`, which is for the owner of the mailbox alone, and without quotes that say nothing. */
 export const untagged = (address: string): string => {
   const at = address.lastIndexOf('@');
-  const plus = address.indexOf('+');
-  return plus > 0 && plus < at && !address.startsWith('"') ? address.slice(0, plus) + address.slice(at) : address;
+  const content = unquoted(address.slice(0, at));
+  const plus = content.indexOf('+');
+  return `${quotedAsNeeded(plus > 0 ? content.slice(0, plus) : content)}${address.slice(at)}`;
 };
 
-/** The mailbox that mail to an address ends in, in the form addresses are compared in. */
-export const mailboxOf = (address: string): string => comparableAddress(untagged(address));
+/** The mailbox that mail to an address ends in. */
+export const mailboxOf = (address: string): string => distinctAddress(untagged(address));
 
 /** Whether a recipient gets no digest. */
 export const exceptionTest = (except: readonly string[]): ((address: string) => boolean) => {

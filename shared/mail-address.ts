@@ -78,4 +78,21 @@ export const comparableAddress = (text: string): string => {
   return address ? `${address.local.toLowerCase()}@${address.domain}` : text.toLowerCase();
 };
 
+/**
+ * The form that tells mailboxes apart (RFC 5321 sections 2.4 and 4.1.2): no quotes that say nothing, and lower case of ASCII only, as other
+ * letters that fold together may be those of two mailboxes. Text that is no address stays as it is.
+ */
+export const distinctAddress = (text: string): string => {
+  const address = parseMailAddress(text);
+  return address ? `${asciiFolded(quotedAsNeeded(unquoted(address.local)))}@${address.domain}` : text;
+};
+
+const asciiFolded = (text: string): string => text.replace(/[A-Z]+/g, letters => letters.toLowerCase());
+
+/** What a local part means: without quotes, and without the backslashes between them. */
+export const unquoted = (local: string): string => (local.startsWith('"') ? local.slice(1, -1).replace(/\\(.)/gs, '$1') : local);
+
+export const quotedAsNeeded = (content: string): string =>
+  !content.startsWith('"') && localPart.test(content) ? content : `"${content.replace(/["\\]/g, '\\$&')}"`;
+
 export const domainOf = (text: string): string | undefined => parseMailAddress(text)?.domain;

@@ -1,6 +1,6 @@
 // Writes to held mail. Concurrent writes share a transaction, in which all claims, ends and audit entries are a few statements
 // each: separate statements for a thousand mails took seconds.
-import {relayText} from '../../shared/audit-relay.ts';
+import {relayedDetail} from '../../shared/audit-relay.ts';
 import {groupBy} from '../../shared/collections.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {HoldAction} from '../../shared/held-mail.ts';
@@ -63,7 +63,7 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
       action,
       remote_address: remoteAddress,
       result,
-      detail: [...(relayedBy === undefined ? [] : [relayText(relayedBy)]), ...(detail ? [detail] : [])].join('; '),
+      detail: relayedDetail(relayedBy, detail),
     });
 
   const lockAll = async (tx: StoreTransaction, pending: PendingWrite[]): Promise<void> => {

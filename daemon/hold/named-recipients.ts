@@ -1,7 +1,7 @@
 // The recipients that the caller of an action names: for whom it is still to be done, and for whom it was done before.
 import {Fault} from '../../shared/fault.ts';
 import type {ActedState, RecipientState} from '../../shared/held-mail.ts';
-import {comparableAddress} from '../../shared/mail-address.ts';
+import {distinctAddress} from '../../shared/mail-address.ts';
 import {isHeld, type RecipientAct, type ReleaseRequest, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 
 export interface Named {
@@ -22,11 +22,11 @@ export const namedRecipients = (
 ): Named => {
   const known = byAddress(mail, acts);
   const unknown = names.flatMap((name, at) =>
-    known.has(comparableAddress(name)) ? [] : [{path: `recipients.${at}`, detail: `${name} is no recipient of this mail`}],
+    known.has(distinctAddress(name)) ? [] : [{path: `recipients.${at}`, detail: `${name} is no recipient of this mail`}],
   );
   if (unknown.length > 0)
     throw new Fault('validation_failed', 'the mail has not all of these recipients; nothing was done', {fields: unknown});
-  const named = [...new Set(names.map(comparableAddress))].flatMap(name => known.get(name) ?? []);
+  const named = [...new Set(names.map(distinctAddress))].flatMap(name => known.get(name) ?? []);
   const done = named.flatMap(one => one.acts);
   const other = done.find(act => act.state !== state);
   if (other)
@@ -48,7 +48,7 @@ interface Known {
 const byAddress = ({recipients}: StoredHeldMail, acts: readonly RecipientAct[]): Map<string, Known> => {
   const known = new Map<string, Known>();
   const of = (address: string): Known => {
-    const name = comparableAddress(address);
+    const name = distinctAddress(address);
     const one = known.get(name) ?? {left: [], acts: []};
     known.set(name, one);
     return one;

@@ -227,7 +227,7 @@ export const domainEndpoints = [
     summary: 'Send digests of a domain now, about mail that was in none yet',
     params: idParameter,
     answer: () => ok(sentDigestsSchema),
-    failures: [404, 409],
+    failures: [404, 409, 504],
     run: async (ctx, {digestActions}) => reply(ctx, await digestActions.sendNow(ctx.state.actor, idOf(ctx))),
   }),
   endpoint({

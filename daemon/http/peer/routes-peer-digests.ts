@@ -13,7 +13,8 @@ export const routeRecipientLinks =
     routeMessage(
       router,
       linkMessages.act,
-      async ({hash, action, remote_address}) => (await desk.act(hash, action, remote_address)) ?? null,
+      async ({hash, action, remote_address}, {state}) =>
+        (await desk.act(hash, action, remote_address, state.peer.nodeId)) ?? null,
     );
   };
 

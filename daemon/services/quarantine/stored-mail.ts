@@ -61,7 +61,7 @@ export const isHeld = ({state}: Pick<StoredHeldMail, 'state'>): boolean =>
   state === 'held' || state === 'releasing' || state === 'discarding';
 
 /** Whether Postfix has it, which releases and discards it for all of its recipients together. */
-export const isWhole = ({keeper, recipients}: Pick<StoredHeldMail, 'keeper' | 'recipients'>): boolean =>
+const isWhole = ({keeper, recipients}: Pick<StoredHeldMail, 'keeper' | 'recipients'>): boolean =>
   keeper === 'postfix' && new Set(recipients).size > 1;
 
 /** The action on a mail for one of its recipients, for whom it is not held any more. */
@@ -108,6 +108,13 @@ export type Delivered = Pick<MailEvent, 'reply' | 'server'>;
 /** The only symbol of mail that was put on hold by Postfix's rules or by hand, and that mfd has not scored. */
 export const unjudged = 'POSTFIX_HOLD';
 export const unjudgedSymbols = [{name: unjudged, score: 0}];
+
+/**
+ * Whether one of its recipients may release it for himself: not what Postfix would release for others, too, and not what somebody put on hold
+ * by hand or by a rule.
+ */
+export const isForRecipients = (mail: Pick<StoredHeldMail, 'keeper' | 'recipients' | 'symbol_scores'>): boolean =>
+  !isWhole(mail) && !mail.symbol_scores.some(({name}) => name === unjudged);
 
 /** Held mail of one domain and reason. */
 export interface HeldGroupKey {

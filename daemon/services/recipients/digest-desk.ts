@@ -7,9 +7,9 @@ import {comparableAddress, owningDomain, parseMailAddress} from '../../../shared
 import {reasons} from '../../../shared/reason.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {Store} from '../ports.ts';
-import {isWhole} from '../quarantine/stored-mail.ts';
+import {isForRecipients} from '../quarantine/stored-mail.ts';
 import {timeAt} from '../time-at.ts';
-import type {AskedDigest, DigestDesk, DigestMail} from './digest-model.ts';
+import {type AskedDigest, type DigestDesk, type DigestMail, mailsOfNode} from './digest-model.ts';
 import {actionFor, digestFrom, readSettings, settingsOf} from './digest-settings.ts';
 import {
   type DigestEntry,
@@ -36,8 +36,6 @@ interface Needs {
 type Transaction = Parameters<Parameters<Store['transaction']>[0]>[0];
 
 const dayMs = 24 * 3_600_000;
-/** Whoever gets more mail than this a day from a node learns of the rest in the next digest. */
-const maxMails = 100;
 const mailsAtOnce = 500;
 /** So many chunks are listed for one question. */
 const chunksAtOnce = 20;
@@ -96,7 +94,7 @@ const listedFor = async (tx: Transaction, round: DigestRound, mailboxes: readonl
   const since = sinceOf(round, stored);
   await tx.digests.dropEnded(domain_id, mailboxes);
   for (;;) {
-    const found = await tx.digests.waitingFor(domain_id, mailboxes, maxMails);
+    const found = await tx.digests.waitingFor(domain_id, mailboxes, mailsOfNode);
     const ended = found.filter(({mail}) => mail === null || mail.arrived_at < since);
     const leftOut = found.filter(({mail, address}) => mail && (settings.actions[mail.reason] === 'none' || isExcepted(address)));
     if (ended.length + leftOut.length === 0)
@@ -137,12 +135,12 @@ const createPreview =
   async (round, wanted) => {
     const settings = await readSettings(store.config, round.domain_id);
     const isExcepted = exceptionTest(settings.except);
-    const waiting = await store.digests.waitingFor(round.domain_id, [wanted], maxMails);
+    const waiting = await store.digests.waitingFor(round.domain_id, [wanted], mailsOfNode);
     const fresh: WaitingEntry[] = [];
     for await (const entries of unlisted(round, wanted)) {
       const own = entries.filter(({mailbox}) => mailbox === wanted);
       fresh.push(...(await freshEntries(store, own)));
-      if (fresh.length >= maxMails) break;
+      if (fresh.length >= mailsOfNode) break;
     }
     return [...waiting, ...fresh]
       .flatMap(({mail, ...entry}) => {
@@ -150,7 +148,7 @@ const createPreview =
         const listed = {...entry, mail, action: actionFor(settings, mail)};
         return [digestMailOf(listed, {token: 'preview', digest_id: 'preview', others: 0})];
       })
-      .slice(0, maxMails);
+      .slice(0, mailsOfNode);
   };
 
 /** What is in no digest yet, in chunks, the earliest first; with a mailbox, chunks that have what there is for it. */
@@ -168,8 +166,8 @@ const createUnlisted = ({store, domains, from}: Needs) =>
       ...(recipientText !== undefined && {recipientText}),
     };
     const own = comparableAddress(digestFrom(domain, from()));
-    // A digest that came back, as by a backend that sends all mail here.
-    const isDigest = (mail: UnlistedMail) => mail.sender === '' && mail.from?.map(comparableAddress).includes(own);
+    // A digest that came back, as by a backend that sends all mail here, or one that somebody made up.
+    const isDigest = (mail: UnlistedMail) => mail.from?.map(comparableAddress).includes(own);
     let after: UnlistedMail | undefined;
     do {
       const mails: UnlistedMail[] = await store.digests.unlisted(round, {...choice, after});
@@ -213,6 +211,6 @@ const freshEntries = async ({hold}: Pick<Store, 'hold'>, entries: readonly Diges
   const mails = new Map((await hold.findAll(entries.map(({queue_id}) => queue_id))).map(mail => [mail.queue_id, mail]));
   return entries.map(entry => {
     const mail = mails.get(entry.queue_id);
-    return {...entry, digest_id: null, waiting_count: 0, mail: mail ? {...mail, is_whole: isWhole(mail)} : null};
+    return {...entry, digest_id: null, waiting_count: 0, mail: mail ? {...mail, is_for_recipients: isForRecipients(mail)} : null};
   });
 };

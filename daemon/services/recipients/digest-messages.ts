@@ -4,7 +4,8 @@ import {digestActions, digestLanguages} from '../../../shared/digest-rules.ts';
 import {id, timestamp} from '../../../shared/fields.ts';
 import {reasons} from '../../../shared/reason.ts';
 import {post} from '../cluster/peer-protocol.ts';
-import {linkActions} from './link-desk.ts';
+import {mailboxesAtOnce, mailsOfNode} from './digest-model.ts';
+import {authorsOfMail, linkActions} from './link-desk.ts';
 
 const text = z.string().max(1000);
 const round = {domain_id: id, due_at: timestamp};
@@ -14,7 +15,7 @@ const digestId = z.string().regex(/^[\w-]{1,40}$/);
 
 const mail = z.object({
   ...{mailbox: text, address: text, action: z.enum(digestActions), token: z.string().regex(/^[\w-]{1,30}$/), digest_id: digestId},
-  ...{sender: text, from: z.array(text).nullable(), subject: text, reason: z.enum(reasons)},
+  ...{sender: text, from: z.array(text).max(1).nullable(), subject: text, reason: z.enum(reasons)},
   ...{arrived_at: timestamp, others: z.int().min(0)},
 });
 
@@ -23,7 +24,7 @@ const hash = z.string().regex(/^[0-9a-f]{64}$/);
 /** What a link leads to, on the node that has the mail. */
 const view = z
   .object({
-    ...{sender: text, from: z.array(text).nullable(), subject: text, reason: z.enum(reasons)},
+    ...{sender: text, from: z.array(text).max(authorsOfMail).nullable(), subject: text, reason: z.enum(reasons)},
     ...{size_bytes: z.int().min(0), arrived_at: timestamp, address: text},
     state: z.enum(['held', 'outdated', 'released', 'discarded', 'expired', 'lost', 'gone']),
     ...{
@@ -57,8 +58,12 @@ export const digestMessages = {
   open: post('recipients/open', z.object(round), z.enum([...states, 'listing'])),
   keep: post('recipients/keep', z.object(round), z.enum(states)),
   waiting: post('recipients/waiting', z.object({...round, after: text, limit: z.int().min(1).max(1000)}), mailboxes),
-  digests: post('recipients/digests', z.object({...round, asked: z.array(asked).max(1000)}), z.array(mail)),
-  preview: post('recipients/preview', z.object({...round, mailbox: text}), z.array(mail)),
+  digests: post(
+    'recipients/digests',
+    z.object({...round, asked: z.array(asked).max(1000)}),
+    z.array(mail).max(mailsOfNode * mailboxesAtOnce),
+  ),
+  preview: post('recipients/preview', z.object({...round, mailbox: text}), z.array(mail).max(mailsOfNode)),
   settle: post(
     'recipients/settle',
     z.object({...round, settlements: z.array(settlement).max(100_000), served: mailboxes}),

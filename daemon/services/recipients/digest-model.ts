@@ -5,6 +5,11 @@ import type {Domain} from '../../../shared/domain.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import type {DigestRound, RoundState, Settlement} from './digest-store.ts';
 
+/** So many mails of a node are in one digest; the next one has the rest. */
+export const mailsOfNode = 100;
+/** The most that a node is asked for at once. */
+export const mailboxesAtOnce = 100;
+
 /** A mail in a digest. Its texts are as they are shown. */
 export interface DigestMail extends Pick<HeldMail, 'sender' | 'from' | 'subject' | 'reason' | 'arrived_at'> {
   mailbox: string;

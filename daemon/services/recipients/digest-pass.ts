@@ -1,12 +1,24 @@
 // The nodes that gave a round to the node that sends it, for one pass over it.
 import {randomBytes} from 'node:crypto';
+import {groupBy} from '../../../shared/collections.ts';
 import {mailboxOf} from '../../../shared/digest-rules.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {owningDomain, parseMailAddress} from '../../../shared/mail-address.ts';
-import type {AskedDigest, Digest, DigestDesk, DigestMail, DigestResult, RoundMemory, Settled} from './digest-model.ts';
+import {
+  type AskedDigest,
+  type Digest,
+  type DigestDesk,
+  type DigestMail,
+  type DigestResult,
+  mailboxesAtOnce,
+  mailsOfNode,
+  type RoundMemory,
+  type Settled,
+} from './digest-model.ts';
 import type {DigestRound, RoundState, Settlement} from './digest-store.ts';
 
-const mailboxesAtOnce = 100;
+/** So often a node may have its mail in digests that were sent again without it. */
+const mostTries = 3;
 /** A node lists ten thousand mails for each. */
 const mostListings = 1000;
 /** For nodes that list. */
@@ -31,7 +43,7 @@ export const createPass = (needs: Needs) => {
   let fresh = new Set<string>();
 
   /** Undefined when a node did not answer, and when some of the mail is in no digest now: then the next try has all of it. */
-  const gatherOnce = async (asked: readonly AskedDigest[]): Promise<Answers | undefined> => {
+  const gatherOnce = async (asked: readonly AskedDigest[], tries: number): Promise<Answers | undefined> => {
     fresh = new Set(asked.map(({id}) => id));
     const before = desks.open().length;
     const answers = await ask(async desk => desk.digests(round, asked, nodeId));
@@ -41,7 +53,8 @@ export const createPass = (needs: Needs) => {
     // A digest that may have been delivered, and was sent again without the mail of some node: under its id that mail would look like a copy.
     const told = await ask(async desk => desk.resentAmong(round, [...old]));
     const resent = new Set(told.flatMap(({answer}) => answer));
-    if (resent.size > 0) await ask(async desk => desk.settle(round, apartAt(desk, answers, resent), nodeId));
+    if (resent.size > 0 && tries >= mostTries) desks.leaveOut(answers, resent);
+    else if (resent.size > 0) await ask(async desk => desk.settle(round, apartAt(desk, answers, resent), nodeId));
     return resent.size === 0 && told.length === before ? answers : undefined;
   };
 
@@ -58,12 +71,12 @@ export const createPass = (needs: Needs) => {
       return {mailboxes: next.filter(mailbox => isTheirs(mailbox) && !memory.served.has(mailbox)), last: next.at(-1)};
     },
 
-    /** The digests of these mailboxes, with the mail of all nodes that answer. */
+    /** The digests of these mailboxes, in their order, with the mail of all nodes that answer. */
     async gather(mailboxes: readonly string[]): Promise<Digest[]> {
-      while (mailboxes.length > 0 && desks.open().length > 0) {
+      for (let tries = 1; mailboxes.length > 0 && desks.open().length > 0; tries += 1) {
         const askedDesks = desks.open();
         const asked = mailboxes.map((mailbox): AskedDigest => ({mailbox, id: randomBytes(15).toString('base64url')}));
-        const answers = await gatherOnce(asked);
+        const answers = await gatherOnce(asked, tries);
         if (answers) {
           for (const {desk, answer} of answers) given.set(desk, new Set(answer.map(({digest_id}) => digest_id)));
           return merged(mailboxes, answers, round);
@@ -76,10 +89,11 @@ export const createPass = (needs: Needs) => {
     },
 
     /** What may have been delivered, now or before, stays in its digest, and is sent again with the same id. */
-    async settle(results: readonly {digest: Digest; state: DigestResult['state']}[], served: readonly string[]): Promise<void> {
+    async settle(results: readonly Sending[], served: readonly string[]): Promise<void> {
       const settlements = results.flatMap(({digest: {mailbox, id}, state}): Settlement[] => {
         if (state === 'sent') return [{mailbox, digest_id: id, state: fresh.has(id) ? 'sent' : 'resent'}];
         if (state === 'refused' && !fresh.has(id)) return [{mailbox, digest_id: id, state: 'later'}];
+        // Undefined: it was not tried.
         return state !== 'unknown' && fresh.has(id) ? [{mailbox, digest_id: id, state: 'unsent'}] : [];
       });
       await Promise.all(
@@ -91,6 +105,11 @@ export const createPass = (needs: Needs) => {
     },
   };
 };
+
+interface Sending {
+  digest: Digest;
+  state: DigestResult['state'] | undefined;
+}
 
 type Answers = {desk: DigestDesk; answer: DigestMail[]}[];
 
@@ -139,6 +158,12 @@ const createDesks = ({nodeId, round, memory}: Needs) => {
     ask,
     settleAt,
     open: () => open,
+    /** Those whose mail is always under one of these ids, whatever they are told. */
+    leaveOut(answers: Answers, ids: ReadonlySet<string>): void {
+      const left = new Set(answers.flatMap(({desk, answer}) => (answer.some(mail => ids.has(mail.digest_id)) ? [desk] : [])));
+      open = open.filter(desk => !left.has(desk));
+      hasFailed = true;
+    },
     /** Whether another node has the round. */
     isLost: () => isLost,
     /** Whether a node that gave the round to this one did not answer later. */
@@ -192,7 +217,8 @@ const failure = (error: unknown): Fault => {
 const merged = (mailboxes: readonly string[], answers: Answers, {due_at}: DigestRound): Digest[] => {
   const asked = new Set(mailboxes);
   const digests = new Map<string, {mailbox: string; id: string; mails: DigestMail[]; others: number; due_at: string}>();
-  for (const {answer: mails} of answers) {
+  for (const {answer} of answers) {
+    const mails = [...groupBy(answer, ({mailbox}) => mailbox).values()].flatMap(own => own.slice(0, mailsOfNode));
     const others = new Map(mails.map(mail => [mail.mailbox, mail.others]));
     for (const mail of mails) {
       const {mailbox, digest_id: id} = mail;
@@ -206,7 +232,7 @@ const merged = (mailboxes: readonly string[], answers: Answers, {due_at}: Digest
       digests.set(name, digest);
     }
   }
-  return [...digests.values()];
+  return [...digests.values()].toSorted((one, other) => byBytes(one.mailbox, other.mailbox));
 };
 
 /** The order of the stores. */

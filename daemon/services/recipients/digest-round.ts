@@ -37,6 +37,8 @@ export interface RoundNeeds {
   onError(error: unknown): void;
 }
 
+/** So many pages of mailboxes in a row that have no digest end a pass: a node may make up mailboxes without end. */
+const mostIdlePages = 1000;
 /** To the backends of one domain. */
 const domainMailsAtOnce = 20;
 /** So many mails in a row that no server answers are enough. */
@@ -75,12 +77,13 @@ const sendAll = async (needs: RoundNeeds, pass: DigestPass, {domain, memory}: Wa
   const report: RoundReport = {...noReport, isWaiting: memory.after !== ''};
   const places = createSemaphore(domainMailsAtOnce);
   let failures = 0;
+  let idlePages = 0;
   const isHopeless = () => failures >= hopelessAfter;
 
   const isEnded = () => isHopeless() || needs.isStopping() || pass.isLost();
 
-  const sendOne = async (to: Domain, settings: DigestSettings, digest: Digest): Promise<DigestResult> => {
-    if (isEnded()) return {state: 'waiting', detail: '', hasServer: true};
+  const sendOne = async (to: Domain, settings: DigestSettings, digest: Digest): Promise<DigestResult | undefined> => {
+    if (isEnded()) return undefined;
     const result = await needs.transport.send(to, settings, digest);
     needs.onResult(result.state);
     const isServed = result.state === 'sent' || result.state === 'refused' || (result.state === 'waiting' && result.hasServer);
@@ -101,19 +104,23 @@ const sendAll = async (needs: RoundNeeds, pass: DigestPass, {domain, memory}: Wa
       break;
     }
     const digests = await pass.gather(mailboxes);
+    if (digests.length > 0) idlePages = 0;
+    else if (++idlePages === mostIdlePages) break;
     const results = await Promise.all(
       digests.map(async digest => {
-        const {state} = await places.run(async () => needs.places.run(async () => sendOne(current, settings, digest)));
-        return {digest, state};
+        const result = await places.run(async () => needs.places.run(async () => sendOne(current, settings, digest)));
+        return {digest, state: result?.state};
       }),
     );
-    const isAnswered = ({state}: {state: DigestResult['state']}) => state === 'sent' || state === 'refused';
+    const isAnswered = ({state}: {state: DigestResult['state'] | undefined}) => state === 'sent' || state === 'refused';
     const unserved = new Set(results.filter(one => !isAnswered(one)).map(({digest}) => digest.mailbox));
     const served = new Set(results.map(({digest}) => digest.mailbox).filter(mailbox => !unserved.has(mailbox)));
     for (const mailbox of served) memory.served.add(mailbox);
     report.isWaiting ||= unserved.size > 0;
     await pass.settle(results, [...served]);
-    memory.after = last;
+    // They were begun in this order.
+    const tried = results.filter(({state}) => state !== undefined);
+    memory.after = tried.length === results.length ? last : (tried.at(-1)?.digest.mailbox ?? memory.after);
     if (isEnded()) break;
   }
   report.isWaiting ||= memory.after !== '' || pass.hasFailed();

@@ -4,6 +4,7 @@ import {ascending} from '../../../shared/collections.ts';
 import type {Domain} from '../../../shared/domain.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {StoredDigest} from '../records.ts';
+import {timeAt} from '../time-at.ts';
 import type {Digest, DigestDesk, RoundMemory, RoundReport} from './digest-model.ts';
 import {createPace} from './digest-pace.ts';
 import {createDigestRound, type RoundNeeds} from './digest-round.ts';
@@ -44,7 +45,7 @@ interface Known {
 
 export const createDigestSender = (needs: SenderNeeds): DigestSender => {
   const {store, domains, isChosen, now} = needs;
-  const roundNow = ({id}: Domain): DigestRound => ({domain_id: id, due_at: new Date(now()).toISOString()});
+  const roundNow = ({id}: Domain): DigestRound => ({domain_id: id, due_at: timeAt(now())});
   const known = new Map<number, Known>();
   const running = createRunning();
   /** By domain, as it belongs to no round. */
@@ -58,14 +59,15 @@ export const createDigestSender = (needs: SenderNeeds): DigestSender => {
     return {served: new Set(), slow: 0, after: '', unsettled: told};
   };
 
-  const sendDue = async (domain: Domain, due_at: string): Promise<void> => {
+  const sendDue = async (domain: Domain, due_at: string): Promise<RoundReport | undefined> => {
     const last = known.get(domain.id);
     const state = last?.due_at === due_at ? last : {due_at, tries: 0, nextMs: 0, memory: newMemory(domain.id)};
     let next = {tries: state.tries + 1, waitMs: retriesMs[state.tries] ?? retriesMs.at(-1) ?? 0};
     try {
-      const {outcome} = await round(domain, {domain_id: domain.id, due_at}, state.memory);
+      const {outcome, report} = await round(domain, {domain_id: domain.id, due_at}, state.memory);
       if (outcome === 'elsewhere') next = {tries: state.tries, waitMs: elsewhereMs};
       if (outcome === 'over') next = {tries: 0, waitMs: Number.POSITIVE_INFINITY};
+      return report;
     } finally {
       known.set(domain.id, {...state, tries: next.tries, nextMs: now() + next.waitMs});
     }
@@ -83,17 +85,21 @@ export const createDigestSender = (needs: SenderNeeds): DigestSender => {
         const {domain_id, enabled_at} = stored;
         const domain = domains.findById(domain_id);
         if (!domain?.active || enabled_at === null || isStopping) continue;
-        const dueMs = times(stored);
-        const due_at = new Date(dueMs).toISOString();
-        if (dueMs < Date.parse(enabled_at) || !isDue(stored, due_at) || !isChosen(domain_id)) continue;
+        const daily = timeAt(times(stored));
+        const last = known.get(domain_id);
+        // Of those that were sent by hand since then, some may have to be tried again.
+        const due_at = last && last.due_at > daily && Number.isFinite(last.nextMs) ? last.due_at : daily;
+        if (due_at < enabled_at || !isDue(stored, due_at) || !isChosen(domain_id)) continue;
         running.start(domain_id, async () => sendDue(domain, due_at))?.catch(needs.onError);
       }
     },
     async sendNow(domain) {
-      const sending = running.start(domain.id, async () => round(domain, roundNow(domain), newMemory(domain.id)));
-      const {report} = (await sending) ?? {};
-      if (!report) throw new Fault('conflict', `digests of ${domain.name} are being sent now; try again in a minute`);
-      return report;
+      const before = known.get(domain.id);
+      const report = await running.start(domain.id, async () => sendDue(domain, roundNow(domain).due_at));
+      if (report) return report;
+      if (before) known.set(domain.id, before);
+      else known.delete(domain.id);
+      throw new Fault('conflict', `digests of ${domain.name} are being sent now; try again in a minute`);
     },
     preview: async (domain, mailbox) => previewOf(await needs.desks(), roundNow(domain), mailbox),
     idle: running.idle,

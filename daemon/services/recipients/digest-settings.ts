@@ -79,10 +79,13 @@ export const settingsOf = (stored: StoredDigest | undefined): DigestSettings => 
 export const readSettings = async (config: Pick<Store['config'], 'listDigests'>, domainId: number): Promise<DigestSettings> =>
   settingsOf((await config.listDigests([domainId]))[0]);
 
-/** What a recipient may do. Postfix releases mail as a whole, and its other recipients have not asked for it. */
-export const actionFor = ({actions}: DigestSettings, {reason, is_whole}: {reason: Reason; is_whole: boolean}): DigestAction => {
+/** What a recipient may do: ask an administrator, where he may not release the mail himself. */
+export const actionFor = (
+  {actions}: DigestSettings,
+  {reason, is_for_recipients}: {reason: Reason; is_for_recipients: boolean},
+): DigestAction => {
   const action = actions[reason];
-  return action === 'release' && is_whole ? 'request' : action;
+  return action === 'release' && !is_for_recipients ? 'request' : action;
 };
 
 /** The address that digests of a domain come from. `given`: that of the configuration. */

@@ -41,9 +41,9 @@ export interface WaitingEntry extends DigestEntry {
   waiting_count: number;
 }
 
-/** `is_whole`: it is released for all of its recipients, or not at all. */
+/** `is_for_recipients`: see `isForRecipients`. */
 export interface WaitingMail extends Pick<HeldMail, 'sender' | 'from' | 'subject' | 'reason' | 'arrived_at'> {
-  is_whole: boolean;
+  is_for_recipients: boolean;
 }
 
 interface UnlistedChoice {

@@ -1,4 +1,5 @@
 // Links for recipients, on the node that has their mail: each shows one mail to one recipient, and lets him act on it.
+import {relayedDetail} from '../../../shared/audit-relay.ts';
 import type {DigestSettings} from '../../../shared/digest.ts';
 import {type DigestAction, type DigestLanguage, linkDays} from '../../../shared/digest-rules.ts';
 import {Fault} from '../../../shared/fault.ts';
@@ -11,7 +12,7 @@ import type {Store} from '../ports.ts';
 import {
   type HeldState,
   type HoldQueue,
-  isWhole,
+  isForRecipients,
   type RecipientAct,
   type ReleaseRequest,
   type StoredHeldMail,
@@ -44,9 +45,9 @@ export interface LinkDesk {
   look(hash: string): Promise<LinkView | undefined>;
   /**
    * Releases the mail for the recipient, or asks an administrator for it, once and if that is what he may do now. `LinkView` afterwards.
-   * Rejects with a Fault when it could not be delivered.
+   * Rejects with a Fault when it could not be delivered. `relayedBy`: the node whose page it was, where that is another one.
    */
-  act(hash: string, action: LinkAction, remoteAddress: string | null): Promise<LinkView | undefined>;
+  act(hash: string, action: LinkAction, remoteAddress: string | null, relayedBy?: string): Promise<LinkView | undefined>;
 }
 
 interface Needs {
@@ -55,6 +56,9 @@ interface Needs {
   queue: Pick<HoldQueue, 'act'>;
   now: () => number;
 }
+
+/** The page names no more of them. */
+export const authorsOfMail = 20;
 
 const validMs = linkDays * 24 * 3_600_000;
 
@@ -69,23 +73,23 @@ export const createLinkDesk = ({nodeId, store, queue, now}: Needs): LinkDesk => 
     return {link, view: viewOf({mail, link, acts, requests, settings: stored && settingsOf(stored), now: now()})};
   };
 
-  const release = async ({queue_id, address}: RecipientLink, remoteAddress: string | null): Promise<void> => {
+  const release = async ({queue_id, address}: RecipientLink, actor: Actor): Promise<void> => {
     const limit = startAnswerLimit(answerMs);
     try {
-      await limit.answer(queue.act('release', queue_id, recipientActor(remoteAddress), [address]), `releasing ${queue_id}`);
+      await limit.answer(queue.act('release', queue_id, actor, [address]), `releasing ${queue_id}`);
     } finally {
       limit.end();
     }
   };
 
-  const request = async ({queue_id, address}: RecipientLink, remoteAddress: string | null): Promise<void> =>
+  const request = async ({queue_id, address}: RecipientLink, {keyId, remoteAddress, relayedBy}: Actor): Promise<void> =>
     store.transaction(async tx => {
       const at = new Date(now()).toISOString();
       if (!(await tx.hold.request({queue_id, address, requested_at: at}))) return;
       await tx.audit.append(
         nodeEntry({
-          ...{at, key_id: recipientKeyId, remote_address: remoteAddress},
-          ...{action: 'quarantine.request', target: `${nodeId}/${queue_id}`, detail: `for ${address}`},
+          ...{at, key_id: keyId, remote_address: remoteAddress},
+          ...{action: 'quarantine.request', target: `${nodeId}/${queue_id}`, detail: relayedDetail(relayedBy, `for ${address}`)},
         }),
       );
     });
@@ -93,11 +97,11 @@ export const createLinkDesk = ({nodeId, store, queue, now}: Needs): LinkDesk => 
   return {
     nodeId,
     look: async hash => (await find(hash))?.view,
-    async act(hash, action, remoteAddress) {
+    async act(hash, action, remoteAddress, relayedBy) {
       const found = await find(hash);
       if (found?.view.state !== 'held' || found.view.action !== action) return found?.view;
       try {
-        await (action === 'release' ? release : request)(found.link, remoteAddress);
+        await (action === 'release' ? release : request)(found.link, recipientActor(remoteAddress, relayedBy));
       } catch (error) {
         // An administrator may have come first: then the page says what became of the mail.
         const after = await find(hash);
@@ -109,11 +113,12 @@ export const createLinkDesk = ({nodeId, store, queue, now}: Needs): LinkDesk => 
   };
 };
 
-const recipientActor = (remoteAddress: string | null): Actor => ({
+const recipientActor = (remoteAddress: string | null, relayedBy: string | undefined): Actor => ({
   keyId: recipientKeyId,
   scope: 'quarantine-only',
   reach: {kind: 'all'},
   remoteAddress,
+  ...(relayedBy !== undefined && {relayedBy}),
 });
 
 interface Known {
@@ -133,10 +138,13 @@ const viewOf = ({mail, link, acts, requests, settings, now}: Known): LinkView =>
   const isOutdated = state === 'held' && now > Date.parse(link.made_at) + validMs;
   const {language, timezone} = settings ?? settingsOf(undefined);
   return {
-    ...{sender, from, subject, reason, size_bytes, arrived_at, address: link.address},
+    ...{sender, from: from?.slice(0, authorsOfMail) ?? null, subject, reason, size_bytes, arrived_at, address: link.address},
     state: isOutdated ? 'outdated' : state,
     ended_at: act?.acted_at ?? (state === 'held' ? null : mail.acted_at),
-    action: settings && state === 'held' && !isOutdated ? actionFor(settings, {reason, is_whole: isWhole(mail)}) : 'none',
+    action:
+      settings && state === 'held' && !isOutdated
+        ? actionFor(settings, {reason, is_for_recipients: isForRecipients(mail)})
+        : 'none',
     requested_at: requests.find(({address}) => address === link.address)?.requested_at ?? null,
     ...{language, timezone},
   };

@@ -1,6 +1,6 @@
 // Digests of a node: who sends them, their entries, and the links to held mail.
 import {groupBy} from '../../../shared/collections.ts';
-import {type HoldBackendName, isWhole} from '../../services/quarantine/stored-mail.ts';
+import {type HoldBackendName, isForRecipients, type StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
 import type {
   DigestEntry,
   DigestStore,
@@ -128,10 +128,12 @@ const entries = (
     },
 
     async waitingFor(domainId, mailboxes, limit) {
-      const waiting = `SELECT queue_id AS listed_id, address, mailbox, digest_id FROM digest_entry
+      // Each mail comes first with one of its addresses: one with a hundred tags leaves room for others.
+      const waiting = `SELECT queue_id AS listed_id, address, mailbox, digest_id,
+          row_number() OVER (PARTITION BY mailbox, queue_id ORDER BY address) AS nth FROM digest_entry
         WHERE ${ofDomain} AND mailbox IN (${values('text')})`;
       const ranked = `SELECT entry.*, mail.*, count(*) OVER (PARTITION BY mailbox) AS waiting_count,
-          row_number() OVER (PARTITION BY mailbox ORDER BY digest_id IS NULL, arrived_at, listed_id, address) AS place
+          row_number() OVER (PARTITION BY mailbox ORDER BY digest_id IS NULL, nth, arrived_at, listed_id, address) AS place
         FROM (${waiting}) AS entry
         LEFT JOIN (SELECT ${mailColumns}, keeper FROM held_mail WHERE ${own.condition}is_held) AS mail ON mail.queue_id = listed_id`;
       const sql = `SELECT * FROM (${ranked}) AS ranked WHERE place <= ? ORDER BY mailbox, place`;
@@ -211,10 +213,14 @@ const waitingEntry = (row: WaitingRow): WaitingEntry => {
   const entry = {queue_id, address, mailbox, digest_id, waiting_count};
   if (row.queue_id === null) return {...entry, mail: null};
   const {keeper, ...listed} = row;
+  const symbol_scores = JSON.parse(row.symbols) as StoredHeldMail['symbol_scores'];
   const {recipients, sender, from, subject, reason, arrived_at} = listedMail({...listed, node_id: '', release_requested: false});
   // For others it was released or discarded meanwhile.
   if (!recipients.includes(address)) return {...entry, mail: null};
-  return {...entry, mail: {sender, from, subject, reason, arrived_at, is_whole: isWhole({keeper, recipients})}};
+  return {
+    ...entry,
+    mail: {sender, from, subject, reason, arrived_at, is_for_recipients: isForRecipients({keeper, recipients, symbol_scores})},
+  };
 };
 
 /** Links, and what moves to another store. */

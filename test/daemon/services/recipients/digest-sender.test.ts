@@ -479,14 +479,15 @@ test('settings that change after mail was listed count', async t => {
   t.deepEqual(listed(sent), ['ann@one.test: 2']);
 });
 
-test('a digest that a backend sends back is not listed', async t => {
+test('a digest that came back, or that somebody made up, is not listed', async t => {
   const {clock, sent, hold, senderOf} = await startNodes(t);
   await hold(0, ['ann@one.test'], {sender: '', from: ['quarantine@one.test']});
+  await hold(0, ['ann@one.test'], {sender: 'SRS0=x@forward.test', from: ['quarantine@one.test']});
   await hold(0, ['ann@one.test'], {sender: '', from: ['mailer-daemon@other.test']});
   clock.now += hourMs;
   await senderOf(0).send();
 
-  t.deepEqual(listed(sent), ['ann@one.test: 2']);
+  t.deepEqual(listed(sent), ['ann@one.test: 3']);
 });
 
 test('what a backend refuses is told, and tried again the next day; what it cannot take now, earlier', async t => {
@@ -588,6 +589,99 @@ test('when another node took a round and ended, the one before sends what was se
   }
 
   t.deepEqual(listed(sent), ['r0@one.test: 1', 'r1@one.test: 2', 'r2@one.test: 3']);
+});
+
+test('mailboxes behind many that no server answers for get their digests', async t => {
+  for (const answer of [
+    {state: 'unknown', detail: '451 4.4.2 lost'},
+    {state: 'waiting', detail: 'no connection', hasServer: false},
+  ] as const) {
+    const {clock, sent, answers, hold, senderOf} = await startNodes(t);
+    for (let n = 10; n < 35; n += 1) {
+      await hold(0, [`bad${n}@one.test`]);
+      answers.set(`bad${n}@one.test`, answer);
+    }
+    for (let n = 10; n < 40; n += 1) await hold(0, [`good${n}@one.test`]);
+    clock.now += hourMs;
+    const sender = senderOf(0);
+    for (let tries = 0; tries < 12; tries += 1) {
+      await sender.send();
+      clock.now += hourMs;
+    }
+
+    t.is(new Set(sent.flatMap(({mailbox}) => (mailbox.startsWith('good') ? [mailbox] : []))).size, 30);
+  }
+});
+
+test('a node that always has its mail in digests that were sent again is left out', async t => {
+  const {clock, nodes, sent, hold, senderOf} = await startNodes(t);
+  await hold(0, ['ann@one.test']);
+  await hold(1, ['ann@one.test']);
+  const [{desk} = t.fail()] = nodes.slice(1);
+  const {digests} = desk;
+  desk.digests = async (...args) => (await digests(...args)).map(mail => ({...mail, digest_id: 'old'}));
+  desk.resentAmong = async (_round, ids) => [...ids];
+  clock.now += hourMs;
+  await senderOf(0).send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1']);
+});
+
+test('a node that names mailboxes without end does not keep a round for ever', async t => {
+  const {clock, nodes, hold, senderOf} = await startNodes(t);
+  await hold(0, ['zoe@one.test']);
+  const [{desk} = t.fail()] = nodes.slice(1);
+  let count = 0;
+  desk.waiting = async () =>
+    Array.from({length: 100}, () => {
+      count += 1;
+      return `a${String(count).padStart(9, '0')}@one.test`;
+    });
+  desk.digests = async () => [];
+  for (const {desk: honest} of nodes) if (honest !== desk) honest.digests = async () => [];
+  clock.now += hourMs;
+  await senderOf(0).send();
+
+  t.true(count <= 100_000, `${count}`);
+});
+
+test('a node has a hundred mails in a digest at most, whatever it says', async t => {
+  const {clock, nodes, sent, hold, senderOf} = await startNodes(t);
+  await hold(1, ['ann@one.test']);
+  const [{desk} = t.fail()] = nodes.slice(1);
+  const {digests} = desk;
+  desk.digests = async (...args) => (await digests(...args)).flatMap(mail => Array.from({length: 150}, () => mail));
+  clock.now += hourMs;
+  await senderOf(0).send();
+
+  t.deepEqual(
+    sent.map(({mails}) => mails.length),
+    [100],
+  );
+});
+
+test('what was sent now and met no server is tried again, and in the end is over', async t => {
+  const {clock, sent, answers, reports, hold, senderOf} = await startNodes(t);
+  clock.now += hourMs;
+  const sender = senderOf(0);
+  await sender.send();
+  clock.now += hourMs;
+  await hold(0, ['ann@one.test']);
+  answers.set('ann@one.test', {state: 'waiting', detail: '450 greylisted', hasServer: true});
+  await sender.sendNow(domain);
+  answers.clear();
+  await sender.send();
+  t.deepEqual(sent, [], 'not at once');
+  clock.now += 5 * minuteMs;
+  await sender.send();
+  t.deepEqual(listed(sent), ['ann@one.test: 1']);
+  const tried = reports.length;
+  for (let tries = 0; tries < 3; tries += 1) {
+    clock.now += hourMs;
+    await sender.send();
+  }
+
+  t.true(reports.length <= tried + 1, 'the round of the day is over');
 });
 
 test('the digest goes to the mailbox that was asked for, whatever a node says', async t => {

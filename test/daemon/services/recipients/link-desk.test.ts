@@ -1,3 +1,4 @@
+import {unjudgedSymbols} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {createLinkDesk} from '../../../../daemon/services/recipients/link-desk.ts';
 import {digestDefaults} from '../../../../shared/digest-rules.ts';
 import {domainDefaults} from '../../../../shared/field-rules.ts';
@@ -55,19 +56,32 @@ testStores('mail in Postfix with several recipients is asked for, as it can only
   t.like(await desk.look(hash), {state: 'held', action: 'request', requested_at: null});
   await desk.act(hash, 'release', '192.0.2.7');
   t.deepEqual(acts, []);
-  t.like(await desk.act(hash, 'request', '192.0.2.7'), {action: 'request', requested_at: new Date(madeMs).toISOString()});
+  t.like(await desk.act(hash, 'request', '192.0.2.7', 'gamma'), {
+    action: 'request',
+    requested_at: new Date(madeMs).toISOString(),
+  });
   await deskAt(madeMs + day).act(hash, 'request', '192.0.2.8');
   t.is((await open.store.hold.requests(['mail000001'])).length, 1);
   const {entries} = await open.store.audit.list({action: 'quarantine.request'}, {limit: 10, offset: 0});
   t.deepEqual(
     entries.map(({key_id, remote_address, target, detail}) => [key_id, remote_address, target, detail]),
-    [[0, '192.0.2.7', `${nodeId}/mail000001`, 'for a@one.test']],
+    [[0, '192.0.2.7', `${nodeId}/mail000001`, 'asked through gamma; for a@one.test']],
   );
 });
 
 testStores('a mail in Postfix with one recipient is released', async (t, open) => {
   const {acts, deskAt} = await arrange(open, {keeper: 'postfix'});
 
-  await deskAt(madeMs).act(hash, 'release', '192.0.2.7');
+  await deskAt(madeMs).act(hash, 'release', '192.0.2.7', 'gamma');
   t.like(acts[0], {0: 'release', 1: 'mail000001', 3: ['a@one.test']});
+  t.like(acts[0]?.[2], {keyId: 0, remoteAddress: '192.0.2.7', relayedBy: 'gamma'});
+});
+
+testStores('what was put on hold by hand or by a rule is asked for', async (t, open) => {
+  const {acts, deskAt} = await arrange(open, {keeper: 'postfix', symbol_scores: unjudgedSymbols});
+  const desk = deskAt(madeMs);
+
+  t.like(await desk.look(hash), {state: 'held', action: 'request'});
+  await desk.act(hash, 'release', null);
+  t.deepEqual(acts, []);
 });
