@@ -51,8 +51,8 @@ const resultOf = ({outcome, reply: {code, text, server}}: RecipientResult): Dige
   const detail = `${code} ${text}`;
   if (outcome === 'delivered') return {state: 'sent', detail};
   if (text === replies.backendLost.text) return {state: 'unknown', detail};
-  // What this node says itself is no refusal of the backend.
-  if (outcome === 'refused' && server !== undefined) return {state: 'refused', detail};
+  // This node says 5xx itself where the backend can never take it: an address that needs SMTPUTF8.
+  if (outcome === 'refused') return {state: 'refused', detail};
   return {state: 'waiting', detail, hasServer: server !== undefined};
 };
 
