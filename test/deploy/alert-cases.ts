@@ -41,7 +41,20 @@ const ofInstance = {instance: 'mx1:9090'};
 const ofTarget = {...ofInstance, job: 'mfd'};
 const ofNode = {node: 'mx2'};
 
-export const alertCases: Record<string, AlertCase> = {
+/** This one alert tells of all parts but two. */
+const partDown = (part: string): AlertCase => ({
+  at: '10m',
+  fires: {[`mfd_dependency_problems{${mx1},part="${part}"}`]: '1x20'},
+  silent: {
+    [`mfd_dependency_problems{${mx1},part="${part}"}`]: '0x6 1x20',
+    [`mfd_dependency_problems{${mx1},part="backend"}`]: '1x20',
+    [`mfd_dependency_problems{${mx1},part="password_file"}`]: '1x20',
+  },
+  labels: {...ofInstance, job: 'mfd', part},
+  summary: `something that mx1:9090 depends on does not work: ${part}`,
+});
+
+export const alertCases: Record<string, AlertCase | AlertCase[]> = {
   MfdDown: {
     at: '4m',
     fires: {[`up{${mx1}}`]: '1 0x10', 'up{job="other",instance="mx1:80"}': '0x10'},
@@ -184,17 +197,7 @@ export const alertCases: Record<string, AlertCase> = {
     labels: {...ofInstance, job: 'mfd'},
     summary: 'mx1:9090 answers mail with 451: its scanner or its store does not work',
   },
-  MfdDependencyDown: {
-    at: '10m',
-    fires: {[`mfd_dependency_problems{${mx1},part="name_servers"}`]: '1x20'},
-    silent: {
-      [`mfd_dependency_problems{${mx1},part="name_servers"}`]: '0x6 1x20',
-      [`mfd_dependency_problems{${mx1},part="backend"}`]: '1x20',
-      [`mfd_dependency_problems{${mx1},part="password_file"}`]: '1x20',
-    },
-    labels: {...ofInstance, job: 'mfd', part: 'name_servers'},
-    summary: 'something that mx1:9090 depends on does not work: name_servers',
-  },
+  MfdDependencyDown: ['name_servers', 'digest', 'recipients_url'].map(partDown),
   MfdBackendUnreachable: {
     at: '10m',
     fires: {[`mfd_dependency_problems{${mx1},part="backend"}`]: '2x20'},

@@ -54,15 +54,16 @@ withPromtool('every alert fires when it should, and is silent when it nearly sho
 });
 
 /** Alerts that take days to fire need not be evaluated every minute. */
-const isShort = ({alert}: Rule): boolean => !/^\d{2,}h$/.test(alertCases[alert]?.at ?? '');
+const isShort = (rule: Rule): boolean => casesOf(rule).every(({at}) => !/^\d{2,}h$/.test(at));
+
+const casesOf = ({alert}: Rule): AlertCase[] => [alertCases[alert] ?? []].flat();
 
 const writeCases = async (t: ExecutionContext, which: (rule: Rule) => boolean, interval: string): Promise<string> => {
   const folder = await testFolder(t);
   const file = join(folder, 'cases.yml');
-  const tests = rules.filter(which).flatMap(rule => {
-    const one = alertCases[rule.alert];
-    return one ? [inPromtool(rule, one, 'fires'), inPromtool(rule, one, 'silent')] : [];
-  });
+  const tests = rules
+    .filter(which)
+    .flatMap(rule => casesOf(rule).flatMap(one => [inPromtool(rule, one, 'fires'), inPromtool(rule, one, 'silent')]));
   await writeFile(file, stringify({rule_files: [rulesFile], evaluation_interval: interval, tests}));
   return file;
 };
