@@ -197,7 +197,8 @@ const problemText = (problems: readonly Problem[], nodes: string, endOf: (first:
     case 'webhook':
       return `webhook ${name} does not get all events of ${nodes} ${end}: mfctl webhook show ${name}`;
     case 'digest':
-      return `digests of ${name} did not all arrive, says ${nodes} ${end}: mfctl domain digest ${name} --send-now tries again`;
+      if (name === '') return `${nodes} cannot send digests ${end}`;
+      return `digests of ${name} do not arrive, says ${nodes} ${end}: mfctl domain digest ${name} --send-now sends those that wait`;
     case 'recipients_url':
       return `recipients.url of ${nodes} does not lead to the pages for recipients ${end}`;
     case 'password_file':

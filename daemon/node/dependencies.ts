@@ -193,7 +193,7 @@ const remarkText = (part: string, [since, ...later]: readonly string[]): string 
     case 'postfix_log':
       return `the log of Postfix cannot be read since ${since}`;
     case 'digest':
-      return `digests did not all arrive since ${since}`;
+      return `digests do not arrive since ${since}`;
     case 'recipients_url':
       return `the address of the pages for recipients does not lead to them since ${since}`;
     case 'postfix':

@@ -1,11 +1,9 @@
 // Digests and links for recipients, wired to the store, the other nodes and the backends.
 import {createHash} from 'node:crypto';
 import {setTimeout as delay} from 'node:timers/promises';
-import type {Domain} from '../../shared/domain.ts';
 import {Fault} from '../../shared/fault.ts';
 import {createPeerDigestDesk, createPeerLinkDesk} from '../cluster/peer-digest-desk.ts';
 import type {Peer, Peers} from '../cluster/peers.ts';
-import {pagesFault} from '../http/recipients/page-check.ts';
 import type {BackendPool} from '../mail/backend/backend-pool.ts';
 import {createDeliver, type DeliverNeeds} from '../mail/backend/deliver.ts';
 import {createDigestTransport} from '../mail/digest-mail.ts';
@@ -25,6 +23,7 @@ import {createLinks} from '../services/recipients/links.ts';
 import type {Base} from './base.ts';
 import type {Job} from './jobs.ts';
 import {graceMs} from './listen.ts';
+import {enabledDigests, watchDigests, watchPages} from './recipient-problems.ts';
 
 interface Needs extends Pick<DeliverNeeds, 'sign'> {
   pool: BackendPool;
@@ -83,7 +82,7 @@ const openDigests = (
   const isChosen = (domainId: number) => chosenOf(domainId, able()) === nodeNo;
   const troubles = watchDigests({
     ...{dependencies, now},
-    isSent: async id => isChosen(id) && (await store.config.listDigests([id])).some(({enabled_at}) => enabled_at !== null),
+    sentHere: async id => (isChosen(id) ? (await enabledDigests(store.config, [id]))[0] : undefined),
   });
   const sender = createDigestSender({
     ...{nodeId, store, domains, desks, isChosen, now},
@@ -95,13 +94,17 @@ const openDigests = (
       pagesUrl: () => settings().recipients.url,
     }),
     onResult: metrics.digest,
-    onReport(domain, {failure, refusal, isWaiting, sent, refused}) {
-      troubles.report(domain, failure);
+    onReport(domain, report) {
+      troubles.report(domain, report);
+      const {failure, refusal, isWaiting, sent, refused} = report;
       const detail = failure ?? refusal;
       if (detail !== undefined)
         log.warn({domain: domain.name, sent, refused, isWaiting, detail}, 'digests could not be delivered');
     },
-    onError: error => log.error({err: error}, 'digests could not be sent; they are tried again'),
+    onError(error) {
+      troubles.erred();
+      log.error({err: error}, 'digests could not be sent; they are tried again');
+    },
   });
   const job: Job = {
     everyMs,
@@ -161,60 +164,4 @@ const followDesks = <Desk>(peers: Peers, create: (client: Peer['client']) => Des
 const chosenOf = (domainId: number, nodes: readonly {id: number}[]): number | undefined => {
   const weighed = nodes.map(({id}) => ({id, weight: createHash('sha256').update(`${domainId} ${id}`).digest('hex')}));
   return weighed.toSorted((one, other) => (one.weight < other.weight ? 1 : -1))[0]?.id;
-};
-
-/** How long what a node says of a domain's digests counts: another one may have sent the next. */
-const troubleMs = 25 * 3_600_000;
-
-interface Watched extends Pick<Base, 'dependencies' | 'now'> {
-  /** Whether a domain has digests that this node sends. */
-  isSent(domainId: number): Promise<boolean>;
-}
-
-/** Digests that did not arrive, by domain. */
-const watchDigests = ({dependencies, now, isSent}: Watched) => {
-  const troubles = new Map<number, {name: string; detail: string; atMs: number}>();
-  const find = async (id: number): Promise<string | undefined> => {
-    const trouble = troubles.get(id);
-    return trouble && now() - trouble.atMs < troubleMs && (await isSent(id)) ? trouble.detail : undefined;
-  };
-  dependencies.watch(() =>
-    [...troubles].map(([id, {name}]) => ({
-      ...{part: 'digest', name, domains: [name], quietMs: everyMs, retryMs: everyMs},
-      check: async () => find(id),
-    })),
-  );
-  return {
-    report({id, name}: Domain, detail: string | undefined): void {
-      if (detail === undefined) {
-        dependencies.worked('digest', name);
-        troubles.delete(id);
-        return;
-      }
-      troubles.set(id, {name, detail, atMs: now()});
-      dependencies.failed('digest', {name, detail, isCertain: true});
-    },
-  };
-};
-
-const pagesMs = 60_000;
-
-/** The address of links: whether it leads to the pages, and is the same on all nodes. */
-const watchPages = ({settings, records: {nodeDirectory, peerStates}, dependencies}: Base): void => {
-  const otherUrls = () =>
-    nodeDirectory.list().flatMap(({id, node_id}) => {
-      const url = peerStates.latest(id)?.recipients_url;
-      return url === undefined || url === settings().recipients.url ? [] : [{node_id, url}];
-    });
-  const check = async (): Promise<string | undefined> => {
-    const {url} = settings().recipients;
-    const other = otherUrls().find(one => one.url !== (url ?? null));
-    if (other) return `it is ${url ?? 'not set'} here, and ${other.url ?? 'not set'} on ${other.node_id}`;
-    return url && pagesFault(url);
-  };
-  dependencies.watch(() =>
-    settings().recipients.url === undefined && otherUrls().every(({url}) => url === null)
-      ? []
-      : [{part: 'recipients_url', name: '', quietMs: pagesMs, retryMs: pagesMs, isCheckedFirst: true, check}],
-  );
 };

@@ -343,6 +343,17 @@ test('a backend that several nodes cannot reach is one warning, with its domains
   );
 });
 
+test('digests that do not arrive are a warning with their domain, and with the node where the node itself fails', async t => {
+  const failing = [problem('digest', {name: 'one.test', domains: ['one.test']}), problem('digest'), problem('recipients_url')];
+
+  const {code, stdout} = await check(t, [{...mx1, problems: failing}]);
+
+  t.is(code, 1);
+  t.regex(stdout, /digests of one\.test do not arrive, says mx1 since \S+ \(.*?\): mfctl domain digest one\.test --send-now /);
+  t.regex(stdout, /, mx1 cannot send digests since \S+ \(/);
+  t.regex(stdout, /, recipients\.url of mx1 does not lead to the pages for recipients since \S+ \(/);
+});
+
 test('name servers, Postfix, its log and a part that only a later version knows are warnings, the store is critical', async t => {
   const parts = ['name_servers', 'postfix', 'postfix_log', 'moon'].map(part => problem(part));
   const warned = await check(t, [{...mx1, problems: parts}]);

@@ -3,7 +3,7 @@ import test, {type ExecutionContext} from 'ava';
 import {createBackendPool} from '../../../daemon/mail/backend/backend-pool.ts';
 import {createDeliver, type DeliverNeeds} from '../../../daemon/mail/backend/deliver.ts';
 import {createDigestTransport} from '../../../daemon/mail/digest-mail.ts';
-import type {DigestResult} from '../../../daemon/services/recipients/digest-model.ts';
+import type {DigestMail, DigestResult} from '../../../daemon/services/recipients/digest-model.ts';
 import {settingsOf} from '../../../daemon/services/recipients/digest-settings.ts';
 import type {Domain} from '../../../shared/domain.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
@@ -33,10 +33,10 @@ const sendTo = async (t: ExecutionContext, {servers, address = ann, isLinked = t
     from: () => undefined,
     pagesUrl: () => (isLinked ? 'https://mail.one.test' : undefined),
   });
-  const mail = {
+  const mail: DigestMail = {
     ...{mailbox: address, address, token: '1-A', digest_id: 'AbC', others: 0, action: 'release'},
     ...{sender: 'a@shop.test', from: ['a@shop.test'], subject: 'Sale', reason: 'spam', arrived_at: '2026-03-01T05:00:00.000Z'},
-  } as const;
+  };
   const digest = {mailbox: address, mails: [mail], others: 0, due_at: '2026-03-01T07:00:00.000Z', id: 'AbC'};
   return transport.send(domain, settingsOf(undefined), digest);
 };
