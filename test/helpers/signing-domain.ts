@@ -1,10 +1,14 @@
-// A domain with signed outbound mail, and a verifier of its signatures.
+// A domain whose mail is signed, and a verifier of its signatures.
 import {dkimVerify} from 'mailauth/lib/dkim/verify.js';
+import type {Domain} from '../../shared/domain.ts';
 import type {MailNode} from './mail-node.ts';
 
-/** Makes out.example.com with a key of each algorithm, at the selectors r1 and e1. */
-export const createSigningDomain = async ({api, createDomain}: Pick<MailNode, 'api' | 'createDomain'>) => {
-  const {id} = await createDomain({name: 'out.example.com', direction: 'outbound', dkim_active: true});
+/** Makes out.example.com, for outbound mail unless `fields` say otherwise, with a key of each algorithm, at the selectors r1 and e1. */
+export const createSigningDomain = async (
+  {api, createDomain}: Pick<MailNode, 'api' | 'createDomain'>,
+  fields: Partial<Domain> = {},
+) => {
+  const {id} = await createDomain({name: 'out.example.com', direction: 'outbound', dkim_active: true, ...fields});
   const records = new Map<string, string>();
   for (const [selector, algorithm] of [
     ['r1', 'rsa-2048'],
@@ -20,6 +24,7 @@ export const createSigningDomain = async ({api, createDomain}: Pick<MailNode, 'a
   };
 
   return {
+    id,
     /** The result for each signature, sorted by selector: `r1 pass`. */
     async verified(content: Buffer): Promise<string[]> {
       const {results} = await dkimVerify(content, {resolver});

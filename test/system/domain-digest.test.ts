@@ -1,6 +1,7 @@
 import test from 'ava';
 import PostalMime from 'postal-mime';
 import {type MailNode, startMailNode} from '../helpers/mail-node.ts';
+import {createSigningDomain} from '../helpers/signing-domain.ts';
 
 const url = 'https://mail.example.com';
 
@@ -69,4 +70,23 @@ test('a digest goes to the backend of the domain, with a link for each mail, and
   t.is((await node.api('GET', path, {key: foreign.key})).status, 404);
   t.is((await node.api('GET', `${path}/preview?address=ben@example.com`, {key: foreign.key})).status, 404);
   t.is((await node.api('POST', `domains/${other.id}/digest/send`)).status, 409, 'it has none');
+});
+
+test('a digest is signed with the keys of its domain while that signs', async t => {
+  const node = await startMailNode(t, {config: {recipients: {url}}});
+  const {id, verified} = await createSigningDomain(node, {name: 'signed.example.com', direction: 'both'});
+  const sendOf = async (domainId: number, to: string): Promise<Buffer> => {
+    await node.hold({to});
+    await node.api('PUT', `domains/${domainId}/digest`, {body: {enabled: true}});
+    t.is((await node.api('POST', `domains/${domainId}/digest/send`)).json.data.sent, 1);
+    return node.sink.mails.at(-1)?.content ?? Buffer.alloc(0);
+  };
+
+  const signed = await sendOf(id, 'ann@signed.example.com');
+  const unsigned = [await sendOf(node.domainId, 'ben@example.com')];
+  await node.updateDomain(id, {dkim_active: false});
+  unsigned.push(await sendOf(id, 'ann@signed.example.com'));
+
+  t.deepEqual(await verified(signed), ['e1 pass', 'r1 pass']);
+  for (const content of unsigned) t.notRegex(content.toString(), /^dkim-signature:/im);
 });
