@@ -3,7 +3,9 @@ import test, {type ExecutionContext} from 'ava';
 import type {CreatedWebhook, WebhookDetail} from '../../shared/webhook.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {holdAll, type MailNode, relayAll, startMailNode} from '../helpers/mail-node.ts';
+import {button} from '../helpers/page.ts';
 import {pause} from '../helpers/pause.ts';
+import {linksOf, startNodeWithPages} from '../helpers/recipient-node.ts';
 import {startReceiver} from '../helpers/webhook-receiver.ts';
 
 const config = {webhooks: {allow_networks: ['127.0.0.0/8']}};
@@ -85,6 +87,28 @@ test('what happened while the node or the receiver was killed arrives later', as
     'three@example.com',
     'two@example.com',
   ]);
+  t.deepEqual(receiver.forged, []);
+});
+
+test('a request of a recipient arrives, once, with the mail and who asked', async t => {
+  const {node, page} = await startNodeWithPages(t, {config});
+  const receiver = await startReceiver(t);
+  await add(node, receiver, {events: ['release_requested']});
+  await node.api('PUT', `domains/${node.domainId}/digest`, {body: {actions: {spam: 'request'}}});
+  const {queue_id} = await node.hold({to: ['ann@example.com', 'ben@example.com'], subject: 'wanted'});
+  const [link = ''] = (await linksOf(node)).values();
+
+  for (let times = 0; times < 2; times += 1) await page(link, {...button, body: 'do=request'});
+  await eventually(() => receiver.received.length > 0);
+  await node.hold({to: 'ben@example.com'});
+  await pause(1000);
+
+  t.is(receiver.received.length, 1);
+  t.like(receiver.received[0], {
+    type: 'release_requested',
+    data: {event: 'release_requested', queue_id, subject: 'wanted', key_id: 0},
+  });
+  t.regex(receiver.received[0]?.data.recipients?.join() ?? '', /^(ann|ben)@example\.com$/);
   t.deepEqual(receiver.forged, []);
 });
 

@@ -5,6 +5,8 @@ import test, {type ExecutionContext} from 'ava';
 import {heldIds, send} from '../helpers/cli/sent-mail.ts';
 import {holdAll, type MailNode, startMailNode} from '../helpers/mail-node.ts';
 import {nodeFolder} from '../helpers/node.ts';
+import {button} from '../helpers/page.ts';
+import {linksOf, startNodeWithPages} from '../helpers/recipient-node.ts';
 import {isTmuxInstalled, startDashboard, type TerminalOptions, type TestTerminal} from '../helpers/terminal.ts';
 
 const onTerminal = isTmuxInstalled() ? test : test.skip;
@@ -183,6 +185,31 @@ onTerminal('[tmux] a view that is saved can be chosen again, and deleted', async
   await terminal.keys('d');
   await terminal.shows('View the news deleted');
   t.false((await terminal.screen()).includes('the news   '));
+});
+
+onTerminal('[tmux] mail that a recipient asked for has a mark, and is alone behind its filter and in its view', async t => {
+  const {node, page} = await startNodeWithPages(t);
+  await node.api('PUT', `domains/${node.domainId}/digest`, {body: {actions: {spam: 'request'}}});
+  for (const subject of ['invoice', 'newsletter', 'offer']) await node.hold({to: 'ann@example.com', subject});
+  const link = (await linksOf(node)).get('newsletter') ?? '';
+  await page(link, {...button, body: 'do=request'});
+  const terminal = await open(t, node);
+
+  const all = await terminal.shows('of 3 mails');
+  t.deepEqual(
+    all.match(/^\?.*(invoice|newsletter|offer)/gm)?.map(line => line.trim().split(/\s+/).at(-1)),
+    ['newsletter'],
+  );
+  await terminal.type('/requested:yes');
+  await terminal.keys('Enter');
+  await terminal.shows(/1 of 1 mail\b/);
+  t.regex(await terminal.screen(), /^\? .*newsletter/m);
+  await stepBack(terminal, '1 of 3 mails');
+  await terminal.keys('v');
+  await terminal.shows(/asked for +requested:yes/);
+  await terminal.keys('j', 'Enter');
+  await terminal.shows(/ requested:yes .*1 of 1 mail\b/);
+  t.regex(await terminal.screen(), /^\? .*newsletter/m);
 });
 
 onTerminal('[tmux] a mail is written to a new file', async t => {

@@ -115,14 +115,17 @@ test('addresses are whole while the subjects have room', t => {
   t.regex(text, /news@newsletter\.example\.net {2,}accounting\.department@example\.com {2,}Your invoice/);
 });
 
-test('what is selected and what is under way has a mark of its own', t => {
-  const mails = heldMails(4).reverse();
-  const [, picked, releasing, discarding] = mails.map(mailId);
+test('what is selected, what is under way and what a recipient asked for has a mark of its own', t => {
+  const mails = heldMails(6)
+    .reverse()
+    .map((one, at) => ({...one, release_requested: at > 3}));
+  const [, picked, releasing, discarding, , both] = mails.map(mailId);
+  const pickedOnes = [picked, both].map((id, at) => [id ?? '', pickedMail(mails[at === 0 ? 1 : 5] ?? mail)] as const);
   const lines = linesOf(
     {columns: 80, rows: 19},
     {
       part: partOf(mails),
-      screen: {...initialScreen, picked: new Map([[picked ?? '', pickedMail(mails[1] ?? mail)]])},
+      screen: {...initialScreen, picked: new Map(pickedOnes)},
       acting: {
         actions: new Map([
           [releasing ?? '', 'release'],
@@ -134,10 +137,10 @@ test('what is selected and what is under way has a mark of its own', t => {
   ).map(plain);
 
   t.deepEqual(
-    lines.slice(3, 7).map(line => line[0]),
-    [' ', '✓', '»', '×'],
+    lines.slice(3, 9).map(line => line[0]),
+    [' ', '✓', '»', '×', '?', '✓'],
   );
-  t.true(lines[1]?.includes('✓ 1 selected'));
+  t.true(lines[1]?.includes('✓ 2 selected'));
 });
 
 test('a range is shown from where it begins to the cursor', t => {
