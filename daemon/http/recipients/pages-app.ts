@@ -9,8 +9,8 @@ import {clientNetwork, plainAddress} from '../../../shared/host-port.ts';
 import {type LinkAction, linkActions} from '../../services/recipients/link-desk.ts';
 import {nodeNoIn} from '../../services/recipients/link-token.ts';
 import type {Links} from '../../services/recipients/links.ts';
-import {createMinuteLimit} from '../../services/recipients/minute-limit.ts';
 import {remoteAddressOf} from '../observe.ts';
+import {createMinuteLimit} from './minute-limit.ts';
 import {formField, linkPage, type Message, messagePage, pageHeaders} from './page.ts';
 
 interface Needs {
@@ -57,15 +57,11 @@ export const createPagesApp = ({links, isProxy, isRemoved, onAnswer, log}: Needs
 
   const answerLink = async (ctx: Koa.Context, {token, address}: Omit<Asked, 'action'>): Promise<void> => {
     const network = clientNetwork(address);
-    if (!misses.take(network)) return sayTooMany(ctx);
-    let isMiss = false;
-    try {
-      if (ofLinks.take(token)) await answerAsked(ctx, {token, address, network});
-      else sayTooMany(ctx);
-      isMiss = ctx.status === 404;
-    } finally {
-      if (!isMiss) misses.giveBack(network);
-    }
+    if (misses.isFull(network) || ofLinks.isFull(token)) return sayTooMany(ctx);
+    ofLinks.count(token);
+    await answerAsked(ctx, {token, address, network});
+    // After the answer, so that links opened at the same time do not count as guesses. Those are as many as may be under way at once.
+    if (ctx.status === 404) misses.count(network);
   };
 
   app.use(async ctx => {
