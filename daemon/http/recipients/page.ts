@@ -31,11 +31,14 @@ export const pageHeaders = {
 /** The member of the form that the button sends. */
 export const formField = 'do';
 
-/** What a page says about something else than a mail. */
-export type Message = 'unknown' | 'away' | 'notDelivered' | 'refused' | 'underWay' | 'tooMany' | 'wrong';
+/** What a page says when there is no mail to show. */
+export type Message = 'unknown' | 'away' | 'tooMany' | 'wrong';
 
-/** With what became of the last try, if that is to be said first. */
-export const linkPage = (view: LinkView, message?: Message): string => {
+/** Why the button did not do what it says. */
+export type Failure = 'notDelivered' | 'notRequested' | 'refused' | 'underWay';
+
+/** The mail, and what became of it; after a failed try, what to do about it instead. */
+export const linkPage = (view: LinkView, failure?: Failure): string => {
   const {page, ...say} = textIn[view.language];
   const {from, sender, address, subject, arrived_at, size_bytes, reason} = view;
   // The node of the mail may know zones that this one does not.
@@ -49,18 +52,21 @@ export const linkPage = (view: LinkView, message?: Message): string => {
     [page.labels.size, page.size(size_bytes)],
     [page.labels.why, page.why(reason)],
   ];
-  const button = buttonOf(view);
-  return documentOf(view.language, page.titles[message ? 'failed' : titleOf(view)], [
-    ...(message ? [`<p role="alert">${escaped(page[message])}</p>`] : []),
-    `<p role="status">${escaped(stateText(view, page, moment))}</p>`,
+  return documentOf(view.language, page.titles[titleOf(view, failure)], [
+    failure ? `<p role="alert">${escaped(page[failure])}</p>` : `<p role="status">${escaped(stateText(view, page, moment))}</p>`,
     `<dl>${rows.map(([label = '', text = '']) => `<dt>${escaped(label)}</dt><dd dir="auto">${escaped(text)}</dd>`).join('\n')}</dl>`,
-    ...(button === undefined
-      ? []
-      : [
-          `<form method="post"><input type="hidden" name="${formField}" value="${button}"><button>${escaped(page[button])}</button></form>`,
-        ]),
+    nextStep(view, page, failure),
   ]);
 };
+
+const nextStep = (view: LinkView, page: PageText, failure: Failure | undefined): string => {
+  const button = offeredAction(view);
+  if (failure === 'underWay') return againLink(page);
+  if (failure === 'refused' || button === undefined) return '';
+  return `<form method="post"><input type="hidden" name="${formField}" value="${button}"><button>${escaped(page[button])}</button></form>`;
+};
+
+const againLink = (page: PageText): string => `<p><a class="again" href="">${escaped(page.again)}</a></p>`;
 
 const stateText = (
   {state, action, requested_at, ended_at, arrived_at}: LinkView,
@@ -80,13 +86,14 @@ const stateText = (
   }
 };
 
-/** What is asked for once needs no button for that. */
-const buttonOf = ({state, action, requested_at}: LinkView): LinkAction | undefined => {
+/** What the button of the page does. What was asked for once needs none. */
+export const offeredAction = ({state, action, requested_at}: LinkView): LinkAction | undefined => {
   if (state !== 'held' || action === 'none') return undefined;
   return action === 'release' || requested_at === null ? action : undefined;
 };
 
-const titleOf = ({state, action, requested_at}: LinkView): keyof PageText['titles'] => {
+const titleOf = ({state, action, requested_at}: LinkView, failure: Failure | undefined): keyof PageText['titles'] => {
+  if (failure) return failure === 'underWay' ? 'underWay' : 'failed';
   if (state === 'released') return 'released';
   if (state !== 'held' && state !== 'outdated') return 'ended';
   return action === 'request' && requested_at !== null ? 'requested' : 'held';
@@ -97,7 +104,7 @@ export const messagePage = (language: DigestLanguage, what: Message, {hasLink = 
   const {page} = textIn[language];
   return documentOf(language, page.titles[what === 'unknown' ? 'unknown' : 'failed'], [
     `<p role="status">${escaped(page[what])}</p>`,
-    ...(hasLink ? [`<p><a class="again" href="">${escaped(page.again)}</a></p>`] : []),
+    hasLink ? againLink(page) : '',
   ]);
 };
 

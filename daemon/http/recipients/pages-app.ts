@@ -11,7 +11,7 @@ import {nodeNoIn} from '../../services/recipients/link-token.ts';
 import type {Links} from '../../services/recipients/links.ts';
 import {remoteAddressOf} from '../observe.ts';
 import {createMinuteLimit} from './minute-limit.ts';
-import {formField, linkPage, type Message, messagePage, pageHeaders} from './page.ts';
+import {type Failure, formField, linkPage, type Message, messagePage, offeredAction, pageHeaders} from './page.ts';
 
 interface Needs {
   links: Links;
@@ -110,7 +110,8 @@ const createPlaces = () => {
   };
 };
 
-const answer = async (ctx: Koa.Context, links: Links, asked: Asked): Promise<void> => {
+const answer = async (ctx: Koa.Context, links: Links, {action, ...asked}: Asked): Promise<void> => {
+  if (action) return answerForm(ctx, links, {...asked, action});
   switch (ctx.method) {
     case 'GET':
     case 'HEAD': {
@@ -119,8 +120,6 @@ const answer = async (ctx: Koa.Context, links: Links, asked: Asked): Promise<voi
       else say(ctx, 404, 'unknown');
       return;
     }
-    case 'POST':
-      return answerForm(ctx, links, asked);
     default:
       ctx.set('Allow', 'GET, HEAD, POST');
       ctx.status = ctx.method === 'OPTIONS' ? 204 : 405;
@@ -128,16 +127,22 @@ const answer = async (ctx: Koa.Context, links: Links, asked: Asked): Promise<voi
   }
 };
 
-const answerForm = async (ctx: Koa.Context, links: Links, {token, address, action}: Required<Asked>): Promise<void> => {
+const answerForm = async (
+  ctx: Koa.Context,
+  links: Links,
+  {token, address, action}: Asked & {action: LinkAction},
+): Promise<void> => {
   try {
-    if (!(action && (await links.act(token, action, address)))) return say(ctx, 404, 'unknown');
+    if (!(await links.act(token, action, address))) return say(ctx, 404, 'unknown');
   } catch (error) {
     const view = error instanceof Fault ? await links.look(token) : undefined;
     if (!view) throw error;
-    // With its button.
-    ctx.status = 503;
-    ctx.body = linkPage(view, messageOf(error as Fault));
-    return;
+    // Otherwise the request was recorded, or something else was done meanwhile, and the page says so.
+    if (offeredAction(view) === action) {
+      ctx.status = 503;
+      ctx.body = linkPage(view, failureOf(error as Fault, action));
+      return;
+    }
   }
   // A page that is loaded again then asks for nothing again. Relative, as a proxy may have the pages below a path of its own.
   ctx.status = 303;
@@ -145,7 +150,8 @@ const answerForm = async (ctx: Koa.Context, links: Links, {token, address, actio
   ctx.body = '';
 };
 
-const messageOf = ({code, details: {fields = []}}: Fault): Message => {
+const failureOf = ({code, details: {fields = []}}: Fault, action: LinkAction): Failure => {
+  if (action === 'request') return 'notRequested';
   if (code === 'outcome_unknown') return 'underWay';
   const isRefused = code === 'delivery_failed' && fields.length > 0 && fields.every(({detail}) => /^5\d\d /.test(detail));
   return isRefused ? 'refused' : 'notDelivered';

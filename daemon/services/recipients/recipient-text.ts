@@ -20,7 +20,7 @@ export interface RecipientText {
 
 export interface PageText {
   /** By what the page says. */
-  titles: Record<'held' | 'requested' | 'released' | 'ended' | 'unknown' | 'failed', string>;
+  titles: Record<'held' | 'requested' | 'released' | 'ended' | 'unknown' | 'failed' | 'underWay', string>;
   labels: Record<'from' | 'to' | 'subject' | 'received' | 'size' | 'why', string>;
   why(reason: Reason): string;
   size(bytes: number): string;
@@ -42,6 +42,7 @@ export interface PageText {
   unknown: string;
   away: string;
   notDelivered: string;
+  notRequested: string;
   /** The server of the recipient refuses it. */
   refused: string;
   /** Nobody knows yet how the delivery ended. */

@@ -104,3 +104,81 @@ test('links whose node is away do not count as guesses', async t => {
   t.deepEqual(counted(answers), {503: 70});
   t.is((await ask(tokenOf(0))).status, 200);
 });
+
+const endedAt = '2026-04-28T07:05:00.000Z';
+const moment = '28 Apr 2026, 09:05';
+
+for (const [title, given, heading, text, button] of [
+  ['may be released', {}, 'A mail that is held for you', 'you can have it delivered.', 'Deliver this mail to me'],
+  [
+    ...['may be asked for', {action: 'request'}, 'A mail that is held for you'],
+    ...['you can ask an administrator to have it delivered.', 'Ask an administrator for this mail'],
+  ],
+  [
+    ...['was asked for', {action: 'request', requested_at: endedAt}],
+    ...['You have asked for this mail', `You asked an administrator for it on ${moment}.`],
+  ],
+  ['is for an administrator', {action: 'none'}, 'A mail that is held for you', 'Only an administrator can have it delivered.'],
+  ['has an old link', {state: 'outdated'}, 'A mail that is held for you', 'This link is too old.'],
+  ['was delivered', {state: 'released'}, 'This mail was delivered to you', `This mail was delivered to you on ${moment}.`],
+  ['was deleted', {state: 'discarded'}, 'This mail is not held any more', `This mail was deleted on ${moment}.`],
+  ['has expired', {state: 'expired'}, 'This mail is not held any more', `This mail was held until ${moment}, and then deleted.`],
+  ['is lost', {state: 'lost'}, 'This mail is not held any more', 'This mail cannot be found any more.'],
+  ['left Postfix', {state: 'gone'}, 'This mail is not held any more', `This mail has not been held since ${moment}.`],
+] as [string, Partial<LinkView>, string, string, string?][])
+  test(`the page of a mail that ${title} says so, and its only button does what may be done`, async t => {
+    const ended = given.state === undefined ? {} : {action: 'none' as const, ended_at: endedAt};
+    const ask = await start(t, {look: async () => ({...held, ...ended, ...given})});
+
+    const {status, body} = await ask(tokenOf(0));
+
+    t.is(status, 200);
+    t.true(body.includes(`<h1>${heading}</h1>`), body);
+    t.true(body.includes(text), body);
+    t.deepEqual(
+      [...body.matchAll(/<button>(.*?)<\/button>/g)].map(([, label]) => label),
+      button === undefined ? [] : [button],
+    );
+  });
+
+test('why a mail is held is a sentence in each language', async t => {
+  let language: LinkView['language'] = 'en';
+  const ask = await start(t, {look: async () => ({...held, reason: 'sandbox', language})});
+
+  t.true((await ask(tokenOf(0))).body.includes('>It has an attachment that may be harmful.<'));
+  language = 'de';
+  t.true((await ask(tokenOf(0))).body.includes('>Die E-Mail hat einen Anhang, der schädlich sein könnte.<'));
+});
+
+const refusal = (code: string) => new Fault('delivery_failed', 'no', {fields: [{path: 'ann@one.test', detail: `${code} no`}]});
+
+for (const [title, action, fault, text, isOfferedAgain] of [
+  ['deliver', 'release', refusal('451'), 'The mail could not be delivered now. Nothing is lost: try again later.', true],
+  ['deliver to a server that refuses', 'release', refusal('550'), 'Your mail server does not accept this mail.', false],
+  ['find out in time', 'release', new Fault('outcome_unknown', 'no answer'), 'It is not known yet whether', false],
+  ['ask for', 'request', new Fault('unavailable', 'disk full'), 'Your request could not be recorded now.', true],
+  ['ask for in time', 'request', new Fault('outcome_unknown', 'no answer'), 'Your request could not be recorded now.', true],
+] as const)
+  test(`what the button could not ${title} is said, instead of what it can do`, async t => {
+    const ask = await start(t, {
+      look: async () => ({...held, action}),
+      act: () => Promise.reject(fault),
+    });
+
+    const {status, body} = await ask(tokenOf(0), {action});
+
+    t.is(status, 503);
+    t.true(body.includes(text), body);
+    t.false(body.includes('you can'), body);
+    t.is(body.includes('<button>'), isOfferedAgain);
+    t.is(body.includes('Open the link again</a>'), fault.code === 'outcome_unknown' && action === 'release');
+  });
+
+test('a request that was recorded though its answer was lost has not failed', async t => {
+  const ask = await start(t, {
+    look: async () => ({...held, action: 'request', requested_at: endedAt}),
+    act: () => Promise.reject(new Fault('outcome_unknown', 'no answer')),
+  });
+
+  t.is((await ask(tokenOf(0), {action: 'request'})).status, 303);
+});

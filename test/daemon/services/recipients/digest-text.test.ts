@@ -28,9 +28,12 @@ test('each mail has its subject, its author, when and why it was held, and a lin
   t.is(subject, '2 mails are held for you');
   t.regex(
     text.replaceAll('\u200b', ''),
-    /Summer sale\nnews@shop\.test\n29 Mar 2026, 01:30, looks like spam\nSee it, or have it delivered:\nhttps:\/\/mail\.one\.test\/m\/1-A{22}\n/,
+    /Summer sale\nnews@shop\.test\n29 Mar 2026, 01:30, looks like spam\nMore about it, or have it delivered:\nhttps:\/\/mail\.one\.test\/m\/1-A{22}\n/,
   );
-  t.regex(text, /\(no subject\)\n[^\n]+\n[^\n]+may be a fraud\nSee it, or ask for it:\nhttps:\/\/mail\.one\.test\/m\/1-B\n/);
+  t.regex(
+    text,
+    /\(no subject\)\n[^\n]+\n[^\n]+may be a fraud\nMore about it, or ask for it:\nhttps:\/\/mail\.one\.test\/m\/1-B\n/,
+  );
   t.deepEqual(
     [...html.matchAll(/href="([^"]+)"/g)].map(([, link]) => link),
     ['https://mail.one.test/m/1-AAAAAAAAAAAAAAAAAAAAAA', 'https://mail.one.test/m/1-B'],
