@@ -223,17 +223,6 @@ test('a mail that could not be delivered is held, the page says why, and its lin
   t.is((await page(link, button)).status, 303);
 });
 
-test('what an administrator has done meanwhile is what the page says', async t => {
-  const {node, page} = await startNodeWithPages(t);
-  await node.hold({to: 'ben@example.com', subject: 'held'});
-  const [link = ''] = (await linksOf(node)).values();
-  const held = await node.onlyHeld();
-  const [pressed] = await Promise.all([page(link, button), node.act('discard', held)]);
-
-  t.is(pressed.status, 303);
-  t.regex((await page(link)).body, /was (?:deleted|delivered)/);
-});
-
 test('nothing but pages answers there', async t => {
   const {url, page} = await startNodeWithPages(t);
   for (const path of ['', '/', '/m', '/healthz', '/metrics', '/api/v1/cluster/status', '/peer/v1/heartbeat']) {

@@ -1,6 +1,7 @@
 import {unjudgedSymbols} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {createLinkDesk} from '../../../../daemon/services/recipients/link-desk.ts';
 import {digestDefaults} from '../../../../shared/digest-rules.ts';
+import {Fault} from '../../../../shared/fault.ts';
 import {domainDefaults} from '../../../../shared/field-rules.ts';
 import {nodeId, type OpenStore, testStores} from '../../../helpers/store-makes.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
@@ -10,7 +11,7 @@ const madeMs = Date.parse('2026-03-10T09:00:00Z');
 const hash = 'f'.repeat(64);
 const link = {hash, queue_id: 'mail000001', address: 'a@one.test', made_at: new Date(madeMs).toISOString(), digest_id: 'a'};
 
-/** A mail with a link, and the desk at a moment; no queue, so that nothing is released. */
+/** A mail with a link, and the desk at a moment. Its queue releases nothing; `meanwhile` runs while the mail is to be released. */
 const arrange = async ({store, config}: OpenStore, fields: Partial<Parameters<typeof storedMail>[0]> = {}) => {
   const id = await config.change(async tx => {
     const domainId = await tx.nextId('domain');
@@ -32,8 +33,14 @@ const arrange = async ({store, config}: OpenStore, fields: Partial<Parameters<ty
     await tx.digests.addLinks([link]);
   });
   const acts: unknown[][] = [];
-  const deskAt = (now: number) =>
-    createLinkDesk({nodeId, store, queue: {act: async (...given) => void acts.push(given) as never}, now: () => now});
+  const deskAt = (now: number, meanwhile = async () => {}) => {
+    const act = async (...given: unknown[]) => {
+      acts.push(given);
+      await meanwhile();
+      return undefined as never;
+    };
+    return createLinkDesk({nodeId, store, queue: {act}, now: () => now});
+  };
   return {acts, deskAt};
 };
 
@@ -84,4 +91,28 @@ testStores('what was put on hold by hand or by a rule is asked for', async (t, o
   t.like(await desk.look(hash), {state: 'held', action: 'request'});
   await desk.act(hash, 'release', null);
   t.deepEqual(acts, []);
+});
+
+for (const state of ['released', 'discarded', 'expired', 'lost', 'gone'] as const)
+  testStores(
+    `a mail that is ${state} while its button is pressed is no failure: the link says so from then on`,
+    async (t, open) => {
+      const {deskAt} = await arrange(open);
+      const at = new Date(madeMs + 1000).toISOString();
+      const desk = deskAt(madeMs, async () => {
+        await open.store.transaction(async tx => tx.hold.end(['mail000001'], 'held', {state, at, keyId: null}));
+        throw new Fault('conflict', `mail000001 is already ${state}`);
+      });
+
+      t.like(await desk.act(hash, 'release', null), {state, ended_at: at, action: 'none'});
+      t.like(await desk.look(hash), {state, ended_at: at, action: 'none'});
+    },
+  );
+
+testStores('a mail that could not be released is held, and the caller hears why', async (t, open) => {
+  const {deskAt} = await arrange(open);
+  const desk = deskAt(madeMs, () => Promise.reject(new Fault('delivery_failed', 'no server answers')));
+
+  await t.throwsAsync(async () => desk.act(hash, 'release', null), {message: /no server answers/});
+  t.like(await desk.look(hash), {state: 'held', action: 'release'});
 });
