@@ -8,6 +8,11 @@ import {testFolder} from './test-folder.ts';
 
 export const browserMissing = isInstalled('chromium') ? undefined : 'chromium is not installed';
 
+const keys = {
+  Tab: {key: 'Tab', code: 'Tab', windowsVirtualKeyCode: 9},
+  Enter: {key: 'Enter', code: 'Enter', windowsVirtualKeyCode: 13, text: '\r'},
+};
+
 interface Tab {
   /** Resolves when the page is loaded. */
   open(url: string): Promise<void>;
@@ -19,14 +24,17 @@ interface Tab {
   evaluate(expression: string): Promise<unknown>;
   /** Presses the mouse on the only button so many times, with no pause; resolves when a page is loaded again. */
   press(times?: number): Promise<void>;
+  /** Tab moves the focus; Enter resolves when a page is loaded. */
+  key(name: keyof typeof keys): Promise<void>;
+  /** What a screen reader is given. */
+  accessible(): Promise<[role: string, name: string][]>;
   /** PNG. */
   picture(): Promise<Buffer>;
-  close(): Promise<void>;
 }
 
 export interface Browser {
-  /** A window of its own; `width` in CSS pixels. */
-  newTab(options?: {width?: number; height?: number; language?: string}): Promise<Tab>;
+  /** A window of its own; `width` in CSS pixels. `isStranger`: of a profile that shares nothing with the others. */
+  newTab(options?: {width?: number; height?: number; language?: string; isStranger?: boolean}): Promise<Tab>;
 }
 
 interface Message {
@@ -36,6 +44,12 @@ interface Message {
   params?: Record<string, unknown>;
   result?: Record<string, unknown>;
   error?: {message: string};
+}
+
+interface AccessibleNode {
+  ignored: boolean;
+  role?: {value: string};
+  name?: {value: string};
 }
 
 /** Certificates are not verified. */
@@ -57,11 +71,13 @@ export const startBrowser = async (owner: Owner): Promise<Browser> => {
     clearTimeout(timer);
   });
 
-  const newTab: Browser['newTab'] = async ({width = 800, height = 900, language = 'en'} = {}) => {
-    const {targetId} = await send('Target.createTarget', {url: 'about:blank'});
+  const newTab: Browser['newTab'] = async ({width = 800, height = 900, language = 'en', isStranger = false} = {}) => {
+    const context = isStranger ? await send('Target.createBrowserContext') : {};
+    const {targetId} = await send('Target.createTarget', {url: 'about:blank', ...context});
     const {sessionId} = (await send('Target.attachToTarget', {targetId, flatten: true})) as {sessionId: string};
     const ask = async (method: string, params = {}) => send(method, params, sessionId);
     await ask('Page.enable');
+    await ask('Emulation.setFocusEmulationEnabled', {enabled: true});
     await ask('Emulation.setDeviceMetricsOverride', {width, height, deviceScaleFactor: 1, mobile: width < 500});
     await ask('Network.setExtraHTTPHeaders', {headers: {'Accept-Language': language}});
     const loaded = async (begin: () => Promise<unknown>): Promise<void> => {
@@ -96,11 +112,20 @@ export const startBrowser = async (owner: Owner): Promise<Browser> => {
           await Promise.all(events.map(async event => ask('Input.dispatchMouseEvent', event)));
         });
       },
+      async key(name) {
+        const send = async () => {
+          for (const type of ['keyDown', 'keyUp']) await ask('Input.dispatchKeyEvent', {type, ...keys[name]});
+        };
+        await (name === 'Enter' ? loaded(send) : send());
+      },
+      async accessible() {
+        const {nodes} = (await ask('Accessibility.getFullAXTree')) as {nodes: AccessibleNode[]};
+        return nodes.filter(({ignored}) => !ignored).map(({role, name}) => [role?.value ?? '', name?.value ?? '']);
+      },
       async picture() {
         const {data} = await ask('Page.captureScreenshot', {format: 'png'});
         return Buffer.from(String(data), 'base64');
       },
-      close: async () => void (await send('Target.closeTarget', {targetId})),
     };
   };
   return {newTab};
