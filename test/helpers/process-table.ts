@@ -1,5 +1,5 @@
 // Processes of this machine, from /proc: not every machine has `ps`.
-import {readdir, readFile} from 'node:fs/promises';
+import {readdir, readFile, readlink} from 'node:fs/promises';
 
 interface Entry {
   pid: number;
@@ -27,3 +27,20 @@ export const isRunning = async (pid: number): Promise<boolean> => (await entryOf
 
 /** False also for a process that has ended. */
 export const isStopped = async (pid: number): Promise<boolean> => (await entryOf(String(pid)))?.state === 'T';
+
+/** The TCP ports on which a process listens, in ascending order. See proc(5), `/proc/net/tcp`. */
+export const listeningPorts = async (pid: number): Promise<number[]> => {
+  const files = await readdir(`/proc/${pid}/fd`);
+  const links = await Promise.all(files.map(async fd => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')));
+  const sockets = new Set(links);
+  const tables = await Promise.all(
+    ['tcp', 'tcp6'].map(async name => readFile(`/proc/${pid}/net/${name}`, 'utf8').catch(() => '')),
+  );
+  const ports = tables.flatMap(table =>
+    table.split('\n').flatMap(line => {
+      const [, local = '', , state, , , , , , inode] = line.trim().split(/ +/);
+      return state === '0A' && sockets.has(`socket:[${inode}]`) ? [Number.parseInt(local.split(':')[1] ?? '', 16)] : [];
+    }),
+  );
+  return ports.toSorted((one, other) => one - other);
+};

@@ -1,6 +1,15 @@
+import {X509Certificate} from 'node:crypto';
+import {once} from 'node:events';
+import {writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {connect} from 'node:tls';
 import test from 'ava';
+import {selfSigned} from '../helpers/certificate.ts';
+import {eventually, startMailNode} from '../helpers/mail-node.ts';
 import {button, form} from '../helpers/page.ts';
+import {listeningPorts} from '../helpers/process-table.ts';
 import {linksOf, startNodeWithPages} from '../helpers/recipient-node.ts';
+import {testFolder} from '../helpers/test-folder.ts';
 
 test('a link shows its mail, and only the button has it delivered, to that recipient alone', async t => {
   const {node, page} = await startNodeWithPages(t);
@@ -230,4 +239,41 @@ test('nothing but pages answers there', async t => {
     t.deepEqual([status, body], [404, 'Not found\n'], path);
     t.is(headers['referrer-policy'], undefined, 'what is no page does not look like one');
   }
+});
+
+test('the pages have a certificate of their own, and the one that replaces it after a reload', async t => {
+  const folder = await testFolder(t);
+  const files = {cert_file: join(folder, 'pages.crt'), key_file: join(folder, 'pages.key')};
+  const install = async (commonName: string) => {
+    const {cert, key} = await selfSigned(commonName);
+    await writeFile(files.cert_file, cert);
+    await writeFile(files.key_file, key);
+  };
+  await install('first.example.com');
+  const {node, url} = await startNodeWithPages(t, {config: {recipients: files}});
+  const shownBy = async (listener: string): Promise<string> => {
+    const socket = connect({host: '127.0.0.1', port: Number(new URL(listener).port), rejectUnauthorized: false});
+    await once(socket, 'secureConnect');
+    const {raw} = socket.getPeerCertificate();
+    socket.destroy();
+    return new X509Certificate(raw).subject;
+  };
+  t.is(await shownBy(url), 'CN=first.example.com');
+
+  await install('second.example.com');
+  node.signal('SIGHUP');
+  await eventually(async () => (await shownBy(url)) === 'CN=second.example.com');
+
+  t.false((await shownBy(node.api_url)).includes('example.com'));
+});
+
+test('without recipients.listen nothing listens for pages', async t => {
+  const portsOf = ({api_url, cluster_url, metrics_url, smtpPort}: Awaited<ReturnType<typeof startMailNode>>) =>
+    [...[api_url, cluster_url, metrics_url].map(listener => Number(new URL(listener).port)), smtpPort].sort((a, b) => a - b);
+  const plain = await startMailNode(t, {domain: false, config: {recipients: {url: 'https://mail.example.com'}}});
+  const {node, url} = await startNodeWithPages(t);
+
+  t.deepEqual(await listeningPorts(plain.pid()), portsOf(plain));
+  const others = (await listeningPorts(node.pid())).filter(port => !portsOf(node).includes(port));
+  t.deepEqual(others, [Number(new URL(url).port)]);
 });
