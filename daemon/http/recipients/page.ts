@@ -14,7 +14,7 @@ h1 { font-size: 1.3rem; line-height: 1.3; }
 dl { margin: 1.5rem 0; }
 dt { font-size: 0.9rem; opacity: 0.8; }
 dd { margin: 0 0 0.8rem; overflow-wrap: anywhere; }
-button, .again { font: inherit; padding: 0.7rem 1.2rem; border: 2px solid; border-radius: 0.4rem; cursor: pointer; color: inherit; background: transparent; }
+button, .again { display: inline-block; font: inherit; padding: 0.7rem 1.2rem; border: 2px solid; border-radius: 0.4rem; cursor: pointer; color: inherit; background: transparent; }
 :focus-visible { outline: 3px solid; outline-offset: 3px; }
 `;
 
