@@ -31,12 +31,17 @@ export const createDigestTransport = ({deliver, routeTo, signFor, from, pagesUrl
     const sender = digestFrom(domain, from());
     const signing = signFor(sender);
     const recipient = recipientOf(digest);
-    try {
-      const bytes = await digestMail({digest, settings, url, from: sender, domain: domain.name});
+    const sendAs = async (isBare: boolean): Promise<DigestResult> => {
+      const bytes = await digestMail({digest, settings, url, from: sender, domain: domain.name, isBare});
       const isUtf8 = /[^\x00-\x7f]/.test(recipient);
       const envelope = {sender: '', recipients: [recipient], isUtf8, isEightBit: false};
       const [result] = await deliver({...route, ...(signing && {signFor: signing})}, envelope, bytesContent(bytes));
       return result ? resultOf(result) : notSent('nothing was tried');
+    };
+    try {
+      const result = await sendAs(false);
+      // A subject may be why: one stranger must not keep all other mail out of the digest.
+      return result.state === 'refused' ? await sendAs(true) : result;
     } catch (error) {
       // It could not be signed.
       return notSent(error instanceof Error ? error.message : String(error));
@@ -63,9 +68,11 @@ interface Parts {
   from: string;
   /** Of the recipient. */
   domain: string;
+  /** Without texts of mails. */
+  isBare?: boolean;
 }
 
-export const digestMail = async ({digest, settings, url, from, domain}: Parts): Promise<Buffer> => {
+export const digestMail = async ({digest, settings, url, from, domain, isBare = false}: Parts): Promise<Buffer> => {
   const {default: MailComposer} = await import('nodemailer/lib/mail-composer');
   const {id, due_at} = digest;
   const composed = new MailComposer({
@@ -75,7 +82,7 @@ export const digestMail = async ({digest, settings, url, from, domain}: Parts): 
     messageId: `<digest.${id}@${domain}>`,
     // Answers of machines to machines come back and back (RFC 3834 section 5).
     headers: {'Auto-Submitted': 'auto-generated'},
-    ...digestParts(digest, settings, url),
+    ...digestParts(digest, settings, url, isBare),
   });
   return composed.compile().build();
 };

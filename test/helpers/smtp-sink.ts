@@ -26,7 +26,7 @@ export interface SinkBehaviour {
   senders?: Record<string, SinkReply>;
   recipients?: Record<string, SinkReply>;
   /** Replaces the 250 after the final dot. */
-  final?: SinkReply;
+  final?: SinkReply | ((content: string) => SinkReply | undefined);
   /** Delay before every reply to MAIL and RCPT and to the final dot. */
   delayMs?: number;
   drop?: 'on-connect' | 'on-rcpt' | 'within-data' | 'after-final-dot';
@@ -116,11 +116,13 @@ export const startSmtpSink = async (t?: Owner, options: SinkOptions = {}): Promi
           return;
         }
         const mail = mailOf(session, Buffer.concat(chunks));
-        if (!behaviour.final) {
+        const {final} = behaviour;
+        const reply = typeof final === 'function' ? final(mail.content.toString()) : final;
+        if (!reply) {
           mails.push(mail);
           options.onMail?.(mail);
         }
-        say(behaviour.final, callback);
+        say(reply, callback);
       });
     },
   });

@@ -28,16 +28,16 @@ interface Shown {
 
 const maxChars = 200;
 
-/** `url`: the base of the links. */
-export const digestParts = (digest: Digest, settings: DigestSettings, url: string): DigestParts => {
+/** `url`: the base of the links. `isBare`: without texts of mails. */
+export const digestParts = (digest: Digest, settings: DigestSettings, url: string, isBare = false): DigestParts => {
   const say = textIn[settings.language];
   const mails = digest.mails
     .toSorted((one, other) => ascending(other.arrived_at, one.arrived_at))
     .map((mail): Shown => {
       const {from, sender, subject, reason, arrived_at, action, token} = mail;
       return {
-        from: unlinked(shown(from?.join(', ') || sender)) || say.nobody,
-        subject: unlinked(shown(subject)) || say.noSubject,
+        from: isBare ? '' : unlinked(shown(from?.join(', ') || sender)) || say.nobody,
+        subject: isBare ? say.notShown : unlinked(shown(subject)) || say.noSubject,
         held: say.held(say.moment(new Date(arrived_at), settings.timezone), reason),
         action: action === 'release' ? say.seeOrRelease : say.seeOrRequest,
         url: `${url}/m/${token}`,
@@ -54,7 +54,11 @@ export const digestParts = (digest: Digest, settings: DigestSettings, url: strin
 type Words = Record<'subject' | 'first' | 'last', string>;
 
 const textPart = ({first, last}: Words, mails: readonly Shown[]): string =>
-  [first, ...mails.map(mail => [mail.subject, mail.from, mail.held, `${mail.action}:`, mail.url].join('\n')), last]
+  [
+    first,
+    ...mails.map(mail => [mail.subject, ...(mail.from ? [mail.from] : []), mail.held, `${mail.action}:`, mail.url].join('\n')),
+    last,
+  ]
     .join('\n\n')
     .concat('\n');
 

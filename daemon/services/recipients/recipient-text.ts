@@ -16,6 +16,8 @@ export interface RecipientText {
   page: PageText;
   nobody: string;
   noSubject: string;
+  /** In the place of a subject that the mail server refuses. */
+  notShown: string;
 }
 
 export interface PageText {

@@ -66,4 +66,5 @@ export const german: RecipientText = {
   },
   nobody: '(kein Absender)',
   noSubject: '(kein Betreff)',
+  notShown: '(Ihr Mailserver lässt nicht zu, es anzuzeigen)',
 };

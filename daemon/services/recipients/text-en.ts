@@ -61,4 +61,5 @@ export const english: RecipientText = {
   },
   nobody: '(no sender)',
   noSubject: '(no subject)',
+  notShown: '(your mail server refuses to show it)',
 };

@@ -59,6 +59,16 @@ test('5xx to the sender, the recipient or the content is a refusal', async t => 
     t.deepEqual((await sent(t, options)).result, {state: 'refused', detail: '550 5.1.1 unknown'});
 });
 
+test('a digest that is refused for its texts is sent without them', async t => {
+  const {result, sink} = await sent(t, {final: content => (content.includes('Sale') ? never : undefined)});
+
+  t.is(result.state, 'sent');
+  const [mail] = sink.mails;
+  t.regex(`${mail?.content}`, /\(your mail server refuses to show it\)/);
+  t.regex(`${mail?.content}`, /\/m\/1-A/);
+  t.notRegex(`${mail?.content}`, /Sale|shop\.test/);
+});
+
 test('4xx lets the digest wait, and does not speak against the next mailbox', async t => {
   for (const options of [{senders: {'': later}}, {recipients: {[ann]: later}}, {final: later}])
     t.deepEqual((await sent(t, options)).result, {state: 'waiting', detail: '450 4.2.1 later', hasServer: true});
