@@ -92,6 +92,7 @@ test('what is no link, no form or another site does nothing', async t => {
   const wrong = [
     {...button, body: ''},
     {...button, body: 'do=discard'},
+    {...button, body: 'do=release&do=release'},
     {...button, body: 'x'.repeat(1_000_000)},
     {...button, headers: {...button.headers, 'Content-Type': 'text/plain'}},
     {...button, headers: {...form, 'Sec-Fetch-Site': 'cross-site'}},

@@ -184,8 +184,8 @@ const ownForm = async (ctx: Koa.Context): Promise<LinkAction | undefined> => {
   const isOther = URL.canParse(origin) && new URL(origin).host !== ctx.host;
   if (site === '' && isOther) return undefined;
   if (!ctx.is('application/x-www-form-urlencoded')) return undefined;
-  const asked = new URLSearchParams(await bodyOf(ctx.req)).get(formField);
-  return linkActions.find(action => action === asked);
+  const [asked, ...more] = new URLSearchParams(await bodyOf(ctx.req)).getAll(formField);
+  return more.length > 0 ? undefined : linkActions.find(action => action === asked);
 };
 
 /** Empty when it is larger than any form of these pages, or does not come in time. It is read to its end, so that the answer arrives. */
