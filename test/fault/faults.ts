@@ -7,6 +7,7 @@ import {hostileDns} from './hostile-dns.ts';
 import {hostileHttp} from './hostile-http.ts';
 import {hostileMailFault} from './hostile-mail.ts';
 import {hostileMilter} from './hostile-milter.ts';
+import {hostilePages} from './hostile-pages.ts';
 import {hostilePeer} from './hostile-peer.ts';
 import {hostileSmtp} from './hostile-smtp.ts';
 import {kill} from './kill.ts';
@@ -20,6 +21,7 @@ import {postgresFreeze} from './postgres-freeze.ts';
 import {postgresKill} from './postgres-kill.ts';
 import {powerCut} from './power-cut.ts';
 import {postgresRaces, races} from './races.ts';
+import {scannedLinks} from './scanned-links.ts';
 import {slowPeer} from './slow-peer.ts';
 import {slowloris} from './slowloris.ts';
 import {webhookKill} from './webhook-kill.ts';
@@ -54,6 +56,8 @@ export const hostileInput: readonly Fault[] = [
   hostileHttp,
   hostileMilter,
   hostilePeer,
+  hostilePages,
+  scannedLinks,
   hostileMailFault,
   hostileDns,
   slowloris,

@@ -128,8 +128,8 @@ export const shown = (bytes: Buffer): string => `in ${JSON.stringify(bytes.subar
 
 const exchangeMs = 20_000;
 
-/** All bytes on a new connection, then a normal end or an abort. The other side must close the connection too. */
-export const exchange = async (socket: Socket, bytes: Buffer, {isBrokenOff = false} = {}): Promise<Buffer> =>
+/** All bytes on a new connection, then a normal end, an abort, or nothing. The other side must close the connection too. */
+export const exchange = async (socket: Socket, bytes: Buffer, {isBrokenOff = false, isLeftOpen = false} = {}): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     const timer = setTimeout(() => {
@@ -143,6 +143,7 @@ export const exchange = async (socket: Socket, bytes: Buffer, {isBrokenOff = fal
       resolve(Buffer.concat(chunks));
     });
     if (isBrokenOff) socket.write(bytes, () => socket.destroy());
+    else if (isLeftOpen) socket.write(bytes);
     else socket.end(bytes);
   });
 
