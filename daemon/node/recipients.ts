@@ -1,7 +1,6 @@
 // Digests and links for recipients, wired to the store, the other nodes and the backends.
 import {createHash} from 'node:crypto';
 import {setTimeout as delay} from 'node:timers/promises';
-import {Fault} from '../../shared/fault.ts';
 import {createPeerDigestDesk, createPeerLinkDesk} from '../cluster/peer-digest-desk.ts';
 import type {Peer, Peers} from '../cluster/peers.ts';
 import type {BackendPool} from '../mail/backend/backend-pool.ts';
@@ -18,8 +17,8 @@ import {createDigestDesk} from '../services/recipients/digest-desk.ts';
 import type {DigestDesk} from '../services/recipients/digest-model.ts';
 import {createDigestSender} from '../services/recipients/digest-sender.ts';
 import type {RecipientLink} from '../services/recipients/digest-store.ts';
-import {createLinkDesk, type LinkDesk} from '../services/recipients/link-desk.ts';
-import {createLinks} from '../services/recipients/links.ts';
+import {createLinkDesk} from '../services/recipients/link-desk.ts';
+import {createLinks, createRemoteDesks} from '../services/recipients/links.ts';
 import type {Base} from './base.ts';
 import type {Job} from './jobs.ts';
 import {graceMs} from './listen.ts';
@@ -121,18 +120,14 @@ const openLinks = (
 ) => {
   const {store, engine, nodeId, nodeNo} = storage;
   const linkDesk = createLinkDesk({nodeId, store, queue: needs.queue, now});
-  const remote = followDesks<LinkDesk>(needs.peers, createPeerLinkDesk);
-  const away = (no: number): LinkDesk | undefined => {
-    if (!records.nodeDirectory.findByNo(no)) return undefined;
-    throw new Fault('node_unreachable', 'the node that has the mail is away');
-  };
+  const remote = createRemoteDesks({desks: followDesks(needs.peers, createPeerLinkDesk), ...records});
   /** In the store that all nodes share. Mail in the Postfix of another node is that node's. */
   const commonDesk = async (common: CommonStore, {node_id: id = '', queue_id: queueId}: RecipientLink) => {
     const scoped = common.of(id);
     const mail = id === nodeId ? undefined : await scoped.hold.find(queueId);
     if (mail?.keeper === 'postfix') {
       const no = records.nodeDirectory.findById(id)?.id;
-      return no === undefined ? undefined : (remote.get(no) ?? away(no));
+      return no === undefined ? undefined : remote(no);
     }
     return createLinkDesk({
       ...{nodeId: id, store: scoped, now},
@@ -143,7 +138,7 @@ const openLinks = (
     });
   };
   const links = createLinks(async ({nodeNo: no, hash}) => {
-    if (engine.kind !== 'common') return no === nodeNo ? linkDesk : (remote.get(no) ?? away(no));
+    if (engine.kind !== 'common') return no === nodeNo ? linkDesk : remote(no);
     const link = await store.digests.link(hash);
     return link && commonDesk(engine.store, link);
   });

@@ -25,13 +25,15 @@ interface Needs {
 
 /** For each minute: of a network, requests of what is no link; of a link, all. A digest has a hundred links, and scanners open them all. */
 const limits = {misses: 60, link: 30};
-/** Each may wait for another node. */
+/** Of requests for links of one node: each may wait for that node. */
 const mostAtOnce = {all: 400, network: 100};
 const below = '/m/';
 const formLimits = {bytes: 1000, ms: 5000};
 
 interface Asked {
   token: string;
+  /** The node in the token. */
+  nodeNo: number;
   address: string;
   /** What a form asks for; undefined for a request without one. */
   action: LinkAction | undefined;
@@ -46,7 +48,7 @@ export const createPagesApp = ({links, isProxy, isRemoved, onAnswer, log}: Needs
     // Before it takes a place: a form may come slowly.
     const action = ctx.method === 'POST' ? await ownForm(ctx) : undefined;
     if (ctx.method === 'POST' && !action) return say(ctx, 400, 'wrong');
-    const leave = underWay.take(network);
+    const leave = underWay.take(asked.nodeNo, network);
     if (!leave) return sayTooMany(ctx);
     try {
       await (isRemoved() ? say(ctx, 503, 'away') : answer(ctx, links, {...asked, action}));
@@ -55,11 +57,12 @@ export const createPagesApp = ({links, isProxy, isRemoved, onAnswer, log}: Needs
     }
   };
 
-  const answerLink = async (ctx: Koa.Context, {token, address}: Omit<Asked, 'action'>): Promise<void> => {
-    const network = clientNetwork(address);
+  const answerLink = async (ctx: Koa.Context, asked: Omit<Asked, 'action'>): Promise<void> => {
+    const {token} = asked;
+    const network = clientNetwork(asked.address);
     if (misses.isFull(network) || ofLinks.isFull(token)) return sayTooMany(ctx);
     ofLinks.count(token);
-    await answerAsked(ctx, {token, address, network});
+    await answerAsked(ctx, {...asked, network});
     // After the answer, so that links opened at the same time do not count as guesses. Those are as many as may be under way at once.
     if (ctx.status === 404) misses.count(network);
   };
@@ -76,10 +79,11 @@ export const createPagesApp = ({links, isProxy, isRemoved, onAnswer, log}: Needs
     }
     ctx.set(pageHeaders);
     const token = ctx.path.slice(below.length);
-    if (nodeNoIn(token) === undefined) return say(ctx, 404, 'unknown');
+    const nodeNo = nodeNoIn(token);
+    if (nodeNo === undefined) return say(ctx, 404, 'unknown');
     ctx.res.once('finish', () => onAnswer(ctx.res.statusCode));
     try {
-      await answerLink(ctx, {token, address: clientOf(ctx, isProxy)});
+      await answerLink(ctx, {token, nodeNo, address: clientOf(ctx, isProxy)});
     } catch (error) {
       if (!(error instanceof Fault)) log.error({err: error}, 'a page for a recipient failed');
       say(ctx, 503, 'away');
@@ -89,22 +93,23 @@ export const createPagesApp = ({links, isProxy, isRemoved, onAnswer, log}: Needs
   return app;
 };
 
-/** Of requests under way, by network. */
+/** Of requests under way, by the node of their links, so that one node that hangs takes no place from links to others. */
 const createPlaces = () => {
   const counts = new Map<string, number>();
-  let all = 0;
+  const add = (key: string, change: 1 | -1): void => {
+    const count = (counts.get(key) ?? 0) + change;
+    if (count === 0) counts.delete(key);
+    else counts.set(key, count);
+  };
   return {
     /** The function that gives the place back; undefined when there is none. */
-    take(network: string): (() => void) | undefined {
-      const count = counts.get(network) ?? 0;
-      if (all >= mostAtOnce.all || count >= mostAtOnce.network) return undefined;
-      all += 1;
-      counts.set(network, count + 1);
+    take(nodeNo: number, network: string): (() => void) | undefined {
+      const [ofAll, ofNetwork] = [String(nodeNo), `${nodeNo} ${network}`];
+      const isFull = (key: string, most: number) => (counts.get(key) ?? 0) >= most;
+      if (isFull(ofAll, mostAtOnce.all) || isFull(ofNetwork, mostAtOnce.network)) return undefined;
+      for (const key of [ofAll, ofNetwork]) add(key, 1);
       return () => {
-        all -= 1;
-        const left = (counts.get(network) ?? 1) - 1;
-        if (left === 0) counts.delete(network);
-        else counts.set(network, left);
+        for (const key of [ofAll, ofNetwork]) add(key, -1);
       };
     },
   };

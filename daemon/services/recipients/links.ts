@@ -1,4 +1,7 @@
 // Links for recipients, on any node.
+import {Fault} from '../../../shared/fault.ts';
+import type {NodeDirectory} from '../cluster/membership.ts';
+import type {PeerStates} from '../cluster/peer-states.ts';
 import type {LinkAction, LinkDesk, LinkView} from './link-desk.ts';
 import {hashOfToken, nodeNoIn} from './link-token.ts';
 
@@ -25,3 +28,24 @@ export const createLinks = (deskOf: (link: {nodeNo: number; hash: string}) => Pr
     act: async (token, action, remoteAddress) => ask(token, async (desk, hash) => desk.act(hash, action, remoteAddress)),
   };
 };
+
+interface RemoteNeeds {
+  /** By node number. */
+  desks: ReadonlyMap<number, LinkDesk>;
+  nodeDirectory: Pick<NodeDirectory, 'findByNo'>;
+  peerStates: Pick<PeerStates, 'healthOf'>;
+}
+
+/**
+ * The desk of another node; undefined when there is no such node. Throws a Fault `node_unreachable` when no heartbeats come from it: to ask it
+ * would take seconds each time.
+ */
+export const createRemoteDesks =
+  ({desks, nodeDirectory, peerStates}: RemoteNeeds) =>
+  (nodeNo: number): LinkDesk | undefined => {
+    const node = nodeDirectory.findByNo(nodeNo);
+    if (!node) return undefined;
+    const desk = peerStates.healthOf(node) === 'online' ? desks.get(nodeNo) : undefined;
+    if (!desk) throw new Fault('node_unreachable', 'the node that has the mail is away');
+    return desk;
+  };

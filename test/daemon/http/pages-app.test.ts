@@ -6,6 +6,7 @@ import {createPagesApp} from '../../../daemon/http/recipients/pages-app.ts';
 import type {LinkView} from '../../../daemon/services/recipients/link-desk.ts';
 import type {Links} from '../../../daemon/services/recipients/links.ts';
 import {Fault} from '../../../shared/fault.ts';
+import {eventually} from '../../helpers/eventually.ts';
 import {listening} from '../../helpers/listening.ts';
 import {pause} from '../../helpers/pause.ts';
 
@@ -41,8 +42,7 @@ const start = async (t: ExecutionContext, links: Partial<Links>) => {
   };
 };
 
-/** A token of the node with the number 1. */
-const tokenOf = (n: number): string => `1-${String(n).padStart(22, '0')}`;
+const tokenOf = (n: number, nodeNo = 1): string => `${nodeNo}-${String(n).padStart(22, '0')}`;
 
 const counted = (answers: readonly {status: number}[]): Record<number, number> => {
   const counts: Record<number, number> = {};
@@ -103,6 +103,24 @@ test('links whose node is away do not count as guesses', async t => {
 
   t.deepEqual(counted(answers), {503: 70});
   t.is((await ask(tokenOf(0))).status, 200);
+});
+
+test('guesses for a node that hangs wait for that node, and keep nobody from links of another one', async t => {
+  const hung: ((view: undefined) => void)[] = [];
+  const ask = await start(t, {
+    async look(token) {
+      if (token === tokenOf(0)) return held;
+      return new Promise(resolve => hung.push(resolve));
+    },
+  });
+  const guesses = Array.from({length: 420}, async (_, n) => ask(tokenOf(n, 2), {client: `192.0.2.${n % 7}`}));
+  await eventually(() => hung.length === 400);
+
+  const links = [await ask(tokenOf(0)), await ask(tokenOf(0), {client: '198.51.100.7'})];
+  for (const answer of hung) answer(undefined);
+
+  t.deepEqual(counted(links), {200: 2}, 'from a network of the guesses, and from another one');
+  t.deepEqual(counted(await Promise.all(guesses)), {404: 400, 429: 20});
 });
 
 const endedAt = '2026-04-28T07:05:00.000Z';
