@@ -9,6 +9,7 @@ import {eventually, startMailNode} from '../helpers/mail-node.ts';
 import {button, form} from '../helpers/page.ts';
 import {listeningPorts} from '../helpers/process-table.ts';
 import {linksOf, startNodeWithPages} from '../helpers/recipient-node.ts';
+import {openStrangers} from '../helpers/strangers.ts';
 import {testFolder} from '../helpers/test-folder.ts';
 
 test('a link shows its mail, and only the button has it delivered, to that recipient alone', async t => {
@@ -231,6 +232,21 @@ test('a mail that could not be delivered is held, the page says why, and its lin
   await says(/could not be delivered now\. Nothing is lost/);
   node.sink.behave({});
   t.is((await page(link, button)).status, 303);
+});
+
+test('strangers that fill the listener do not end the connection of a recipient whose mail is being delivered', async t => {
+  const {node, url, page} = await startNodeWithPages(t);
+  await node.hold({to: 'ben@example.com', subject: 'held'});
+  const [link = ''] = (await linksOf(node)).values();
+  const [steps, mails] = [node.sink.steps.length, node.sink.mails.length];
+  node.sink.behave({delayMs: 2000});
+
+  const pressed = page(link, button).catch(String);
+  await eventually(() => node.sink.steps.length > steps);
+  await openStrangers(t, Number(new URL(url).port), {count: 520});
+
+  t.like(await pressed, {status: 303});
+  t.is(node.sink.mails.length, mails + 1);
 });
 
 test('nothing but pages answers there', async t => {

@@ -19,6 +19,8 @@ interface Needs {
   isProxy(address: string): boolean;
   /** Whether this node was removed from the cluster: it does not learn any more what its mail may be released for. */
   isRemoved(): boolean;
+  /** The client of the request has shown a good link: it is no stranger. */
+  noteLinkShown(request: IncomingMessage): void;
   onAnswer(status: number): void;
   log: Logger;
 }
@@ -39,7 +41,7 @@ interface Asked {
   action: LinkAction | undefined;
 }
 
-export const createPagesApp = ({links, isProxy, isRemoved, onAnswer, log}: Needs): Koa => {
+export const createPagesApp = ({isProxy, isRemoved, onAnswer, log, ...needs}: Needs): Koa => {
   const app = new Koa();
   const [misses, ofLinks] = [createMinuteLimit(limits.misses), createMinuteLimit(limits.link)];
   const underWay = createPlaces();
@@ -51,7 +53,7 @@ export const createPagesApp = ({links, isProxy, isRemoved, onAnswer, log}: Needs
     const leave = underWay.take(asked.nodeNo, network);
     if (!leave) return sayTooMany(ctx);
     try {
-      await (isRemoved() ? say(ctx, 503, 'away') : answer(ctx, links, {...asked, action}));
+      await (isRemoved() ? say(ctx, 503, 'away') : answer(ctx, needs, {...asked, action}));
     } finally {
       leave();
     }
@@ -115,21 +117,21 @@ const createPlaces = () => {
   };
 };
 
-const answer = async (ctx: Koa.Context, links: Links, {action, ...asked}: Asked): Promise<void> => {
-  if (action) return answerForm(ctx, links, {...asked, action});
-  switch (ctx.method) {
-    case 'GET':
-    case 'HEAD': {
-      const view = await links.look(asked.token);
-      if (view) ctx.body = linkPage(view);
-      else say(ctx, 404, 'unknown');
-      return;
-    }
-    default:
-      ctx.set('Allow', 'GET, HEAD, POST');
-      ctx.status = ctx.method === 'OPTIONS' ? 204 : 405;
-      ctx.body = '';
+type Answering = Pick<Needs, 'links' | 'noteLinkShown'>;
+
+const answer = async (ctx: Koa.Context, {links, noteLinkShown}: Answering, {action, ...asked}: Asked): Promise<void> => {
+  if (!action && ctx.method !== 'GET' && ctx.method !== 'HEAD') {
+    ctx.set('Allow', 'GET, HEAD, POST');
+    ctx.status = ctx.method === 'OPTIONS' ? 204 : 405;
+    ctx.body = '';
+    return;
   }
+  const view = await links.look(asked.token);
+  if (!view) return say(ctx, 404, 'unknown');
+  // Before a delivery, which takes seconds.
+  noteLinkShown(ctx.req);
+  if (action) await answerForm(ctx, links, {...asked, action});
+  else ctx.body = linkPage(view);
 };
 
 const answerForm = async (

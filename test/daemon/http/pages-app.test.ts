@@ -16,20 +16,24 @@ const held: LinkView = {
   ...{requested_at: null, language: 'en', timezone: 'Europe/Berlin'},
 };
 
+type Needs = Parameters<typeof createPagesApp>[0];
+
 interface Asking {
   /** Sends the form, as the button does. */
-  action?: string;
+  action?: string | undefined;
   client?: string;
 }
 
 /** Answers the status and the text of the page for a token. */
-const start = async (t: ExecutionContext, links: Partial<Links>) => {
+const start = async (t: ExecutionContext, links: Partial<Links>, differs: Partial<Needs> = {}) => {
   const app = createPagesApp({
     links: {look: async () => undefined, act: async () => undefined, ...links},
     isProxy: () => true,
     isRemoved: () => false,
+    noteLinkShown: () => {},
     onAnswer: () => {},
     log: pino({level: 'silent'}),
+    ...differs,
   });
   const port = await listening(t, createServer(app.callback()));
   return async (token: string, {action, client = '192.0.2.1'}: Asking = {}): Promise<{status: number; body: string}> => {
@@ -121,6 +125,29 @@ test('guesses for a node that hangs wait for that node, and keep nobody from lin
 
   t.deepEqual(counted(links), {200: 2}, 'from a network of the guesses, and from another one');
   t.deepEqual(counted(await Promise.all(guesses)), {404: 400, 429: 20});
+});
+
+test('a client is no stranger once its link was found, before the mail is delivered; a client that guesses is one', async t => {
+  const shown: (string | undefined)[] = [];
+  const shownBefore: (typeof shown)[] = [];
+  const links: Partial<Links> = {
+    look: async token => (token === tokenOf(0) ? held : undefined),
+    async act() {
+      shownBefore.push([...shown]);
+      return held;
+    },
+  };
+  const ask = await start(t, links, {noteLinkShown: ({method}) => shown.push(method)});
+
+  for (const action of [undefined, 'release']) {
+    await ask(tokenOf(1), {action});
+    t.is(shown.length, 0);
+  }
+  await ask(tokenOf(0), {action: 'release'});
+  await ask(tokenOf(0));
+
+  t.deepEqual(shownBefore, [['POST']]);
+  t.deepEqual(shown, ['POST', 'GET']);
 });
 
 const endedAt = '2026-04-28T07:05:00.000Z';
