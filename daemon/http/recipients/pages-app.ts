@@ -6,7 +6,7 @@ import type {Logger} from 'pino';
 import {digestLanguages} from '../../../shared/digest-rules.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {clientNetwork, plainAddress} from '../../../shared/host-port.ts';
-import {type LinkAction, linkActions} from '../../services/recipients/link-desk.ts';
+import {type LinkAction, type LinkView, linkActions} from '../../services/recipients/link-desk.ts';
 import {nodeNoIn} from '../../services/recipients/link-token.ts';
 import type {Links} from '../../services/recipients/links.ts';
 import {remoteAddressOf} from '../observe.ts';
@@ -130,24 +130,25 @@ const answer = async (ctx: Koa.Context, {links, noteLinkShown}: Answering, {acti
   if (!view) return say(ctx, 404, 'unknown');
   // Before a delivery, which takes seconds.
   noteLinkShown(ctx.req);
-  if (action) await answerForm(ctx, links, {...asked, action});
+  if (action) await answerForm(ctx, links, {...asked, action, view});
   else ctx.body = linkPage(view);
 };
 
 const answerForm = async (
   ctx: Koa.Context,
   links: Links,
-  {token, address, action}: Asked & {action: LinkAction},
+  {token, address, action, view}: Asked & {action: LinkAction; view: LinkView},
 ): Promise<void> => {
   try {
     if (!(await links.act(token, action, address))) return say(ctx, 404, 'unknown');
   } catch (error) {
-    const view = error instanceof Fault ? await links.look(token) : undefined;
-    if (!view) throw error;
+    if (!(error instanceof Fault)) throw error;
+    // A node that ended while it delivered does not answer now. The page has the mail as it was, and what is known of the delivery.
+    const after = await links.look(token).catch((again: unknown) => (again instanceof Fault ? view : Promise.reject(again)));
     // Otherwise the request was recorded, or something else was done meanwhile, and the page says so.
-    if (offeredAction(view) === action) {
+    if (after && offeredAction(after) === action) {
       ctx.status = 503;
-      ctx.body = linkPage(view, failureOf(error as Fault, action));
+      ctx.body = linkPage(after, failureOf(error, action));
       return;
     }
   }

@@ -219,6 +219,43 @@ for (const [title, action, fault, text, isOfferedAgain] of [
     t.is(body.includes('Open the link again</a>'), fault.code === 'outcome_unknown' && action === 'release');
   });
 
+for (const [code, text] of [
+  ['outcome_unknown', 'It is not known yet whether this mail was delivered.'],
+  ['node_unreachable', 'The mail could not be delivered now. Nothing is lost'],
+] as const)
+  test(`after ${code} the page of a mail whose node is gone says what is known of the delivery`, async t => {
+    let isGone = false;
+    const ask = await start(t, {
+      look: async () => (isGone ? Promise.reject(new Fault('node_unreachable', 'the node that has the mail is away')) : held),
+      act() {
+        isGone = true;
+        return Promise.reject(new Fault(code, 'no answer'));
+      },
+    });
+
+    const {status, body} = await ask(tokenOf(0), {action: 'release'});
+
+    t.is(status, 503);
+    t.true(body.includes(text), body);
+    t.true(body.includes('Summer sale'), body);
+    t.is(body.includes('Nothing is lost'), code === 'node_unreachable');
+    t.is(body.includes('<button>'), code === 'node_unreachable');
+  });
+
+test('a link that leads to no mail any more after a failed try says so', async t => {
+  let isGone = false;
+  const ask = await start(t, {
+    look: async () => (isGone ? undefined : held),
+    act() {
+      isGone = true;
+      return Promise.reject(new Fault('not_found', 'no mail'));
+    },
+  });
+
+  t.is((await ask(tokenOf(0), {action: 'release'})).status, 303);
+  t.is((await ask(tokenOf(0))).status, 404);
+});
+
 test('a request that was recorded though its answer was lost has not failed', async t => {
   const ask = await start(t, {
     look: async () => ({...held, action: 'request', requested_at: endedAt}),
