@@ -5,7 +5,7 @@ import Koa from 'koa';
 import type {Logger} from 'pino';
 import {digestLanguages} from '../../../shared/digest-rules.ts';
 import {Fault} from '../../../shared/fault.ts';
-import {clientNetwork, plainAddress} from '../../../shared/host-port.ts';
+import {clientNetwork, isLoopback, plainAddress} from '../../../shared/host-port.ts';
 import {type LinkAction, type LinkView, linkActions} from '../../services/recipients/link-desk.ts';
 import {nodeNoIn} from '../../services/recipients/link-token.ts';
 import type {Links} from '../../services/recipients/links.ts';
@@ -45,6 +45,7 @@ export const createPagesApp = ({isProxy, isRemoved, onAnswer, log, ...needs}: Ne
   const app = new Koa();
   const [misses, ofLinks] = [createMinuteLimit(limits.misses), createMinuteLimit(limits.link)];
   const underWay = createPlaces();
+  const clientOf = createClientOf({isProxy, log});
 
   const answerAsked = async (ctx: Koa.Context, {network, ...asked}: Omit<Asked, 'action'> & {network: string}): Promise<void> => {
     // Before it takes a place: a form may come slowly.
@@ -85,7 +86,7 @@ export const createPagesApp = ({isProxy, isRemoved, onAnswer, log, ...needs}: Ne
     if (nodeNo === undefined) return say(ctx, 404, 'unknown');
     ctx.res.once('finish', () => onAnswer(ctx.res.statusCode));
     try {
-      await answerLink(ctx, {token, nodeNo, address: clientOf(ctx, isProxy)});
+      await answerLink(ctx, {token, nodeNo, address: clientOf(ctx)});
     } catch (error) {
       if (!(error instanceof Fault)) log.error({err: error}, 'a page for a recipient failed');
       say(ctx, 503, 'away');
@@ -177,10 +178,23 @@ const say = (ctx: Koa.Context, status: number, what: Message): void => {
   ctx.body = messagePage(language, what, {hasLink: status !== 404});
 };
 
-const clientOf = (ctx: Koa.Context, isProxy: Needs['isProxy']): string => {
-  const address = remoteAddressOf(ctx.req) ?? '';
-  const named = ctx.get('X-Forwarded-For').split(',').at(-1)?.trim() ?? '';
-  return isProxy(address) && isIP(named) !== 0 ? plainAddress(named) : address;
+const createClientOf = ({isProxy, log}: Pick<Needs, 'isProxy' | 'log'>) => {
+  let isTold = false;
+  return (ctx: Koa.Context): string => {
+    const address = remoteAddressOf(ctx.req) ?? '';
+    const named = ctx.get('X-Forwarded-For').split(',').at(-1)?.trim() ?? '';
+    if (isIP(named) === 0) return address;
+    if (isProxy(address)) return plainAddress(named);
+    // Anybody may send the header; from this host, a proxy does.
+    if (isLoopback(address) && !isTold) {
+      isTold = true;
+      log.warn(
+        {proxy: address},
+        'a proxy of the pages for recipients is not in recipients.proxies: all its clients count as one',
+      );
+    }
+    return address;
+  };
 };
 
 /** What the form of the page itself asks for, sent by its button. */

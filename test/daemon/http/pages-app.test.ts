@@ -150,6 +150,22 @@ test('a client is no stranger once its link was found, before the mail is delive
   t.deepEqual(shown, ['POST', 'GET']);
 });
 
+test('a proxy on this host that nobody has named is a line in the log, once', async t => {
+  const lines: string[] = [];
+  const log = pino({}, {write: line => void lines.push(line)});
+  const named = await start(t, {}, {log});
+  const unnamed = await start(t, {}, {log, isProxy: () => false});
+
+  await named(tokenOf(0));
+  await unnamed(tokenOf(0), {client: 'unknown'});
+  t.deepEqual(lines, []);
+  for (const n of [0, 1, 2]) await unnamed(tokenOf(n));
+
+  t.is(lines.length, 1);
+  t.like(JSON.parse(lines[0] ?? ''), {level: 40, proxy: '127.0.0.1'});
+  t.regex(lines[0] ?? '', /recipients\.proxies/);
+});
+
 const endedAt = '2026-04-28T07:05:00.000Z';
 const moment = '28 Apr 2026, 09:05';
 
