@@ -1,7 +1,7 @@
 // Links for recipients, on the node that has their mail: each shows one mail to one recipient, and lets him act on it.
 import {relayedDetail} from '../../../shared/audit-relay.ts';
 import type {DigestSettings} from '../../../shared/digest.ts';
-import {type DigestAction, type DigestLanguage, linkDays} from '../../../shared/digest-rules.ts';
+import {type DigestAction, type DigestLanguage, exceptionTest, linkDays} from '../../../shared/digest-rules.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {ActedState, HeldMail} from '../../../shared/held-mail.ts';
 import {recipientKeyId} from '../../../shared/recipient-key.ts';
@@ -70,7 +70,9 @@ export const createLinkDesk = ({nodeId, store, queue, now}: Needs): LinkDesk => 
     const acts = (await store.hold.recipientActs([link.queue_id])).get(link.queue_id) ?? [];
     const requests = await store.hold.requests([link.queue_id]);
     const [stored] = await store.config.listDigests([mail.domain_id]);
-    return {link, view: viewOf({mail, link, acts, requests, settings: stored && settingsOf(stored), now: now()})};
+    const [domain] = await store.config.listDomains([mail.domain_id]);
+    const known = {settings: stored && settingsOf(stored), isActive: domain?.active === true};
+    return {link, view: viewOf({mail, link, acts, requests, ...known, now: now()})};
   };
 
   const release = async ({queue_id, address}: RecipientLink, actor: Actor): Promise<void> => {
@@ -128,21 +130,25 @@ interface Known {
   requests: readonly ReleaseRequest[];
   /** Undefined when the domain was deleted: nobody may do anything then. */
   settings: DigestSettings | undefined;
+  /** Of the domain. */
+  isActive: boolean;
   now: number;
 }
 
-const viewOf = ({mail, link, acts, requests, settings, now}: Known): LinkView => {
+const viewOf = ({mail, link, acts, requests, settings, isActive, now}: Known): LinkView => {
   const {sender, from, subject, reason, size_bytes, arrived_at} = mail;
   const act = acts.find(({address}) => address === link.address);
   const state = stateOf(mail, act);
   const isOutdated = state === 'held' && now > Date.parse(link.made_at) + validMs;
   const {language, timezone} = settings ?? settingsOf(undefined);
+  // As for a digest, what is set now counts.
+  const mayAct = isActive && settings && !exceptionTest(settings.except)(link.address);
   return {
     ...{sender, from: from?.slice(0, authorsOfMail) ?? null, subject, reason, size_bytes, arrived_at, address: link.address},
     state: isOutdated ? 'outdated' : state,
     ended_at: act?.acted_at ?? (state === 'held' ? null : mail.acted_at),
     action:
-      settings && state === 'held' && !isOutdated
+      mayAct && state === 'held' && !isOutdated
         ? actionFor(settings, {reason, is_for_recipients: isForRecipients(mail)})
         : 'none',
     requested_at: requests.find(({address}) => address === link.address)?.requested_at ?? null,

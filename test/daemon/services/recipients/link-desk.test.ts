@@ -41,7 +41,7 @@ const arrange = async ({store, config}: OpenStore, fields: Partial<Parameters<ty
     };
     return createLinkDesk({nodeId, store, queue: {act}, now: () => now});
   };
-  return {acts, deskAt};
+  return {id, acts, deskAt};
 };
 
 testStores('a link is good for 14 days', async (t, open) => {
@@ -74,6 +74,36 @@ testStores('mail in Postfix with several recipients is asked for, as it can only
     entries.map(({key_id, remote_address, target, detail}) => [key_id, remote_address, target, detail]),
     [[0, '192.0.2.7', `${nodeId}/mail000001`, 'asked through gamma; for a@one.test']],
   );
+});
+
+for (const except of ['a@one.test', '*@one.test'])
+  testStores(`once ${except} is an exception, its links show the mail and do nothing`, async (t, open) => {
+    const {id, acts, deskAt} = await arrange(open);
+    const desk = deskAt(madeMs);
+    const setExcept = async (list: string[]) => open.config.change(async tx => tx.update('digest', id, {except: list}));
+
+    await setExcept(['b@one.test', except]);
+    t.like(await desk.look(hash), {state: 'held', action: 'none', subject: 'held'});
+    for (const action of ['release', 'request'] as const) await desk.act(hash, action, null);
+    t.deepEqual(acts, []);
+    t.deepEqual(await open.store.hold.requests(['mail000001']), []);
+
+    await setExcept(['b@one.test']);
+    t.like(await desk.look(hash), {action: 'release'});
+  });
+
+testStores('while its domain is inactive, a link shows the mail and does nothing', async (t, open) => {
+  const {id, acts, deskAt} = await arrange(open);
+  const desk = deskAt(madeMs);
+  const setActive = async (active: boolean) => open.config.change(async tx => tx.update('domain', id, {active}));
+
+  await setActive(false);
+  t.like(await desk.look(hash), {state: 'held', action: 'none', subject: 'held'});
+  await desk.act(hash, 'release', null);
+  t.deepEqual(acts, []);
+
+  await setActive(true);
+  t.like(await desk.look(hash), {action: 'release'});
 });
 
 testStores('a mail in Postfix with one recipient is released', async (t, open) => {
