@@ -57,7 +57,7 @@ export const startBrowser = async (owner: Owner): Promise<Browser> => {
   const folder = await testFolder(owner);
   // As root it starts without its sandbox only. It opens nothing but the pages of tests.
   const options = ['--headless=new', '--no-sandbox', '--disable-gpu', '--ignore-certificate-errors', '--no-first-run'];
-  // A tab for each of a thousand pages is no process for each.
+  // Otherwise a thousand tabs are a thousand processes.
   options.push('--renderer-process-limit=4');
   const child = spawn('chromium', [...options, `--user-data-dir=${folder}`, '--remote-debugging-pipe', 'about:blank'], {
     env: {...process.env, HOME: folder},
