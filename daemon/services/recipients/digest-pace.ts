@@ -2,7 +2,6 @@
 import type {Semaphore} from '../semaphore.ts';
 
 interface Needs {
-  atLeast: number;
   atMost: number;
   /** Whether the process had no time left since it was asked before. */
   isBusy?: () => boolean;
@@ -10,15 +9,15 @@ interface Needs {
 
 const tickMs = 50;
 
-export const createPace = ({atLeast, atMost, isBusy = createBusyTest()}: Needs): Pick<Semaphore, 'run'> => {
-  let allowed = atLeast;
+export const createPace = ({atMost, isBusy = createBusyTest()}: Needs): Pick<Semaphore, 'run'> => {
+  let allowed = 1;
   let underWay = 0;
   const waiting = new Set<() => void>();
   let timer: NodeJS.Timeout | undefined;
 
-  const begin = (): void => {
+  const begin = (most = allowed): void => {
     for (const next of waiting) {
-      if (underWay >= allowed) return;
+      if (underWay >= most) return;
       waiting.delete(next);
       underWay += 1;
       next();
@@ -26,8 +25,9 @@ export const createPace = ({atLeast, atMost, isBusy = createBusyTest()}: Needs):
   };
 
   const adapt = (): void => {
-    allowed = isBusy() ? Math.max(atLeast, Math.floor(allowed / 2)) : Math.min(atMost, allowed + 1);
-    begin();
+    allowed = isBusy() ? Math.floor(allowed / 2) : Math.min(atMost, allowed + 1);
+    // However busy it is, one at a time goes on.
+    begin(Math.max(1, allowed));
     timer = setTimeout(adapt, tickMs);
   };
 
@@ -43,7 +43,7 @@ export const createPace = ({atLeast, atMost, isBusy = createBusyTest()}: Needs):
       } finally {
         underWay -= 1;
         begin();
-        if (underWay === 0) {
+        if (underWay + waiting.size === 0) {
           clearTimeout(timer);
           timer = undefined;
         }

@@ -30,7 +30,7 @@ export interface DigestSender {
 }
 
 /** To all backends: intake wants connections as well. */
-const mailsAtOnce = {atLeast: 2, atMost: 40};
+const mailsAtOnce = 40;
 const retriesMs = [5, 15, 30, 60].map(minutes => minutes * 60_000);
 /** In partly reached clusters: until the one that has the round is asked again. */
 const elsewhereMs = 30_000;
@@ -51,7 +51,7 @@ export const createDigestSender = (needs: SenderNeeds): DigestSender => {
   /** By domain, as it belongs to no round. */
   const unsettled = new Map<number, RoundMemory['unsettled']>();
   let isStopping = false;
-  const round = createDigestRound({...needs, places: createPace(mailsAtOnce), isStopping: () => isStopping});
+  const round = createDigestRound({...needs, places: createPace({atMost: mailsAtOnce}), isStopping: () => isStopping});
 
   const newMemory = (domainId: number): RoundMemory => {
     const told = unsettled.get(domainId) ?? new Map();
