@@ -30,14 +30,14 @@ export const createPeerDigestDesk = ({nodeId, ask}: Pick<PeerClient, 'nodeId' | 
 
 /** A release is answered within 15 s. */
 const actMs = 16_000;
-const lookMs = 5000;
+const viewMs = 5000;
 
 /** Links whose mail another node has. */
 export const createPeerLinkDesk = ({nodeId, ask}: Pick<PeerClient, 'nodeId' | 'ask'>): LinkDesk => ({
   nodeId,
-  look: async hash => {
-    const {at, answer} = linkMessages.look;
-    return (await ask(answer, {...at, body: {hash}, deadlineMs: lookMs, isForCaller: true})) ?? undefined;
+  view: async hash => {
+    const {at, answer} = linkMessages.view;
+    return (await ask(answer, {...at, body: {hash}, deadlineMs: viewMs, isForCaller: true})) ?? undefined;
   },
   act: async (hash, action, remoteAddress) => {
     const {at, answer} = linkMessages.act;

@@ -9,7 +9,7 @@ import {routeMessage} from './routes-peer-cluster.ts';
 export const routeRecipientLinks =
   (desk: LinkDesk) =>
   (router: PeerRouter): void => {
-    routeMessage(router, linkMessages.look, async ({hash}) => (await desk.look(hash)) ?? null);
+    routeMessage(router, linkMessages.view, async ({hash}) => (await desk.view(hash)) ?? null);
     routeMessage(
       router,
       linkMessages.act,

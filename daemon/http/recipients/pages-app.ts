@@ -127,7 +127,7 @@ const answer = async (ctx: Koa.Context, {links, noteLinkShown}: Answering, {acti
     ctx.body = '';
     return;
   }
-  const view = await links.look(asked.token);
+  const view = await links.view(asked.token);
   if (!view) return say(ctx, 404, 'unknown');
   // Before a delivery, which takes seconds.
   noteLinkShown(ctx.req);
@@ -145,7 +145,7 @@ const answerForm = async (
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     // A node that ended while it delivered does not answer now. The page has the mail as it was, and what is known of the delivery.
-    const after = await links.look(token).catch((again: unknown) => (again instanceof Fault ? view : Promise.reject(again)));
+    const after = await links.view(token).catch((again: unknown) => (again instanceof Fault ? view : Promise.reject(again)));
     // Otherwise the request was recorded, or something else was done meanwhile, and the page says so.
     if (after && offeredAction(after) === action) {
       ctx.status = 503;

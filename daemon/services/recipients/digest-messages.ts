@@ -38,7 +38,7 @@ const view = z
   .nullable();
 
 export const linkMessages = {
-  look: post('recipients/look', z.object({hash}), view),
+  view: post('recipients/view', z.object({hash}), view),
   act: post(
     'recipients/act',
     z.object({hash, action: z.enum(linkActions), remote_address: z.string().max(100).nullable()}),

@@ -42,7 +42,7 @@ export type LinkAction = (typeof linkActions)[number];
 /** Each resolves with undefined for a link that is none. */
 export interface LinkDesk {
   readonly nodeId: string;
-  look(hash: string): Promise<LinkView | undefined>;
+  view(hash: string): Promise<LinkView | undefined>;
   /**
    * Releases the mail for the recipient, or asks an administrator for it, once and if that is what he may do now. `LinkView` afterwards.
    * Rejects with a Fault when it could not be delivered. `relayedBy`: the node whose page it was, where that is another one.
@@ -98,7 +98,7 @@ export const createLinkDesk = ({nodeId, store, queue, now}: Needs): LinkDesk => 
 
   return {
     nodeId,
-    look: async hash => (await find(hash))?.view,
+    view: async hash => (await find(hash))?.view,
     async act(hash, action, remoteAddress, relayedBy) {
       const found = await find(hash);
       if (found?.view.state !== 'held' || found.view.action !== action) return found?.view;

@@ -7,7 +7,7 @@ import {hashOfToken, nodeNoIn} from './link-token.ts';
 
 /** Each resolves with undefined for a token that is none, and rejects with a Fault when the node that has the mail is away. */
 export interface Links {
-  look(token: string): Promise<LinkView | undefined>;
+  view(token: string): Promise<LinkView | undefined>;
   act(token: string, action: LinkAction, remoteAddress: string | null): Promise<LinkView | undefined>;
 }
 
@@ -24,7 +24,7 @@ export const createLinks = (deskOf: (link: {nodeNo: number; hash: string}) => Pr
     return desk && question(desk, hash);
   };
   return {
-    look: async token => ask(token, async (desk, hash) => desk.look(hash)),
+    view: async token => ask(token, async (desk, hash) => desk.view(hash)),
     act: async (token, action, remoteAddress) => ask(token, async (desk, hash) => desk.act(hash, action, remoteAddress)),
   };
 };

@@ -27,7 +27,7 @@ interface Asking {
 /** Answers the status and the text of the page for a token. */
 const start = async (t: ExecutionContext, links: Partial<Links>, differs: Partial<Needs> = {}) => {
   const app = createPagesApp({
-    links: {look: async () => undefined, act: async () => undefined, ...links},
+    links: {view: async () => undefined, act: async () => undefined, ...links},
     isProxy: () => true,
     isRemoved: () => false,
     noteLinkShown: () => {},
@@ -57,7 +57,7 @@ const counted = (answers: readonly {status: number}[]): Record<number, number> =
 test('ninety recipients behind one address open their links at the same time', async t => {
   let opened = 0;
   const ask = await start(t, {
-    async look() {
+    async view() {
       opened += 1;
       // No page is answered before all of them were asked for.
       for (let turns = 0; opened < 90 && turns < 300; turns += 1) await pause(10);
@@ -71,7 +71,7 @@ test('ninety recipients behind one address open their links at the same time', a
 });
 
 test('an address that has guessed sixty times in a minute opens nothing, others do', async t => {
-  const ask = await start(t, {look: async token => (token === tokenOf(0) ? held : undefined)});
+  const ask = await start(t, {view: async token => (token === tokenOf(0) ? held : undefined)});
   const guesses = [];
   for (let n = 1; n <= 70; n += 1) guesses.push(await ask(tokenOf(n)));
 
@@ -83,7 +83,7 @@ test('an address that has guessed sixty times in a minute opens nothing, others 
 test('a link is opened thirty times a minute at most, by all clients together', async t => {
   let opened = 0;
   const ask = await start(t, {
-    async look() {
+    async view() {
       opened += 1;
       return held;
     },
@@ -97,7 +97,7 @@ test('a link is opened thirty times a minute at most, by all clients together', 
 
 test('links whose node is away do not count as guesses', async t => {
   const ask = await start(t, {
-    async look(token) {
+    async view(token) {
       if (token === tokenOf(0)) return held;
       throw new Fault('node_unreachable', 'the node that has the mail is away');
     },
@@ -112,7 +112,7 @@ test('links whose node is away do not count as guesses', async t => {
 test('guesses for a node that hangs wait for that node, and keep nobody from links of another one', async t => {
   const hung: ((view: undefined) => void)[] = [];
   const ask = await start(t, {
-    async look(token) {
+    async view(token) {
       if (token === tokenOf(0)) return held;
       return new Promise(resolve => hung.push(resolve));
     },
@@ -131,7 +131,7 @@ test('a client is no stranger once its link was found, before the mail is delive
   const shown: (string | undefined)[] = [];
   const shownBefore: (typeof shown)[] = [];
   const links: Partial<Links> = {
-    look: async token => (token === tokenOf(0) ? held : undefined),
+    view: async token => (token === tokenOf(0) ? held : undefined),
     async act() {
       shownBefore.push([...shown]);
       return held;
@@ -189,7 +189,7 @@ for (const [title, given, heading, text, button] of [
 ] as [string, Partial<LinkView>, string, string, string?][])
   test(`the page of a mail that ${title} says so, and its only button does what may be done`, async t => {
     const ended = given.state === undefined ? {} : {action: 'none' as const, ended_at: endedAt};
-    const ask = await start(t, {look: async () => ({...held, ...ended, ...given})});
+    const ask = await start(t, {view: async () => ({...held, ...ended, ...given})});
 
     const {status, body} = await ask(tokenOf(0));
 
@@ -204,7 +204,7 @@ for (const [title, given, heading, text, button] of [
 
 test('why a mail is held is a sentence in each language', async t => {
   let language: LinkView['language'] = 'en';
-  const ask = await start(t, {look: async () => ({...held, reason: 'sandbox', language})});
+  const ask = await start(t, {view: async () => ({...held, reason: 'sandbox', language})});
 
   t.true((await ask(tokenOf(0))).body.includes('>It has an attachment that may be harmful.<'));
   language = 'de';
@@ -222,7 +222,7 @@ for (const [title, action, fault, text, isOfferedAgain] of [
 ] as const)
   test(`what the button could not ${title} is said, instead of what it can do`, async t => {
     const ask = await start(t, {
-      look: async () => ({...held, action}),
+      view: async () => ({...held, action}),
       act: () => Promise.reject(fault),
     });
 
@@ -242,7 +242,7 @@ for (const [code, text] of [
   test(`after ${code} the page of a mail whose node is gone says what is known of the delivery`, async t => {
     let isGone = false;
     const ask = await start(t, {
-      look: async () => (isGone ? Promise.reject(new Fault('node_unreachable', 'the node that has the mail is away')) : held),
+      view: async () => (isGone ? Promise.reject(new Fault('node_unreachable', 'the node that has the mail is away')) : held),
       act() {
         isGone = true;
         return Promise.reject(new Fault(code, 'no answer'));
@@ -261,7 +261,7 @@ for (const [code, text] of [
 test('a link that leads to no mail any more after a failed try says so', async t => {
   let isGone = false;
   const ask = await start(t, {
-    look: async () => (isGone ? undefined : held),
+    view: async () => (isGone ? undefined : held),
     act() {
       isGone = true;
       return Promise.reject(new Fault('not_found', 'no mail'));
@@ -274,7 +274,7 @@ test('a link that leads to no mail any more after a failed try says so', async t
 
 test('a request that was recorded though its answer was lost has not failed', async t => {
   const ask = await start(t, {
-    look: async () => ({...held, action: 'request', requested_at: endedAt}),
+    view: async () => ({...held, action: 'request', requested_at: endedAt}),
     act: () => Promise.reject(new Fault('outcome_unknown', 'no answer')),
   });
 

@@ -47,20 +47,20 @@ const arrange = async ({store, config}: OpenStore, fields: Partial<Parameters<ty
 testStores('a link is good for 14 days', async (t, open) => {
   const {acts, deskAt} = await arrange(open);
 
-  t.like(await deskAt(madeMs + 14 * day).look(hash), {state: 'held', action: 'release'});
+  t.like(await deskAt(madeMs + 14 * day).view(hash), {state: 'held', action: 'release'});
   const late = deskAt(madeMs + 14 * day + 1);
-  t.like(await late.look(hash), {state: 'outdated', action: 'none'});
+  t.like(await late.view(hash), {state: 'outdated', action: 'none'});
   for (const action of ['release', 'request'] as const) await late.act(hash, action, null);
   t.deepEqual(acts, []);
   t.deepEqual(await open.store.hold.requests(['mail000001']), []);
-  t.is(await late.look('0'.repeat(64)), undefined);
+  t.is(await late.view('0'.repeat(64)), undefined);
 });
 
 testStores('mail in Postfix with several recipients is asked for, as it can only be released for all', async (t, open) => {
   const {acts, deskAt} = await arrange(open, {keeper: 'postfix', recipients: ['a@one.test', 'b@one.test']});
   const desk = deskAt(madeMs);
 
-  t.like(await desk.look(hash), {state: 'held', action: 'request', requested_at: null});
+  t.like(await desk.view(hash), {state: 'held', action: 'request', requested_at: null});
   await desk.act(hash, 'release', '192.0.2.7');
   t.deepEqual(acts, []);
   t.like(await desk.act(hash, 'request', '192.0.2.7', 'gamma'), {
@@ -83,13 +83,13 @@ for (const except of ['a@one.test', '*@one.test'])
     const setExcept = async (list: string[]) => open.config.change(async tx => tx.update('digest', id, {except: list}));
 
     await setExcept(['b@one.test', except]);
-    t.like(await desk.look(hash), {state: 'held', action: 'none', subject: 'held'});
+    t.like(await desk.view(hash), {state: 'held', action: 'none', subject: 'held'});
     for (const action of ['release', 'request'] as const) await desk.act(hash, action, null);
     t.deepEqual(acts, []);
     t.deepEqual(await open.store.hold.requests(['mail000001']), []);
 
     await setExcept(['b@one.test']);
-    t.like(await desk.look(hash), {action: 'release'});
+    t.like(await desk.view(hash), {action: 'release'});
   });
 
 testStores('while its domain is inactive, a link shows the mail and does nothing', async (t, open) => {
@@ -98,12 +98,12 @@ testStores('while its domain is inactive, a link shows the mail and does nothing
   const setActive = async (active: boolean) => open.config.change(async tx => tx.update('domain', id, {active}));
 
   await setActive(false);
-  t.like(await desk.look(hash), {state: 'held', action: 'none', subject: 'held'});
+  t.like(await desk.view(hash), {state: 'held', action: 'none', subject: 'held'});
   await desk.act(hash, 'release', null);
   t.deepEqual(acts, []);
 
   await setActive(true);
-  t.like(await desk.look(hash), {action: 'release'});
+  t.like(await desk.view(hash), {action: 'release'});
 });
 
 testStores('a mail in Postfix with one recipient is released', async (t, open) => {
@@ -118,7 +118,7 @@ testStores('what was put on hold by hand or by a rule is asked for', async (t, o
   const {acts, deskAt} = await arrange(open, {keeper: 'postfix', symbol_scores: unjudgedSymbols});
   const desk = deskAt(madeMs);
 
-  t.like(await desk.look(hash), {state: 'held', action: 'request'});
+  t.like(await desk.view(hash), {state: 'held', action: 'request'});
   await desk.act(hash, 'release', null);
   t.deepEqual(acts, []);
 });
@@ -135,7 +135,7 @@ for (const state of ['released', 'discarded', 'expired', 'lost', 'gone'] as cons
       });
 
       t.like(await desk.act(hash, 'release', null), {state, ended_at: at, action: 'none'});
-      t.like(await desk.look(hash), {state, ended_at: at, action: 'none'});
+      t.like(await desk.view(hash), {state, ended_at: at, action: 'none'});
     },
   );
 
@@ -144,5 +144,5 @@ testStores('a mail that could not be released is held, and the caller hears why'
   const desk = deskAt(madeMs, () => Promise.reject(new Fault('delivery_failed', 'no server answers')));
 
   await t.throwsAsync(async () => desk.act(hash, 'release', null), {message: /no server answers/});
-  t.like(await desk.look(hash), {state: 'held', action: 'release'});
+  t.like(await desk.view(hash), {state: 'held', action: 'release'});
 });

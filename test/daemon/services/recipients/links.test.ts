@@ -7,7 +7,7 @@ const beta = {id: 2, node_id: 'beta'} as Parameters<Parameters<typeof createRemo
 
 test('only a node with heartbeats is asked for its links, and what is no node has none', t => {
   let health: Health = 'online';
-  const desk: LinkDesk = {nodeId: 'beta', look: async () => undefined, act: async () => undefined};
+  const desk: LinkDesk = {nodeId: 'beta', view: async () => undefined, act: async () => undefined};
   const desks = new Map([[2, desk]]);
   const find = createRemoteDesks({
     desks,
