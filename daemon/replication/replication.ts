@@ -4,7 +4,7 @@ import {type ReplicationEvent, vectorOf} from '../services/cluster/peer-protocol
 import type {Replication} from '../services/cluster/replication-ports.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {NodeStore, NodeTransaction, RecordReads} from '../services/node-store.ts';
-import {idsPerNode, kinds, makerOf, type RecordKey, replicatedPart} from '../services/records.ts';
+import {hasIdOfDomain, idsPerNode, kinds, makerOf, type RecordKey, replicatedPart} from '../services/records.ts';
 import {createApplyRemote} from './apply-remote.ts';
 import {stampNodeNo, stampsOf} from './clock.ts';
 import type {Configuration} from './configuration.ts';
@@ -94,8 +94,8 @@ export const createReplication = ({
 };
 
 /**
- * Events may contain only the sender's own changes: their stamps end in its number, new records have ids from its range, and of
- * all nodes it describes only itself. Every node may admit and remove other nodes.
+ * Events may contain only the sender's own changes: their stamps end in its number, new records have ids from its range or that of their
+ * domain, and of all nodes it describes only itself. Every node may admit and remove other nodes.
  */
 const requireOwnChanges = (origin: number, events: ReplicationEvent[]): void => {
   for (const {event} of events)
@@ -104,8 +104,11 @@ const requireOwnChanges = (origin: number, events: ReplicationEvent[]): void => 
       const isCreation = Object.hasOwn(fields, 'created_at');
       if (!stampsOf(change).every(stamp => stampNodeNo(stamp) === origin))
         throw new Fault('validation_failed', `an event of node number ${origin} has stamps of another node`);
-      if (kind === 'node' ? id !== origin && !isCreation && deleted === null : isCreation && makerOf({kind, id}) !== origin)
-        throw new Fault('validation_failed', `an event of node number ${origin} speaks for another: ${kind} ${id}`);
+      const isOthers =
+        kind === 'node'
+          ? id !== origin && !isCreation && deleted === null
+          : isCreation && !hasIdOfDomain(kind) && makerOf({kind, id}) !== origin;
+      if (isOthers) throw new Fault('validation_failed', `an event of node number ${origin} speaks for another: ${kind} ${id}`);
     }
 };
 

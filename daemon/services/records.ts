@@ -21,6 +21,9 @@ export const allDomains = 0;
 /** The number of the node that created a record. The id of a node record is that node's number. */
 export const makerOf = ({kind, id}: RecordKey): number => (kind === 'node' ? id : Math.floor(id / idsPerNode));
 
+/** Whether a record has the id of its domain, so that any node may create it. */
+export const hasIdOfDomain = (kind: Kind): boolean => kind === 'digest';
+
 /** A reading of the hybrid logical clock as sortable text: milliseconds, counter and node number, in hex. */
 export type Stamp = string;
 export type StampedFields = Record<string, [Json, Stamp]>;

@@ -67,7 +67,7 @@ const measureIntake = async (stage: Stage): Promise<void> => {
   const backend = `127.0.0.1:${await startBareBackend(owner)}`;
   await node.api('POST', 'domains', {body: {name: 'example.com', backend_servers: [backend], ...relayAll}});
   const load = startSmtpLoad(owner);
-  const rate = async () => load.rate({...kept, port: node.smtpPort, count: isQuick ? 300 : 1500});
+  const rate = async () => load.rate({...kept, port: node.smtpPort, count: isQuick ? 1500 : 6000});
   const recipients = isQuick ? 1000 : 3000;
   let round = 0;
   const {without, beside} = await alternate(

@@ -36,6 +36,10 @@ test('when it is due a recipient gets one digest about the mail of all nodes, an
   for (const node of [alpha, beta, gamma]) await node.hold({to, subject: `at ${node.node_id}`});
   await enable(gamma, domain.id);
   await converged();
+  t.deepEqual(
+    (await alpha.status()).peers.filter(({outbox_refused}) => outbox_refused),
+    [],
+  );
 
   await eventually(() => sink.mails.length > 0, 90_000);
   for (const node of [alpha, beta, gamma]) {

@@ -1,6 +1,7 @@
 import test from 'ava';
 import {createReplication} from '../../../daemon/replication/replication.ts';
 import type {ConfigTransaction} from '../../../daemon/services/ports.ts';
+import {digestDefaults} from '../../../shared/digest-rules.ts';
 import {newFields} from '../../helpers/config-history.ts';
 import {addDomain, catchUp, createReplica, everything, hashOf, type Replica, send, sender} from '../../helpers/replica.ts';
 
@@ -54,6 +55,20 @@ test('a node tells of its own changes only', async t => {
   await t.throwsAsync(beta.replication.receive(sender(3), request), {message: /stamps of another node/});
 
   t.deepEqual(await namesAt(beta), []);
+});
+
+test('any node may switch on the digests of a domain', async t => {
+  const [alpha, beta] = [await createReplica(t, 1), await createReplica(t, 2)];
+  const id = await addDomain(alpha, 'one.test');
+  await send(alpha, beta);
+  const {enabled: _, ...defaults} = digestDefaults;
+  await beta.configuration.change(async tx =>
+    tx.create('digest', id, {...defaults, except: [], domain_id: id, enabled_at: tx.at, created_at: tx.at}),
+  );
+
+  t.is((await send(beta, alpha)).applied, 1);
+
+  t.like(await alpha.store.config.listDigests(), [{domain_id: id}]);
 });
 
 test('what is written after something was heard is later than that, however slow the clock', async t => {
