@@ -1,5 +1,5 @@
 // Rules of digests that both programs check. Without zod, which mfctl does not load.
-import {comparableAddress, distinctAddress, parseMailAddress, quotedAsNeeded, unquoted} from './mail-address.ts';
+import {comparableAddress, distinctAddress, parseMailAddress, quotedAsNeeded, withoutQuotes} from './mail-address.ts';
 import type {Reason} from './reason.ts';
 
 export const digestLanguages = ['en', 'de'] as const;
@@ -51,7 +51,7 @@ export const canonicalException = (text: string): string | undefined => {
 /** Without what is behind a `+`, which is for the owner of the mailbox alone, and without quotes that say nothing. */
 export const untagged = (address: string): string => {
   const at = address.lastIndexOf('@');
-  const content = unquoted(address.slice(0, at));
+  const content = withoutQuotes(address.slice(0, at));
   const plus = content.indexOf('+');
   return `${quotedAsNeeded(plus > 0 ? content.slice(0, plus) : content)}${address.slice(at)}`;
 };

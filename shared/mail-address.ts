@@ -84,13 +84,14 @@ export const comparableAddress = (text: string): string => {
  */
 export const distinctAddress = (text: string): string => {
   const address = parseMailAddress(text);
-  return address ? `${asciiFolded(quotedAsNeeded(unquoted(address.local)))}@${address.domain}` : text;
+  return address ? `${asciiFolded(quotedAsNeeded(withoutQuotes(address.local)))}@${address.domain}` : text;
 };
 
 const asciiFolded = (text: string): string => text.replace(/[A-Z]+/g, letters => letters.toLowerCase());
 
 /** What a local part means: without quotes, and without the backslashes between them. */
-export const unquoted = (local: string): string => (local.startsWith('"') ? local.slice(1, -1).replace(/\\(.)/gs, '$1') : local);
+export const withoutQuotes = (local: string): string =>
+  local.startsWith('"') ? local.slice(1, -1).replace(/\\(.)/gs, '$1') : local;
 
 export const quotedAsNeeded = (content: string): string =>
   !content.startsWith('"') && localPart.test(content) ? content : `"${content.replace(/["\\]/g, '\\$&')}"`;

@@ -7,7 +7,7 @@ import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {button, pageClient} from '../helpers/page.ts';
 import {freePort} from '../helpers/ports.ts';
-import {linksOf, startNodeWithPages} from '../helpers/recipient-node.ts';
+import {linksOf, startNodeWithPages, tokenOf} from '../helpers/recipient-node.ts';
 import type {Fault, FaultContext} from './fault.ts';
 import {createTally, exchange, runHostile, shown} from './hostile.ts';
 import {type Known, type Link, type PageInput, pageInput} from './hostile-pages-input.ts';
@@ -113,7 +113,7 @@ const startPages = async ({owner, isShort}: FaultContext, memory: MemoryProbe) =
 
   const linksIn = async (domainId: number, action: Link['action']): Promise<Link[]> =>
     [...(await linksOf({...alpha, domainId}))].map(([subject, link]) => ({
-      ...{token: link.slice(link.lastIndexOf('/') + 1), action},
+      ...{token: tokenOf(link), action},
       number: Number(subject.replace('secret-', '')),
     }));
   const released = (await linksIn(open, 'release')).sort((a, b) => a.number - b.number);
@@ -137,7 +137,7 @@ const withDigest = async (node: ClusterNode, name: string, settings: object = {}
 const foreignTokens = async (owner: FaultContext['owner']): Promise<string[]> => {
   const {node} = await startNodeWithPages(owner);
   for (let n = 0; n < 5; n += 1) await node.hold({to: 'ben@example.com', subject: `foreign ${n}`});
-  const tokens = [...(await linksOf(node)).values()].map(link => link.slice(link.lastIndexOf('/') + 1));
+  const tokens = [...(await linksOf(node)).values()].map(tokenOf);
   await node.stop();
   return tokens;
 };

@@ -16,6 +16,8 @@ export const startNodeWithPages = async (owner: Owner, {config, ...options}: Mai
   return {node, url, page: pageClient(node.ca_file)};
 };
 
+export const tokenOf = (link: string): string => link.slice(link.lastIndexOf('/') + 1);
+
 /** The links in the digest that is sent now, by subject. */
 export const linksOf = async (node: MailNode): Promise<Map<string, string>> => {
   const before = node.sink.mails.length;

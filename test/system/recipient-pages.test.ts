@@ -8,7 +8,7 @@ import {selfSigned} from '../helpers/certificate.ts';
 import {eventually, startMailNode} from '../helpers/mail-node.ts';
 import {button, form} from '../helpers/page.ts';
 import {listeningPorts} from '../helpers/process-table.ts';
-import {linksOf, startNodeWithPages} from '../helpers/recipient-node.ts';
+import {linksOf, startNodeWithPages, tokenOf} from '../helpers/recipient-node.ts';
 import {openStrangers} from '../helpers/strangers.ts';
 import {testFolder} from '../helpers/test-folder.ts';
 
@@ -75,7 +75,7 @@ test('what is no link, no form or another site does nothing', async t => {
   const {node, url, page} = await startNodeWithPages(t);
   await node.hold({to: 'ben@example.com', subject: 'held'});
   const [link = ''] = (await linksOf(node)).values();
-  const token = link.slice(link.lastIndexOf('/') + 1);
+  const token = tokenOf(link);
   const others = [
     token.slice(0, -1),
     `${token}A`,

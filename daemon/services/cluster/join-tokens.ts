@@ -1,7 +1,7 @@
 // Join tokens, each of which admits one node to the cluster.
 
 import {randomBytes} from 'node:crypto';
-import {relayText} from '../../../shared/audit-relay.ts';
+import {relayedDetail} from '../../../shared/audit-relay.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {type Actor, actorToRelay, type PeerActors} from '../actor.ts';
 import type {ConfigStore} from '../ports.ts';
@@ -31,8 +31,7 @@ interface Needs {
 interface Order {
   expiresInS: number;
   actor: Pick<Actor, 'keyId' | 'remoteAddress'>;
-  /** Start of the detail in the audit log. */
-  detail: string;
+  relayedBy?: string;
 }
 
 const retentionMs = 30 * 24 * 3600 * 1000;
@@ -42,7 +41,7 @@ const answerMs = 5000;
 
 export const createJoinTokens = (needs: Needs): JoinTokens => {
   const {configuration, authorities, directory, actors, isOurs, nodeNo, now} = needs;
-  const issue = async (authority: Authority, {expiresInS, actor, detail}: Order): Promise<CreatedToken> => {
+  const issue = async (authority: Authority, {expiresInS, actor, relayedBy}: Order): Promise<CreatedToken> => {
     const address = directory.findByNo(nodeNo)?.cluster_url?.replace(/^https:\/\//, '');
     if (address === undefined) throw new Fault('unavailable', 'this node is still starting; try again', {retryAfterSeconds: 5});
     const id = randomBytes(12).toString('hex');
@@ -52,7 +51,7 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
     await configuration.change(async tx => {
       await tx.trust.forgetJoinTokens(new Date(now() - retentionMs).toISOString());
       await tx.trust.insertJoinToken({id, created_at: new Date(now()).toISOString(), expires_at, used_at: null});
-      await tx.audit(actor, 'cluster.token', id, `${detail}until ${expires_at}`);
+      await tx.audit(actor, 'cluster.token', id, relayedDetail(relayedBy, `until ${expires_at}`));
     });
     return {token, expires_at, address, ca_fingerprint: authority.fingerprint};
   };
@@ -65,7 +64,7 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
       if (!holder) throw noAuthority();
       if (holder.id === nodeNo) {
         const own = await authorities.own();
-        if (own) return issue(own, {expiresInS: expires_in_s, actor, detail: ''});
+        if (own) return issue(own, {expiresInS: expires_in_s, actor});
       }
       const peer = authorities.peer(holder.id);
       if (!peer) throw noAuthority();
@@ -80,7 +79,7 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
       if (first && first.id !== nodeNo) throw otherNodeAdmits(first.node_id);
       // The caller's key is checked here too: otherwise a node under an attacker's control could admit any number of nodes.
       const actor = await actors.admit(relayed, 'cluster:write', {nodeId});
-      return issue(own, {expiresInS: expires_in_s, actor, detail: `${relayText(nodeId)}; `});
+      return issue(own, {expiresInS: expires_in_s, actor, relayedBy: nodeId});
     },
   };
 
