@@ -35,9 +35,10 @@ end
 /** Starts Rspamd on loopback and resolves with its URL once it answers; the first start takes up to 10 s. */
 export const startRspamd = async (t: Owner, options: PrivateRspamdOptions = {}): Promise<string> => {
   const port = await freePort();
-  const workers = `worker "normal" { bind_socket = "127.0.0.1:${port}"; count = 1; }\n`;
-  return startWorkers(t, {...options, port, workers});
+  return startWorkers(t, {...options, port, workers: normalWorker(port)});
 };
+
+const normalWorker = (port: number): string => `worker "normal" { bind_socket = "127.0.0.1:${port}"; count = 1; }\n`;
 
 interface Trained {
   ham: number;
@@ -58,10 +59,11 @@ export const startTrainableRspamd = async (t: Owner): Promise<TrainableRspamd> =
   const [port, controllerPort] = [await freePort(), await freePort()];
   // It accepts its default password from no address, not even from loopback.
   const password = 'open sesame';
+  const classifier = classifierIn(await openFolder(t));
   const controller = `worker "controller" { bind_socket = "127.0.0.1:${controllerPort}"; count = 1; password = "${password}"; }\n`;
-  const workers = `worker "normal" { bind_socket = "127.0.0.1:${port}"; count = 1; }\n${controller}`;
-  const url = await startWorkers(t, {port, workers, classifier, before: {port: controllerPort, workers: controller}});
-  const controllerUrl = `http://127.0.0.1:${controllerPort}`;
+  const controllerUrl = await startWorkers(t, {port: controllerPort, workers: controller, classifier});
+  // Not until then: of workers that open the same files at the same time, one can be left without them.
+  const url = await startWorkers(t, {port, workers: normalWorker(port), classifier});
   return {
     url,
     controllerUrl,
@@ -75,36 +77,28 @@ export const startTrainableRspamd = async (t: Owner): Promise<TrainableRspamd> =
   };
 };
 
+/** Rspamd drops root rights and must still be able to enter. */
+const openFolder = async (t: Owner): Promise<string> => {
+  const folder = await testFolder(t);
+  await chmod(folder, 0o777);
+  return folder;
+};
+
 interface Workers extends PrivateRspamdOptions {
-  /** Port of the normal worker. */
+  /** Of one of them. */
   port: number;
   workers: string;
   classifier?: string;
-  /**
-   * Started and stopped once before the others: workers that create the same files at the same time can leave one of them without
-   * these files.
-   */
-  before?: {port: number; workers: string};
 }
 
-const startWorkers = async (t: Owner, {port, workers, rules, addressOf, classifier, before}: Workers): Promise<string> => {
-  const folder = await testFolder(t);
-  // Rspamd drops root rights and must still be able to enter.
-  await chmod(folder, 0o777);
+/** Resolves with the URL of `port` once it answers. */
+const startWorkers = async (t: Owner, {port, workers, rules, addressOf, classifier}: Workers): Promise<string> => {
+  const folder = await openFolder(t);
   await copyCompiled(compiled, folder);
   await writeFile(join(folder, 'options.conf'), dnsOptions(await startDnsStub(t, addressOf)));
   await mkdir(join(folder, 'override.d'));
   if (rules !== undefined) await writeFile(join(folder, 'rspamd.local.lua'), rules);
   if (classifier !== undefined) await writeFile(join(folder, 'override.d', 'classifier-bayes.conf'), classifier);
-
-  if (before) await stop(await startIn(t, folder, before));
-  await startIn(t, folder, {port, workers});
-  await copyCompiled(folder, compiled);
-  return `http://127.0.0.1:${port}`;
-};
-
-/** Resolves once it answers on `port`. */
-const startIn = async (t: Owner, folder: string, {port, workers}: {port: number; workers: string}): Promise<ChildProcess> => {
   await writeFile(join(folder, 'rspamd.conf'), configuration(workers));
   const places = ['DBDIR', 'RUNDIR', 'LOGDIR', 'LOCAL_CONFDIR'].flatMap(name => ['--var', `${name}=${folder}`]);
   const user = process.getuid?.() === 0 ? ['-u', '_rspamd', '-g', '_rspamd'] : ['-i'];
@@ -114,10 +108,12 @@ const startIn = async (t: Owner, folder: string, {port, workers}: {port: number;
   t.teardown(async () => stop(child));
   let log = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (log = (log + chunk).slice(-4000)));
-  await untilReady(`http://127.0.0.1:${port}`, child).catch(error => {
+  const url = `http://127.0.0.1:${port}`;
+  await untilReady(url, child).catch(error => {
     throw new Error(`Rspamd did not start: ${log}`, {cause: error});
   });
-  return child;
+  await copyCompiled(folder, compiled);
+  return url;
 };
 
 const configuration = (workers: string): string => `
@@ -130,11 +126,11 @@ options {
 logging { type = "console"; level = "warning"; }
 ${workers}`;
 
-const classifier = `
+const classifierIn = (folder: string): string => `
 backend = "sqlite3";
-cache { type = "sqlite3"; path = "\${DBDIR}/learned.sqlite"; }
-statfile { symbol = "BAYES_HAM"; spam = false; path = "\${DBDIR}/ham.sqlite"; }
-statfile { symbol = "BAYES_SPAM"; spam = true; path = "\${DBDIR}/spam.sqlite"; }
+cache { type = "sqlite3"; path = "${folder}/learned.sqlite"; }
+statfile { symbol = "BAYES_HAM"; spam = false; path = "${folder}/ham.sqlite"; }
+statfile { symbol = "BAYES_SPAM"; spam = true; path = "${folder}/spam.sqlite"; }
 `;
 
 /** Merged from a file of its own: Rspamd ignores a second `dns` section in one file and uses the machine's name server. */
