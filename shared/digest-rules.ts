@@ -66,6 +66,6 @@ export const exceptionTest = (except: readonly string[]): ((address: string) => 
     if (known.size === 0) return false;
     const comparable = comparableAddress(address);
     const all = `*${comparable.slice(comparable.lastIndexOf('@'))}`;
-    return known.has(comparable) || known.has(mailboxOf(address)) || known.has(all);
+    return known.has(comparable) || known.has(comparableAddress(untagged(address))) || known.has(all);
   };
 };

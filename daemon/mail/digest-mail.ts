@@ -19,11 +19,13 @@ interface Needs {
   from(): string | undefined;
   /** The base of links; undefined when none is set any more. */
   pagesUrl(): string | undefined;
+  /** Called when a backend refused a digest with this answer, and gets it without texts of mails. */
+  onBare(domain: Domain, detail: string): void;
 }
 
 const notSent = (detail: string): DigestResult => ({state: 'waiting', detail, hasServer: false});
 
-export const createDigestTransport = ({deliver, routeTo, signFor, from, pagesUrl}: Needs): DigestTransport => ({
+export const createDigestTransport = ({deliver, routeTo, signFor, from, pagesUrl, onBare}: Needs): DigestTransport => ({
   async send(domain, settings, digest): Promise<DigestResult> {
     const [route, url] = [routeTo(domain), pagesUrl()];
     if (url === undefined) return notSent('recipients.url is not set in mfd.yaml');
@@ -31,17 +33,21 @@ export const createDigestTransport = ({deliver, routeTo, signFor, from, pagesUrl
     const sender = digestFrom(domain, from());
     const signing = signFor(sender);
     const recipient = recipientOf(digest);
-    const sendAs = async (isBare: boolean): Promise<DigestResult> => {
+    const sendAs = async (isBare: boolean): Promise<RecipientResult | undefined> => {
       const bytes = await digestMail({digest, settings, url, from: sender, domain: domain.name, isBare});
       const isUtf8 = /[^\x00-\x7f]/.test(recipient);
       const envelope = {sender: '', recipients: [recipient], isUtf8, isEightBit: false};
       const [result] = await deliver({...route, ...(signing && {signFor: signing})}, envelope, bytesContent(bytes));
-      return result ? resultOf(result) : notSent('nothing was tried');
+      return result;
     };
     try {
-      const result = await sendAs(false);
-      // A subject may be why: one stranger must not keep all other mail out of the digest.
-      return result.state === 'refused' ? await sendAs(true) : result;
+      let result = await sendAs(false);
+      if (result?.isOfContent && result.outcome === 'refused') {
+        // A subject may be why: one stranger must not keep all other mail out of the digest.
+        onBare(domain, detailOf(result));
+        result = await sendAs(true);
+      }
+      return result ? resultOf(result) : notSent('nothing was tried');
     } catch (error) {
       // It could not be signed.
       return notSent(error instanceof Error ? error.message : String(error));
@@ -52,13 +58,16 @@ export const createDigestTransport = ({deliver, routeTo, signFor, from, pagesUrl
 /** As its mail has him: the mailbox is folded. */
 const recipientOf = ({mailbox, mails}: Digest): string => untagged(mails[0]?.address ?? mailbox);
 
-const resultOf = ({outcome, reply: {code, text, server}}: RecipientResult): DigestResult => {
-  const detail = `${code} ${text}`;
+const detailOf = ({reply: {code, text}}: RecipientResult): string => `${code} ${text}`;
+
+const resultOf = (result: RecipientResult): DigestResult => {
+  const {outcome, reply} = result;
+  const detail = detailOf(result);
   if (outcome === 'delivered') return {state: 'sent', detail};
-  if (text === replies.backendLost.text) return {state: 'unknown', detail};
+  if (reply.text === replies.backendLost.text) return {state: 'unknown', detail};
   // This node says 5xx itself where the backend can never take it: an address that needs SMTPUTF8.
   if (outcome === 'refused') return {state: 'refused', detail};
-  return {state: 'waiting', detail, hasServer: server !== undefined};
+  return {state: 'waiting', detail, hasServer: reply.server !== undefined};
 };
 
 interface Parts {

@@ -1,6 +1,5 @@
 // Digests and links for recipients, wired to the store, the other nodes and the backends.
 import {createHash} from 'node:crypto';
-import {setTimeout as delay} from 'node:timers/promises';
 import {createPeerDigestDesk, createPeerLinkDesk} from '../cluster/peer-digest-desk.ts';
 import type {Peer, Peers} from '../cluster/peers.ts';
 import type {BackendPool} from '../mail/backend/backend-pool.ts';
@@ -44,7 +43,7 @@ export const openRecipients = (base: Base, needs: Needs) => {
     }),
     ...openLinks(base, needs),
     jobs,
-    stopDigests: async () => Promise.race([sender.stop(), delay(graceMs, undefined, {ref: false})]),
+    stopDigests: async () => sender.stop(AbortSignal.timeout(graceMs)),
   };
 };
 
@@ -91,6 +90,8 @@ const openDigests = (
       signFor: address => signingDomain(domains, address),
       from,
       pagesUrl: () => settings().recipients.url,
+      onBare: ({name}, detail) =>
+        log.warn({domain: name, detail}, 'a digest was refused; it is sent without subjects and authors'),
     }),
     onResult: metrics.digest,
     onReport(domain, report) {

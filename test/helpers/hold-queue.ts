@@ -63,7 +63,12 @@ export const recordDeliveries = (node: Pick<TestQueue, 'answer' | 'deliveries'>)
     const reached = outcomes.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient);
     if (reached.length > 0)
       node.deliveries.push({recipients: reached, content: (await buffer(content.open())).toString('latin1')});
-    return outcomes.map(({recipient, outcome}) => ({recipient, outcome, reply: {code: replies[outcome], text: outcome}}));
+    return outcomes.map(({recipient, outcome}) => ({
+      recipient,
+      outcome,
+      reply: {code: replies[outcome], text: outcome},
+      isOfContent: true,
+    }));
   },
 });
 

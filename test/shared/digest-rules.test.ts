@@ -30,6 +30,8 @@ test('an exception is an address, with all its tags, or a whole domain', t => {
   t.false(exceptionTest(['info+a@example.com'])('info@example.com'));
   t.true(exceptionTest(['info@example.com'])('"in\\fo"@example.com'));
   t.true(exceptionTest(['\u00fcnal@example.com'])('\u00dcNAL@example.com'));
+  t.true(exceptionTest(['\u00fcnal@example.com'])('\u00dcNAL+x@example.com'));
+  t.true(exceptionTest(['\u00fcnal@example.com'])('"\u00dcNAL"@example.com'));
   t.true(exceptionTest(['*@example.com'])('anybody@example.com'));
   t.false(exceptionTest(['*@example.com'])('anybody@sub.example.com'));
   t.false(exceptionTest([])('info@example.com'));

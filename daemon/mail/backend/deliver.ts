@@ -27,6 +27,9 @@ export const createDeliver = ({pool, sign}: DeliverNeeds): Deliver => ({
       const final = await transaction.data(content, prefix);
       for (const [recipient] of accepted) replies.set(recipient, final);
     }
-    return [...replies].map(([recipient, reply]) => ({recipient, reply, outcome: outcomeOf(reply)}));
+    const taken = new Set(accepted.map(([recipient]) => recipient));
+    return [...replies].map(([recipient, reply]) => ({
+      ...{recipient, reply, outcome: outcomeOf(reply), isOfContent: taken.has(recipient)},
+    }));
   },
 });

@@ -195,6 +195,8 @@ export interface RecipientResult {
   recipient: string;
   outcome: 'delivered' | 'refused' | 'deferred';
   reply: SmtpReply;
+  /** Whether the reply is that to the content; the recipient was accepted. */
+  isOfContent: boolean;
 }
 
 /** The servers for a mail, tried in order until one connects. `signFor`: the domain for the DKIM signature of outbound mail. */

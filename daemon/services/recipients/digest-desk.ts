@@ -93,6 +93,8 @@ const listedFor = async (tx: Transaction, round: DigestRound, mailboxes: readonl
   const isExcepted = exceptionTest(settings.except);
   const since = sinceOf(round, stored);
   await tx.digests.dropEnded(domain_id, mailboxes);
+  // At once: one may have ten thousand mails.
+  await tx.digests.settle(domain_id, [], mailboxes.filter(isExcepted));
   for (;;) {
     const found = await tx.digests.waitingFor(domain_id, mailboxes, mailsOfNode);
     const ended = found.filter(({mail}) => mail === null || mail.arrived_at < since);

@@ -53,6 +53,7 @@ const settlement = z.object({
   state: z.enum(['sent', 'resent', 'later', 'unsent', 'apart']),
 });
 const asked = z.object({mailbox: text, id: digestId});
+const ids = z.array(digestId).max(100_000);
 
 export const digestMessages = {
   open: post('recipients/open', z.object(round), z.enum([...states, 'listing'])),
@@ -69,6 +70,6 @@ export const digestMessages = {
     z.object({...round, settlements: z.array(settlement).max(100_000), served: mailboxes}),
     z.null(),
   ),
-  resentAmong: post('recipients/resent-among', z.object({...round, ids: z.array(digestId).max(100_000)}), z.array(digestId)),
+  resentAmong: post('recipients/resent-among', z.object({...round, ids}), ids),
   close: post('recipients/close', z.object(round), z.null()),
 };

@@ -26,8 +26,8 @@ export const createPace = ({atMost, isBusy = createBusyTest()}: Needs): Pick<Sem
 
   const adapt = (): void => {
     allowed = isBusy() ? Math.floor(allowed / 2) : Math.min(atMost, allowed + 1);
-    // However busy it is, one at a time goes on.
-    begin(Math.max(1, allowed));
+    // However busy it is, one begins: those under way may wait for a slow backend.
+    begin(Math.min(atMost, Math.max(underWay + 1, allowed)));
     timer = setTimeout(adapt, tickMs);
   };
 

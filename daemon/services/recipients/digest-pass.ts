@@ -19,6 +19,8 @@ import type {DigestRound, RoundState, Settlement} from './digest-store.ts';
 
 /** So often a node may have its mail in digests that were sent again without it. */
 const mostTries = 3;
+/** So many pages of mailboxes in a row for which a node had nothing. */
+const mostIdlePages = 100;
 /** A node lists ten thousand mails for each. */
 const mostListings = 1000;
 /** For nodes that list. */
@@ -41,6 +43,8 @@ export const createPass = (needs: Needs) => {
   const given = new Map<DigestDesk, Set<string>>();
   /** Of these, those that no digest had before. */
   let fresh = new Set<string>();
+  /** The nodes that named some of the mailboxes of this page. */
+  let naming: DigestDesk[] = [];
 
   /** Undefined when a node did not answer, and when some of the mail is in no digest now: then the next try has all of it. */
   const gatherOnce = async (asked: readonly AskedDigest[], tries: number): Promise<Answers | undefined> => {
@@ -52,7 +56,7 @@ export const createPass = (needs: Needs) => {
     if (old.size === 0) return answers;
     // A digest that may have been delivered, and was sent again without the mail of some node: under its id that mail would look like a copy.
     const told = await ask(async desk => desk.resentAmong(round, [...old]));
-    const resent = new Set(told.flatMap(({answer}) => answer));
+    const resent = new Set(told.flatMap(({answer}) => answer).filter(id => old.has(id)));
     if (resent.size > 0 && tries >= mostTries) desks.leaveOut(answers, resent);
     else if (resent.size > 0) await ask(async desk => desk.settle(round, apartAt(desk, answers, resent), nodeId));
     return resent.size === 0 && told.length === before ? answers : undefined;
@@ -68,7 +72,10 @@ export const createPass = (needs: Needs) => {
       const next = [...said].toSorted(byBytes).slice(0, mailboxesAtOnce);
       // What a node says is a claim.
       const isTheirs = (mailbox: string) => owningDomain(mailbox) === domain && parseMailAddress(mailbox) !== undefined;
-      return {mailboxes: next.filter(mailbox => isTheirs(mailbox) && !memory.served.has(mailbox)), last: next.at(-1)};
+      const mailboxes = next.filter(mailbox => isTheirs(mailbox) && !memory.served.has(mailbox));
+      const wanted = new Set(mailboxes);
+      naming = found.flatMap(({desk, answer}) => (answer.some(mailbox => wanted.has(mailbox)) ? [desk] : []));
+      return {mailboxes, last: next.at(-1)};
     },
 
     /** The digests of these mailboxes, in their order, with the mail of all nodes that answer. */
@@ -78,6 +85,7 @@ export const createPass = (needs: Needs) => {
         const asked = mailboxes.map((mailbox): AskedDigest => ({mailbox, id: randomBytes(15).toString('base64url')}));
         const answers = await gatherOnce(asked, tries);
         if (answers) {
+          desks.noteIdle(naming.filter(desk => answers.every(one => one.desk !== desk || one.answer.length === 0)));
           for (const {desk, answer} of answers) given.set(desk, new Set(answer.map(({digest_id}) => digest_id)));
           return merged(mailboxes, answers, round);
         }
@@ -126,6 +134,12 @@ const createDesks = ({nodeId, round, memory}: Needs) => {
   let open: readonly DigestDesk[] = [];
   let isLost = false;
   let hasFailed = false;
+  const idlePages = new Map<DigestDesk, number>();
+
+  const leave = (left: readonly DigestDesk[]): void => {
+    open = open.filter(desk => !left.includes(desk));
+    hasFailed ||= left.length > 0;
+  };
 
   /** Asks all of them. Those that do not answer are left out from then on. */
   const ask = async <T>(work: (desk: DigestDesk) => Promise<T>): Promise<{desk: DigestDesk; answer: T}[]> => {
@@ -143,15 +157,21 @@ const createDesks = ({nodeId, round, memory}: Needs) => {
     if (!fault) return;
     hasFailed = true;
     isLost ||= fault.code === 'conflict';
-    memory.unsettled.set(desk.nodeId, [...(memory.unsettled.get(desk.nodeId) ?? []), ...settled.settlements]);
+    open = open.filter(one => one !== desk);
+    // Whoever has the round now may deliver under these ids.
+    const kept = fault.code === 'conflict' ? settled.settlements.filter(({state}) => state !== 'unsent') : settled.settlements;
+    memory.unsettled.set(desk.nodeId, [...(memory.unsettled.get(desk.nodeId) ?? []), ...kept]);
   };
 
-  /** Before the node lists what has come since. */
-  const tellUnsettled = async (desk: DigestDesk): Promise<void> => {
+  /** Resolves with whether the node did not answer. */
+  const tellUnsettled = async (desk: DigestDesk): Promise<boolean> => {
     const settlements = memory.unsettled.get(desk.nodeId);
-    if (!settlements || (await desk.keep(round, nodeId).catch(failure)) !== 'taken') return;
+    if (!settlements) return false;
+    const state = await desk.keep(round, nodeId).catch(failure);
+    if (state !== 'taken') return state instanceof Fault;
     memory.unsettled.delete(desk.nodeId);
     await settleAt(desk, {settlements, served: []});
+    return memory.unsettled.has(desk.nodeId);
   };
 
   return {
@@ -160,10 +180,17 @@ const createDesks = ({nodeId, round, memory}: Needs) => {
     open: () => open,
     /** Those whose mail is always under one of these ids, whatever they are told. */
     leaveOut(answers: Answers, ids: ReadonlySet<string>): void {
-      const left = new Set(answers.flatMap(({desk, answer}) => (answer.some(mail => ids.has(mail.digest_id)) ? [desk] : [])));
-      open = open.filter(desk => !left.has(desk));
-      hasFailed = true;
+      leave(answers.flatMap(({desk, answer}) => (answer.some(mail => ids.has(mail.digest_id)) ? [desk] : [])));
     },
+
+    /** `idle`: those that named mailboxes of a page and gave nothing for them. Too often, and a node is left out: it may make up names without end. */
+    noteIdle(idle: readonly DigestDesk[]): void {
+      for (const desk of open) idlePages.set(desk, idle.includes(desk) ? (idlePages.get(desk) ?? 0) + 1 : 0);
+      leave(open.filter(desk => (idlePages.get(desk) ?? 0) >= mostIdlePages));
+    },
+
+    /** Tells the nodes what they could not be told before. Resolves with whether some did not answer. */
+    tell: async (desks: readonly DigestDesk[]): Promise<boolean> => (await Promise.all(desks.map(tellUnsettled))).includes(true),
     /** Whether another node has the round. */
     isLost: () => isLost,
     /** Whether a node that gave the round to this one did not answer later. */
@@ -173,6 +200,7 @@ const createDesks = ({nodeId, round, memory}: Needs) => {
     async take(desks: readonly DigestDesk[]): Promise<RoundState> {
       open = [];
       for (const desk of desks) {
+        // Before it lists what has come since.
         await tellUnsettled(desk);
         const state = await openDesk(desk, round, nodeId);
         if (state === 'taken') open = [...open, desk];

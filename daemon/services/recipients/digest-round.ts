@@ -37,8 +37,6 @@ export interface RoundNeeds {
   onError(error: unknown): void;
 }
 
-/** So many pages of mailboxes in a row that have no digest end a pass: a node may make up mailboxes without end. */
-const mostIdlePages = 1000;
 /** To the backends of one domain. */
 const domainMailsAtOnce = 20;
 /** So many mails in a row that no server answers are enough. */
@@ -77,7 +75,6 @@ const sendAll = async (needs: RoundNeeds, pass: DigestPass, {domain, memory}: Wa
   const report: RoundReport = {...noReport, isWaiting: memory.after !== ''};
   const places = createSemaphore(domainMailsAtOnce);
   let failures = 0;
-  let idlePages = 0;
   const isHopeless = () => failures >= hopelessAfter;
 
   const isEnded = () => isHopeless() || needs.isStopping() || pass.isLost();
@@ -104,11 +101,11 @@ const sendAll = async (needs: RoundNeeds, pass: DigestPass, {domain, memory}: Wa
       break;
     }
     const digests = await pass.gather(mailboxes);
-    if (digests.length > 0) idlePages = 0;
-    else if (++idlePages === mostIdlePages) break;
     const results = await Promise.all(
       digests.map(async digest => {
-        const result = await places.run(async () => needs.places.run(async () => sendOne(current, settings, digest)));
+        const result = await places.run(async () =>
+          isEnded() ? undefined : needs.places.run(async () => sendOne(current, settings, digest)),
+        );
         return {digest, state: result?.state};
       }),
     );

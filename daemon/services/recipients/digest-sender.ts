@@ -1,5 +1,6 @@
 // Sending of digests: one node sends those of a domain, about the mail of all nodes.
 
+import {setTimeout as delay} from 'node:timers/promises';
 import {ascending} from '../../../shared/collections.ts';
 import type {Domain} from '../../../shared/domain.ts';
 import {Fault} from '../../../shared/fault.ts';
@@ -7,6 +8,7 @@ import type {StoredDigest} from '../records.ts';
 import {timeAt} from '../time-at.ts';
 import type {Digest, DigestDesk, RoundMemory, RoundReport} from './digest-model.ts';
 import {createPace} from './digest-pace.ts';
+import {createPass} from './digest-pass.ts';
 import {createDigestRound, type RoundNeeds} from './digest-round.ts';
 import type {DigestRound} from './digest-store.ts';
 import {createDueTimes} from './due-time.ts';
@@ -25,8 +27,8 @@ export interface DigestSender {
   preview(domain: Domain, mailbox: string): Promise<{digest: Digest; unreachable: string[]}>;
   /** Resolves when nothing is being sent. */
   idle(): Promise<void>;
-  /** Ends with the mails that are under way, and resolves once it is known everywhere what became of them. */
-  stop(): Promise<void>;
+  /** Ends with the mails that are under way, and resolves once it is known everywhere what became of them, or with the signal. */
+  stop(signal: AbortSignal): Promise<void>;
 }
 
 /** To all backends: intake wants connections as well. */
@@ -34,6 +36,8 @@ const mailsAtOnce = 40;
 const retriesMs = [5, 15, 30, 60].map(minutes => minutes * 60_000);
 /** In partly reached clusters: until the one that has the round is asked again. */
 const elsewhereMs = 30_000;
+/** While it stops: another node may be starting again. */
+const tellMs = 250;
 
 /** The last round of a domain, and when it is tried next; never once it is over. */
 interface Known {
@@ -44,7 +48,7 @@ interface Known {
 }
 
 export const createDigestSender = (needs: SenderNeeds): DigestSender => {
-  const {store, domains, isChosen, now} = needs;
+  const {nodeId, store, domains, isChosen, now} = needs;
   const roundNow = ({id}: Domain): DigestRound => ({domain_id: id, due_at: timeAt(now())});
   const known = new Map<number, Known>();
   const running = createRunning();
@@ -78,6 +82,19 @@ export const createDigestSender = (needs: SenderNeeds): DigestSender => {
     return last?.due_at !== due_at || now() >= last.nextMs;
   };
 
+  /** Resolves with whether a node that was to be told what became of its mail did not answer. */
+  const tell = async (): Promise<boolean> => {
+    const desks = await needs.desks();
+    const rounds = [...known].map(([domain_id, {due_at, memory}]) => ({round: {domain_id, due_at}, memory}));
+    const told = await Promise.all(rounds.map(async one => createPass({nodeId, ...one}).tell(desks)));
+    return told.includes(true);
+  };
+
+  const finish = async (signal: AbortSignal): Promise<void> => {
+    await running.idle();
+    while (!signal.aborted && (await tell())) await delay(tellMs);
+  };
+
   return {
     async send() {
       const times = createDueTimes(now());
@@ -87,9 +104,10 @@ export const createDigestSender = (needs: SenderNeeds): DigestSender => {
         if (!domain?.active || enabled_at === null || isStopping) continue;
         const daily = timeAt(times(stored));
         const last = known.get(domain_id);
-        // Of those that were sent by hand since then, some may have to be tried again.
-        const due_at = last && last.due_at > daily && Number.isFinite(last.nextMs) ? last.due_at : daily;
-        if (due_at < enabled_at || !isDue(stored, due_at) || !isChosen(domain_id)) continue;
+        // Of those that were sent by hand since then, some may have to be tried again, by this node: the others do not know of them.
+        const isByHand = last !== undefined && last.due_at > daily;
+        const due_at = isByHand ? last.due_at : daily;
+        if (due_at < enabled_at || !isDue(stored, due_at) || !(isByHand || isChosen(domain_id))) continue;
         running.start(domain_id, async () => sendDue(domain, due_at))?.catch(needs.onError);
       }
     },
@@ -103,9 +121,9 @@ export const createDigestSender = (needs: SenderNeeds): DigestSender => {
     },
     preview: async (domain, mailbox) => previewOf(await needs.desks(), roundNow(domain), mailbox),
     idle: running.idle,
-    async stop() {
+    async stop(signal) {
       isStopping = true;
-      await running.idle();
+      await Promise.race([finish(signal), new Promise(resolve => signal.addEventListener('abort', resolve))]);
     },
   };
 };

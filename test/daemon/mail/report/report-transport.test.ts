@@ -58,6 +58,7 @@ const start = async (t: ExecutionContext, {smarthost}: {smarthost?: Route} = {})
         recipient: recipients[0] ?? '',
         outcome,
         reply: outcome === 'refused' ? {code: 550, text: '5.1.1 No'} : {code: 250, text: 'Ok'},
+        isOfContent: outcome === 'delivered',
       },
     ];
   };

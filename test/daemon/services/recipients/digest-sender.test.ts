@@ -464,7 +464,7 @@ test('a node that stops ends with the mails under way, and another one sends the
   const sender = senderOf(0, {onMail: async () => new Promise(resolve => setTimeout(resolve, 20))});
   await sender.begin();
   while (sent.length === 0) await new Promise(resolve => setTimeout(resolve, 5));
-  await sender.stop();
+  await sender.stop(new AbortController().signal);
   t.true(sent.length > 0 && sent.length < 60, `${sent.length}`);
   clock.now += 2 * minuteMs;
   await senderOf(1).send();
@@ -581,6 +581,28 @@ test('who is no exception any more hears of mail that was listed for others', as
   t.deepEqual(listed(sent), ['ann@one.test: 1', 'ben@one.test: 1']);
 });
 
+test('the mail of an exception is left for later at once, however much it is', async t => {
+  const {clock, nodes, sent, hold, senderOf} = await startNodes(t, {except: ['info@one.test']});
+  for (let n = 0; n < 450; n += 1) await hold(0, ['info@one.test']);
+  await hold(0, ['ann@one.test']);
+  const [{store} = t.fail()] = nodes;
+  const {transaction} = store;
+  let statements = 0;
+  store.transaction = async work =>
+    transaction(async tx => {
+      const waitingFor: typeof tx.digests.waitingFor = async (...args) => {
+        statements += 1;
+        return tx.digests.waitingFor(...args);
+      };
+      return work({...tx, digests: {...tx.digests, waitingFor}});
+    });
+  clock.now += hourMs;
+  await senderOf(0).send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 451']);
+  t.is(statements, 1, 'each of these is slow while much waits, and intake waits for it');
+});
+
 test('when another node took a round and ended, the one before sends what was sent to nobody', async t => {
   const {clock, nodes, sent, hold, senderOf} = await startNodes(t);
   for (let n = 0; n < 3; n += 1) await hold(n, [`r${n}@one.test`]);
@@ -639,6 +661,39 @@ test('a node that always has its mail in digests that were sent again is left ou
   t.deepEqual(listed(sent), ['ann@one.test: 1']);
 });
 
+test('a node cannot spoil the tries for others, whatever it says was sent again', async t => {
+  const {clock, nodes, sent, hold, senderOf} = await startNodes(t);
+  await hold(0, ['ann@one.test']);
+  await hold(1, ['ann@one.test']);
+  const given: string[] = [];
+  const desk = lieOf(nodes[1]?.desk, mails => {
+    given.push(...mails.map(({digest_id}) => digest_id));
+    return mails.map(mail => ({...mail, digest_id: 'old'}));
+  });
+  desk.resentAmong = async () => ['nothing', ...given];
+  clock.now += hourMs;
+  await senderOf(0).send();
+
+  t.true(listed(sent).includes('ann@one.test: 1'), `${listed(sent)}`);
+});
+
+test('mailboxes behind those that a node makes up get their digests', async t => {
+  const {clock, nodes, sent, hold, senderOf} = await startNodes(t);
+  await hold(0, ['zoe@one.test']);
+  let count = 0;
+  for (const {nodeId, desk} of nodes)
+    if (nodeId === 'beta')
+      desk.waiting = async () =>
+        Array.from({length: 100}, () => {
+          count += 1;
+          return `a${String(count).padStart(9, '0')}@one.test`;
+        });
+  clock.now += hourMs;
+  await senderOf(0).send();
+
+  t.deepEqual(listed(sent), ['zoe@one.test: 1']);
+});
+
 test('a node that names mailboxes without end does not keep a round for ever', async t => {
   const {clock, nodes, hold, senderOf} = await startNodes(t);
   await hold(0, ['zoe@one.test']);
@@ -693,6 +748,99 @@ test('what was sent now and met no server is tried again, and in the end is over
   }
 
   t.true(reports.length <= tried + 1, 'the round of the day is over');
+});
+
+test('what was sent now is tried again by the node that was asked, also where another one sends daily', async t => {
+  const {clock, sent, answers, hold, senderOf} = await startNodes(t);
+  clock.now += hourMs;
+  await senderOf(1).send();
+  const sender = senderOf(0, {isChosen: false});
+  clock.now += minuteMs;
+  await hold(0, ['ann@one.test']);
+  answers.set('ann@one.test', {state: 'waiting', detail: '450 greylisted', hasServer: true});
+  await sender.sendNow(domain);
+  answers.clear();
+  clock.now += 5 * minuteMs;
+  await sender.send();
+  t.deepEqual(listed(sent), ['ann@one.test: 1']);
+
+  clock.now += dayMs;
+  await hold(0, ['ann@one.test']);
+  await sender.send();
+  t.is(sent.length, 1, 'the daily one is for the other');
+});
+
+test('digests that were refused when they were sent now are a problem until the next are sent', async t => {
+  const {clock, answers, reports, hold, senderOf} = await startNodes(t);
+  clock.now += hourMs;
+  const sender = senderOf(0);
+  await sender.send();
+  clock.now += minuteMs;
+  await hold(0, ['ann@one.test']);
+  answers.set('ann@one.test', {state: 'refused', detail: '550 no'});
+  await sender.sendNow(domain);
+  clock.now += minuteMs;
+  await sender.send();
+
+  t.like(reports.at(-1), {refused: 1, refusal: '550 no'});
+});
+
+test('what another node may have delivered meanwhile is no longer told as not delivered', async t => {
+  const {clock, sent, answers, hold, senderOf} = await startNodes(t);
+  await hold(1, ['ann@one.test']);
+  answers.set('ann@one.test', {state: 'waiting', detail: '450 greylisted', hasServer: true});
+  clock.now += hourMs;
+  let isFirst = true;
+  // The process is stopped for so long that another one takes over, delivers and ends.
+  const onMail = async () => {
+    if (!isFirst) return;
+    isFirst = false;
+    clock.now += 2 * minuteMs;
+    answers.set('ann@one.test', {state: 'unknown', detail: '451 4.4.2 lost'});
+    await senderOf(1).send();
+    answers.set('ann@one.test', {state: 'waiting', detail: '450 greylisted', hasServer: true});
+  };
+  const sender = senderOf(0, {onMail});
+  await sender.send();
+  answers.clear();
+  for (let tries = 0; tries < 3; tries += 1) {
+    clock.now += hourMs;
+    await sender.send();
+  }
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1', 'ann@one.test: 1']);
+  t.is(sent[0]?.id, sent[1]?.id);
+});
+
+test('a node that stops tells another one that is just starting again what became of its mail', async t => {
+  const {clock, sent, away, hold, senderOf} = await startNodes(t);
+  await hold(1, ['ann@one.test']);
+  clock.now += hourMs;
+  const sender = senderOf(0, {onMail: async () => void away.add('beta')});
+  await sender.send();
+  const stopped = sender.stop(new AbortController().signal);
+  await new Promise(resolve => setTimeout(resolve, 300));
+  away.clear();
+  await stopped;
+  for (let tries = 0; tries < 3; tries += 1) {
+    clock.now += dayMs;
+    await senderOf(1).send();
+  }
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1']);
+});
+
+test('a node that stops waits for one that is away only until the signal', async t => {
+  const {clock, away, hold, senderOf} = await startNodes(t);
+  await hold(1, ['ann@one.test']);
+  clock.now += hourMs;
+  const sender = senderOf(0, {onMail: async () => void away.add('beta')});
+  await sender.send();
+  const end = new AbortController();
+  const stopped = sender.stop(end.signal);
+  end.abort();
+
+  await t.notThrowsAsync(stopped);
 });
 
 test('the digest goes to the mailbox that was asked for, whatever a node says', async t => {
