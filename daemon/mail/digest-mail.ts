@@ -19,13 +19,11 @@ interface Needs {
   from(): string | undefined;
   /** The base of links; undefined when none is set any more. */
   pagesUrl(): string | undefined;
-  /** Called when a backend refused a digest with this answer, and gets it without texts of mails. */
-  onBare(domain: Domain, detail: string): void;
 }
 
 const notSent = (detail: string): DigestResult => ({state: 'waiting', detail, hasServer: false});
 
-export const createDigestTransport = ({deliver, routeTo, signFor, from, pagesUrl, onBare}: Needs): DigestTransport => ({
+export const createDigestTransport = ({deliver, routeTo, signFor, from, pagesUrl}: Needs): DigestTransport => ({
   async send(domain, settings, digest): Promise<DigestResult> {
     const [route, url] = [routeTo(domain), pagesUrl()];
     if (url === undefined) return notSent('recipients.url is not set in mfd.yaml');
@@ -33,7 +31,7 @@ export const createDigestTransport = ({deliver, routeTo, signFor, from, pagesUrl
     const sender = digestFrom(domain, from());
     const signing = signFor(sender);
     const recipient = recipientOf(digest);
-    const sendAs = async (isBare: boolean): Promise<RecipientResult | undefined> => {
+    const sendAs = async ({isBare}: {isBare: boolean}): Promise<RecipientResult | undefined> => {
       const bytes = await digestMail({digest, settings, url, from: sender, domain: domain.name, isBare});
       const isUtf8 = /[^\x00-\x7f]/.test(recipient);
       const envelope = {sender: '', recipients: [recipient], isUtf8, isEightBit: false};
@@ -41,13 +39,10 @@ export const createDigestTransport = ({deliver, routeTo, signFor, from, pagesUrl
       return result;
     };
     try {
-      let result = await sendAs(false);
-      if (result?.isOfContent && result.outcome === 'refused') {
-        // A subject may be why: one stranger must not keep all other mail out of the digest.
-        onBare(domain, detailOf(result));
-        result = await sendAs(true);
-      }
-      return result ? resultOf(result) : notSent('nothing was tried');
+      const result = await sendAs({isBare: false});
+      if (!result?.isOfContent || result.outcome !== 'refused') return resultOf(result);
+      // A subject may be why: one stranger must not keep all other mail out of the digest.
+      return {...resultOf(await sendAs({isBare: true})), bareFor: detailOf(result)};
     } catch (error) {
       // It could not be signed.
       return notSent(error instanceof Error ? error.message : String(error));
@@ -60,7 +55,8 @@ const recipientOf = ({mailbox, mails}: Digest): string => untagged(mails[0]?.add
 
 const detailOf = ({reply: {code, text}}: RecipientResult): string => `${code} ${text}`;
 
-const resultOf = (result: RecipientResult): DigestResult => {
+const resultOf = (result: RecipientResult | undefined): DigestResult => {
+  if (!result) return notSent('nothing was tried');
   const {outcome, reply} = result;
   const detail = detailOf(result);
   if (outcome === 'delivered') return {state: 'sent', detail};

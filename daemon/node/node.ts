@@ -126,7 +126,7 @@ const open = async ({data, loaded, log, version, openCommon}: Needs, closers: Cl
       // These requests never end on their own.
       services.events.close();
       services.forPeers.bus.close();
-      await Promise.all([listeners.stop(), engine.settled(services.stopSenders())]);
+      await Promise.all([listeners.stop(), services.stopSenders()]);
       await closers.closeAll();
     },
   };

@@ -123,8 +123,8 @@ const questionRoutes = ({
   queue,
   listed,
   dmarc,
-  digestDesk,
-  linkDesk,
+  digestSource,
+  linkOwner,
   forPeers: {auditLog, traceLog, webhookLog, source, actors},
 }: Services) => [
   ...(listed ? [routeQuestions(actors, listed, holdListQuestions)] : []),
@@ -137,6 +137,6 @@ const questionRoutes = ({
   routeQuestions(actors, dmarc.own, dmarcQuestions),
   routeQuestions(actors, dmarc.own, {reportedQuestion}),
   routeGivenCounts(dmarc),
-  routePeerDigests(digestDesk),
-  routeRecipientLinks(linkDesk),
+  routePeerDigests(digestSource),
+  routeRecipientLinks(linkOwner),
 ];

@@ -1,6 +1,6 @@
 // Digests and links for recipients, wired to the store, the other nodes and the backends.
 import {createHash} from 'node:crypto';
-import {createPeerDigestDesk, createPeerLinkDesk} from '../cluster/peer-digest-desk.ts';
+import {createPeerDigestSource, createPeerLinkOwner} from '../cluster/peer-recipients.ts';
 import type {Peer, Peers} from '../cluster/peers.ts';
 import type {BackendPool} from '../mail/backend/backend-pool.ts';
 import {createDeliver, type DeliverNeeds} from '../mail/backend/deliver.ts';
@@ -12,12 +12,12 @@ import {routeFor} from '../services/intake/intake.ts';
 import type {Quarantine} from '../services/quarantine/quarantine.ts';
 import type {HoldQueue} from '../services/quarantine/stored-mail.ts';
 import {createDigestActions} from '../services/recipients/digest-actions.ts';
-import {createDigestDesk} from '../services/recipients/digest-desk.ts';
-import type {DigestDesk} from '../services/recipients/digest-model.ts';
+import type {DigestSource} from '../services/recipients/digest-model.ts';
 import {createDigestSender} from '../services/recipients/digest-sender.ts';
+import {createDigestSource} from '../services/recipients/digest-source.ts';
 import type {RecipientLink} from '../services/recipients/digest-store.ts';
-import {createLinkDesk} from '../services/recipients/link-desk.ts';
-import {createLinks, createRemoteDesks} from '../services/recipients/links.ts';
+import {createLinkOwner} from '../services/recipients/link-owner.ts';
+import {createLinks, createRemoteOwners} from '../services/recipients/links.ts';
 import type {Base} from './base.ts';
 import type {Job} from './jobs.ts';
 import {graceMs} from './listen.ts';
@@ -34,9 +34,9 @@ interface Needs extends Pick<DeliverNeeds, 'sign'> {
 export const openRecipients = (base: Base, needs: Needs) => {
   const {settings, storage, records} = base;
   watchPages(base);
-  const {desk, sender, jobs} = openDigests(base, needs);
+  const {source, sender, jobs} = openDigests(base, needs);
   return {
-    digestDesk: desk,
+    digestSource: source,
     digestActions: createDigestActions({
       ...{store: storage.store, configuration: records.configuration, domains: needs.domains, sender},
       pages: () => settings().recipients,
@@ -56,8 +56,8 @@ const openDigests = (
   const {store, engine, nodeId, nodeNo} = storage;
   const {domainDirectory: domains, nodeDirectory, membership, peerStates} = records;
   const from = () => settings().recipients.from;
-  const ofDesk = {nodeNo, domains, from, now};
-  const desk = createDigestDesk({...ofDesk, nodeId, store});
+  const ofSource = {nodeNo, domains, from, now};
+  const source = createDigestSource({...ofSource, nodeId, store});
   /** Those that can send, as far as this node knows. */
   const able = () =>
     nodeDirectory.list().filter(node => {
@@ -65,16 +65,16 @@ const openDigests = (
       return peerStates.healthOf(node) === 'online' && typeof peerStates.latest(node.id)?.recipients_url === 'string';
     });
 
-  const remote = followDesks<DigestDesk>(peers, createPeerDigestDesk);
-  const desks = async (): Promise<DigestDesk[]> => {
+  const remote = followPeers<DigestSource>(peers, createPeerDigestSource);
+  const sources = async (): Promise<DigestSource[]> => {
     if (engine.kind !== 'common')
       return nodeDirectory
         .list()
         .toSorted((one, other) => one.id - other.id)
-        .flatMap(({id}) => (id === nodeNo ? desk : (remote.get(id) ?? [])));
+        .flatMap(({id}) => (id === nodeNo ? source : (remote.get(id) ?? [])));
     // All mail is in the one store, also that of nodes that are away or were removed.
     const {store: common} = engine;
-    return (await common.heldQuery.holdingNodes()).map(id => createDigestDesk({...ofDesk, nodeId: id, store: common.of(id)}));
+    return (await common.heldQuery.holdingNodes()).map(id => createDigestSource({...ofSource, nodeId: id, store: common.of(id)}));
   };
 
   const isChosen = (domainId: number) => chosenOf(domainId, able()) === nodeNo;
@@ -83,23 +83,23 @@ const openDigests = (
     sentHere: async id => (isChosen(id) ? (await enabledDigests(store.config, [id]))[0] : undefined),
   });
   const sender = createDigestSender({
-    ...{nodeId, store, domains, desks, isChosen, now},
+    ...{nodeId, store, domains, sources, isChosen, now},
     transport: createDigestTransport({
       deliver: createDeliver({pool, ...(sign && {sign})}).deliver,
       routeTo: domain => routeFor({direction: 'inbound', domain}, undefined),
       signFor: address => signingDomain(domains, address),
       from,
       pagesUrl: () => settings().recipients.url,
-      onBare: ({name}, detail) =>
-        log.warn({domain: name, detail}, 'a digest was refused; it is sent without subjects and authors'),
     }),
     onResult: metrics.digest,
     onReport(domain, report) {
       troubles.report(domain, report);
-      const {failure, refusal, isWaiting, sent, refused} = report;
+      const {failure, refusal, isWaiting, sent, refused, bare, bareFor} = report;
       const detail = failure ?? refusal;
       if (detail !== undefined)
         log.warn({domain: domain.name, sent, refused, isWaiting, detail}, 'digests could not be delivered');
+      if (bareFor !== undefined)
+        log.warn({domain: domain.name, bare, detail: bareFor}, 'digests were refused, and sent without subjects and authors');
     },
     onError(error) {
       troubles.erred();
@@ -111,7 +111,7 @@ const openDigests = (
     what: 'sending digests',
     run: async () => (membership.isRemoved() ? undefined : sender.send()),
   };
-  return {desk, sender, jobs: [job]};
+  return {source, sender, jobs: [job]};
 };
 
 /** Links that recipients open on this node, and those whose mail it has. */
@@ -120,17 +120,17 @@ const openLinks = (
   needs: Pick<Needs, 'peers' | 'queue' | 'quarantine'>,
 ) => {
   const {store, engine, nodeId, nodeNo} = storage;
-  const linkDesk = createLinkDesk({nodeId, store, queue: needs.queue, now});
-  const remote = createRemoteDesks({desks: followDesks(needs.peers, createPeerLinkDesk), ...records});
+  const linkOwner = createLinkOwner({nodeId, store, queue: needs.queue, now});
+  const remote = createRemoteOwners({owners: followPeers(needs.peers, createPeerLinkOwner), ...records});
   /** In the store that all nodes share. Mail in the Postfix of another node is that node's. */
-  const commonDesk = async (common: CommonStore, {node_id: id = '', queue_id: queueId}: RecipientLink) => {
+  const commonOwner = async (common: CommonStore, {node_id: id = '', queue_id: queueId}: RecipientLink) => {
     const scoped = common.of(id);
     const mail = id === nodeId ? undefined : await scoped.hold.find(queueId);
     if (mail?.keeper === 'postfix') {
       const no = records.nodeDirectory.findById(id)?.id;
       return no === undefined ? undefined : remote(no);
     }
-    return createLinkDesk({
+    return createLinkOwner({
       ...{nodeId: id, store: scoped, now},
       queue: {
         act: async (action, queue_id, actor, recipients) =>
@@ -139,21 +139,21 @@ const openLinks = (
     });
   };
   const links = createLinks(async ({nodeNo: no, hash}) => {
-    if (engine.kind !== 'common') return no === nodeNo ? linkDesk : remote(no);
+    if (engine.kind !== 'common') return no === nodeNo ? linkOwner : remote(no);
     const link = await store.digests.link(hash);
-    return link && commonDesk(engine.store, link);
+    return link && commonOwner(engine.store, link);
   });
-  return {linkDesk, links};
+  return {linkOwner, links};
 };
 
 /** Those of the current peers, by node number. */
-const followDesks = <Desk>(peers: Peers, create: (client: Peer['client']) => Desk): ReadonlyMap<number, Desk> => {
-  const desks = new Map<number, Desk>();
+const followPeers = <Part>(peers: Peers, create: (client: Peer['client']) => Part): ReadonlyMap<number, Part> => {
+  const parts = new Map<number, Part>();
   peers.follow(({nodeNo, client}) => {
-    desks.set(nodeNo, create(client));
-    return () => void desks.delete(nodeNo);
+    parts.set(nodeNo, create(client));
+    return () => void parts.delete(nodeNo);
   });
-  return desks;
+  return parts;
 };
 
 /** The same on every node that knows the same nodes, and another one for each domain. */

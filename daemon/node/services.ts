@@ -104,7 +104,7 @@ export const createServices = (base: Base, cluster: Cluster, version: string) =>
     jobs: [...mail.jobs, ...dmarc.jobs, ...recipients.jobs, ...eventLog.jobs, ...postfixLog.jobs, watchWebhooks(base)],
     flushKeyUses: keyDirectory.flush,
     /** Ends with what is under way. */
-    stopSenders: async () => Promise.all([webhookSender.stop(), recipients.stopDigests()]),
+    stopSenders: async () => Promise.all([base.storage.engine.settled(webhookSender.stop()), recipients.stopDigests()]),
     async close() {
       const postfixLogEnds = postfixLog.close();
       access.keyFailures.report(true);

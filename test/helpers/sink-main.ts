@@ -9,7 +9,7 @@ const shownLines = 20;
 
 const show = ({sender, recipients, content}: SinkMail): void => {
   const [header = '', ...rest] = content.toString().split('\r\n\r\n');
-  const body = rest.join('\n\n').trimEnd().split('\r\n');
+  const body = rest.join('\r\n\r\n').trimEnd().split('\r\n');
   const more = body.length > shownLines ? [`… ${body.length - shownLines} more lines`] : [];
   const lines = [
     `── ${new Date().toISOString()}  ${content.length} bytes`,

@@ -3,7 +3,7 @@ import {createHash} from 'node:crypto';
 import type {DigestLanguage} from '../../../shared/digest-rules.ts';
 import {escaped, shown, textIn} from '../../services/recipients/digest-text.ts';
 import {readableTime} from '../../services/recipients/due-time.ts';
-import type {LinkAction, LinkView} from '../../services/recipients/link-desk.ts';
+import type {LinkAction, LinkView} from '../../services/recipients/link-owner.ts';
 import type {PageText} from '../../services/recipients/recipient-text.ts';
 
 const style = `

@@ -6,7 +6,7 @@ import type {Logger} from 'pino';
 import {digestLanguages} from '../../../shared/digest-rules.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {clientNetwork, isLoopback, plainAddress} from '../../../shared/host-port.ts';
-import {type LinkAction, type LinkView, linkActions} from '../../services/recipients/link-desk.ts';
+import {type LinkAction, type LinkView, linkActions} from '../../services/recipients/link-owner.ts';
 import {nodeNoIn} from '../../services/recipients/link-token.ts';
 import type {Links} from '../../services/recipients/links.ts';
 import {remoteAddressOf} from '../observe.ts';

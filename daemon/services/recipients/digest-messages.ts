@@ -5,7 +5,7 @@ import {id, timestamp} from '../../../shared/fields.ts';
 import {reasons} from '../../../shared/reason.ts';
 import {post} from '../cluster/peer-protocol.ts';
 import {mailboxesAtOnce, mailsOfNode} from './digest-model.ts';
-import {authorsOfMail, linkActions} from './link-desk.ts';
+import {authorsOfMail, linkActions} from './link-owner.ts';
 
 const text = z.string().max(1000);
 const round = {domain_id: id, due_at: timestamp};

@@ -1,4 +1,4 @@
-// What the parts of digests say to each other: the desk of a node, the node that sends, and the way to the backends.
+// What the parts of digests say to each other: the source of a node, the node that sends, and the way to the backends.
 import type {DigestSettings} from '../../../shared/digest.ts';
 import type {DigestAction} from '../../../shared/digest-rules.ts';
 import type {Domain} from '../../../shared/domain.ts';
@@ -53,11 +53,11 @@ interface MailboxChoice {
 }
 
 /** A node's part in the digests of a round, for the node that sends them. */
-export interface DigestDesk {
+export interface DigestSource {
   readonly nodeId: string;
   /** Gives the round to `sender`, and lists what is in no digest yet; `listing`: ask again, there is more. */
   open(round: DigestRound, sender: string): Promise<RoundState | 'listing'>;
-  /** Keeps the round for `sender`. */
+  /** Keeps the round for `sender`, if no other node has had it since. */
   keep(round: DigestRound, sender: string): Promise<RoundState>;
   /** The next mailboxes for which something waits, in the order of their bytes. */
   waiting(round: DigestRound, choice: MailboxChoice): Promise<string[]>;
@@ -76,12 +76,16 @@ export interface DigestDesk {
 }
 
 /** `hasServer`: a server answered. Where none does, there is no use in trying the next mailbox. */
-export type DigestResult =
+export type DigestResult = (
   | {state: 'sent'; detail: string}
   | {state: 'refused'; detail: string}
   | {state: 'waiting'; detail: string; hasServer: boolean}
   /** It may have been delivered. */
-  | {state: 'unknown'; detail: string};
+  | {state: 'unknown'; detail: string}
+) & {
+  /** The answer to the digest with texts of mails, where that to the one without is the result. */
+  bareFor?: string;
+};
 
 export interface DigestTransport {
   send(domain: Domain, settings: DigestSettings, digest: Digest): Promise<DigestResult>;
@@ -95,6 +99,9 @@ export interface RoundReport {
   failure: string | undefined;
   /** That for the last one whose backend refused it. The next digest lists the same again. */
   refusal: string | undefined;
+  /** How many were refused with texts of mails, and tried without them, and the last answer for which. */
+  bare: number;
+  bareFor: string | undefined;
   /** Some are tried again. */
   isWaiting: boolean;
 }
@@ -108,5 +115,5 @@ export interface RoundMemory {
   /** Where to begin; empty for the first mailbox. */
   after: string;
   /** What nodes could not be told yet, of this round and of those before. */
-  unsettled: Map<string, Settlement[]>;
+  unsettled: Map<string, readonly Settlement[]>;
 }

@@ -9,7 +9,7 @@ import type {Domain} from '../../../shared/domain.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {Store} from '../ports.ts';
 import {createSemaphore, type Semaphore} from '../semaphore.ts';
-import type {Digest, DigestDesk, DigestResult, DigestTransport, RoundMemory, RoundReport} from './digest-model.ts';
+import type {Digest, DigestResult, DigestSource, DigestTransport, RoundMemory, RoundReport} from './digest-model.ts';
 import {createPass, type DigestPass} from './digest-pass.ts';
 import {readSettings} from './digest-settings.ts';
 import {type DigestRound, roundMs} from './digest-store.ts';
@@ -25,7 +25,7 @@ export interface RoundNeeds {
   store: Pick<Store, 'config'>;
   domains: Pick<DomainDirectory, 'findById'>;
   /** This node and the others that may answer, by their numbers: the first one that is reached says who sends. */
-  desks(): Promise<DigestDesk[]>;
+  sources(): Promise<DigestSource[]>;
   transport: DigestTransport;
   now: () => number;
   /** For all mails under way. */
@@ -49,7 +49,7 @@ export const createDigestRound =
     const pass = createPass({nodeId: needs.nodeId, round, memory});
     const timer = setInterval(() => void pass.keep().catch(needs.onError), keepMs).unref();
     try {
-      const state = await pass.take(await needs.desks());
+      const state = await pass.take(await needs.sources());
       // What could not be sent here was sent by another node.
       if (state === 'over') needs.onReport(domain, noReport);
       if (state !== 'taken') return {outcome: state, report: undefined};
@@ -64,7 +64,15 @@ export const createDigestRound =
     }
   };
 
-const noReport: RoundReport = {sent: 0, refused: 0, failure: undefined, refusal: undefined, isWaiting: false};
+const noReport: RoundReport = {
+  sent: 0,
+  refused: 0,
+  failure: undefined,
+  refusal: undefined,
+  bare: 0,
+  bareFor: undefined,
+  isWaiting: false,
+};
 
 interface Wanted {
   domain: Domain;
@@ -85,6 +93,7 @@ const sendAll = async (needs: RoundNeeds, pass: DigestPass, {domain, memory}: Wa
     needs.onResult(result.state);
     const isServed = result.state === 'sent' || result.state === 'refused' || (result.state === 'waiting' && result.hasServer);
     failures = isServed ? 0 : failures + 1;
+    if (result.bareFor !== undefined) Object.assign(report, {bare: report.bare + 1, bareFor: result.bareFor});
     if (result.state === 'sent') report.sent += 1;
     else if (result.state === 'refused') Object.assign(report, {refused: report.refused + 1, refusal: result.detail});
     else report.failure = result.detail;

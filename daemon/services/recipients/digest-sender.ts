@@ -6,10 +6,10 @@ import type {Domain} from '../../../shared/domain.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {StoredDigest} from '../records.ts';
 import {timeAt} from '../time-at.ts';
-import type {Digest, DigestDesk, RoundMemory, RoundReport} from './digest-model.ts';
+import type {Digest, DigestSource, RoundMemory, RoundReport} from './digest-model.ts';
 import {createPace} from './digest-pace.ts';
-import {createPass} from './digest-pass.ts';
 import {createDigestRound, type RoundNeeds} from './digest-round.ts';
+import {createSources} from './digest-sources.ts';
 import type {DigestRound} from './digest-store.ts';
 import {createDueTimes} from './due-time.ts';
 
@@ -38,6 +38,8 @@ const retriesMs = [5, 15, 30, 60].map(minutes => minutes * 60_000);
 const elsewhereMs = 30_000;
 /** While it stops: another node may be starting again. */
 const tellMs = 250;
+/** A round that is due so much later was begun by a clock that was wrong. */
+const aheadMs = 5 * 60_000;
 
 /** The last round of a domain, and when it is tried next; never once it is over. */
 interface Known {
@@ -48,7 +50,7 @@ interface Known {
 }
 
 export const createDigestSender = (needs: SenderNeeds): DigestSender => {
-  const {nodeId, store, domains, isChosen, now} = needs;
+  const {store, domains, isChosen, now} = needs;
   const roundNow = ({id}: Domain): DigestRound => ({domain_id: id, due_at: timeAt(now())});
   const known = new Map<number, Known>();
   const running = createRunning();
@@ -82,17 +84,10 @@ export const createDigestSender = (needs: SenderNeeds): DigestSender => {
     return last?.due_at !== due_at || now() >= last.nextMs;
   };
 
-  /** Resolves with whether a node that was to be told what became of its mail did not answer. */
-  const tell = async (): Promise<boolean> => {
-    const desks = await needs.desks();
-    const rounds = [...known].map(([domain_id, {due_at, memory}]) => ({round: {domain_id, due_at}, memory}));
-    const told = await Promise.all(rounds.map(async one => createPass({nodeId, ...one}).tell(desks)));
-    return told.includes(true);
-  };
-
   const finish = async (signal: AbortSignal): Promise<void> => {
     await running.idle();
-    while (!signal.aborted && (await tell())) await delay(tellMs);
+    // An error, as of the store, must not end the process before its other parts have stopped.
+    while (!signal.aborted && (await tellRest(needs, known).catch(() => true))) await delay(tellMs);
   };
 
   return {
@@ -105,7 +100,7 @@ export const createDigestSender = (needs: SenderNeeds): DigestSender => {
         const daily = timeAt(times(stored));
         const last = known.get(domain_id);
         // Of those that were sent by hand since then, some may have to be tried again, by this node: the others do not know of them.
-        const isByHand = last !== undefined && last.due_at > daily;
+        const isByHand = last !== undefined && last.due_at > daily && last.due_at <= timeAt(now() + aheadMs);
         const due_at = isByHand ? last.due_at : daily;
         if (due_at < enabled_at || !isDue(stored, due_at) || !(isByHand || isChosen(domain_id))) continue;
         running.start(domain_id, async () => sendDue(domain, due_at))?.catch(needs.onError);
@@ -119,13 +114,23 @@ export const createDigestSender = (needs: SenderNeeds): DigestSender => {
       else known.delete(domain.id);
       throw new Fault('conflict', `digests of ${domain.name} are being sent now; try again in a minute`);
     },
-    preview: async (domain, mailbox) => previewOf(await needs.desks(), roundNow(domain), mailbox),
+    preview: async (domain, mailbox) => previewOf(await needs.sources(), roundNow(domain), mailbox),
     idle: running.idle,
     async stop(signal) {
       isStopping = true;
       await Promise.race([finish(signal), new Promise(resolve => signal.addEventListener('abort', resolve))]);
     },
   };
+};
+
+/** Resolves with whether a node that was to be told what became of its mail did not answer. */
+const tellRest = async ({nodeId, ...needs}: SenderNeeds, known: ReadonlyMap<number, Known>): Promise<boolean> => {
+  const rest = [...known].filter(([, {memory}]) => memory.unsettled.size > 0);
+  if (rest.length === 0) return false;
+  const sources = await needs.sources();
+  const rounds = rest.map(([domain_id, {due_at, memory}]) => ({round: {domain_id, due_at}, memory}));
+  const told = await Promise.all(rounds.map(async one => createSources({nodeId, ...one}).tell(sources)));
+  return told.includes(true);
 };
 
 /** What is being sent, by domain. */
@@ -144,13 +149,13 @@ const createRunning = () => {
   };
 };
 
-const previewOf = async (desks: readonly DigestDesk[], round: DigestRound, mailbox: string) => {
+const previewOf = async (sources: readonly DigestSource[], round: DigestRound, mailbox: string) => {
   const unreachable: string[] = [];
   const found = await Promise.all(
-    desks.map(async desk =>
-      desk.preview(round, mailbox).catch(error => {
+    sources.map(async source =>
+      source.preview(round, mailbox).catch(error => {
         if (!(error instanceof Fault)) throw error;
-        unreachable.push(desk.nodeId);
+        unreachable.push(source.nodeId);
         return [];
       }),
     ),

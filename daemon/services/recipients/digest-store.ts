@@ -65,6 +65,8 @@ export interface RoundHolder {
   /** Milliseconds since 1970. Another node may take the round `heldMs` later. */
   now: number;
   heldMs: number;
+  /** Only if no other node has had the round since this one. */
+  isKept?: boolean;
 }
 
 /** What became of a digest. `unsent`: it was surely not delivered; `later`: nor when it was sent again; `apart`: what is in it here goes into another one. */

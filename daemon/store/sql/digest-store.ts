@@ -77,20 +77,20 @@ const rounds = (db: Db): Pick<DigestStore, 'take' | 'close'> => {
   const {json, own} = db.dialect;
   const ofDomain = `${own.condition}domain_id = ?`;
   return {
-    async take(round, {holder, now, heldMs}) {
+    async take(round, {holder, now, heldMs, isKept = false}) {
       const find = async () =>
         (await query<StoredRound>(db, `SELECT due_at, is_over FROM digest_round WHERE ${ofDomain}`, [round.domain_id]))[0];
       const before = await find();
       const row = {...round, holder, held_until: timeAt(now + heldMs), is_over: false};
       const adding = insertOwn(db.dialect, 'digest_round', Object.keys(row));
-      const isFree = 'digest_round.is_over OR digest_round.held_until < ? OR digest_round.held_until > ?';
+      const isFree = '? AND (digest_round.is_over OR digest_round.held_until < ? OR digest_round.held_until > ?)';
       const isOpen = 'NOT digest_round.is_over OR digest_round.due_at < excluded.due_at OR digest_round.due_at > ?';
       const isLater = 'digest_round.due_at > excluded.due_at AND digest_round.due_at <= ?';
       const taking = `${adding} ON CONFLICT (${own.column}domain_id) DO UPDATE
         SET due_at = CASE WHEN ${isLater} THEN digest_round.due_at ELSE excluded.due_at END, holder = excluded.holder, held_until = excluded.held_until, is_over = false
         WHERE (digest_round.holder = excluded.holder OR ${isFree}) AND (${isOpen}) RETURNING due_at`;
       const ahead = timeAt(now + aheadMs);
-      const bindings = [json([row]), ahead, timeAt(now), timeAt(now + heldMs + aheadMs), ahead];
+      const bindings = [json([row]), ahead, !isKept, timeAt(now), timeAt(now + heldMs + aheadMs), ahead];
       const [taken] = await query<Pick<StoredRound, 'due_at'>>(db, taking, bindings);
       if (!taken) return (await find())?.is_over ? 'over' : 'elsewhere';
       if (before?.due_at !== taken.due_at)

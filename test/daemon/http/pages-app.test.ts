@@ -3,7 +3,7 @@ import {createServer} from 'node:http';
 import test, {type ExecutionContext} from 'ava';
 import {pino} from 'pino';
 import {createPagesApp} from '../../../daemon/http/recipients/pages-app.ts';
-import type {LinkView} from '../../../daemon/services/recipients/link-desk.ts';
+import type {LinkView} from '../../../daemon/services/recipients/link-owner.ts';
 import type {Links} from '../../../daemon/services/recipients/links.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {eventually} from '../../helpers/eventually.ts';

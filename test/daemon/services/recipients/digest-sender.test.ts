@@ -1,15 +1,15 @@
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {createConfiguration} from '../../../../daemon/replication/configuration.ts';
-import {createDigestDesk} from '../../../../daemon/services/recipients/digest-desk.ts';
 import type {
   Digest,
-  DigestDesk,
   DigestMail,
   DigestResult,
+  DigestSource,
   RoundReport,
 } from '../../../../daemon/services/recipients/digest-model.ts';
 import {createDigestSender} from '../../../../daemon/services/recipients/digest-sender.ts';
+import {createDigestSource} from '../../../../daemon/services/recipients/digest-source.ts';
 import {hashOfToken} from '../../../../daemon/services/recipients/link-token.ts';
 import {openSqliteStore} from '../../../../daemon/store/sqlite/store.ts';
 import {digestDefaults} from '../../../../shared/digest-rules.ts';
@@ -63,7 +63,7 @@ const startNodes = async (t: ExecutionContext, settings: Settings = {}) => {
           ...{domain_id: id, enabled_at: new Date(start - dayMs).toISOString(), created_at: tx.at},
         });
       });
-      const desk = createDigestDesk({
+      const source = createDigestSource({
         nodeId,
         nodeNo: n + 1,
         store,
@@ -71,30 +71,30 @@ const startNodes = async (t: ExecutionContext, settings: Settings = {}) => {
         from: () => undefined,
         now,
       });
-      return {nodeId, store, configuration, desk};
+      return {nodeId, store, configuration, source};
     }),
   );
-  const asked = (desk: DigestDesk): DigestDesk => {
+  const asked = (source: DigestSource): DigestSource => {
     const through = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
-      if (away.has(desk.nodeId)) throw new Fault('node_unreachable', `node ${desk.nodeId} is away`);
+      if (away.has(source.nodeId)) throw new Fault('node_unreachable', `node ${source.nodeId} is away`);
       step();
       const working = work();
       underWay.push(working);
       const result = await working;
       step();
-      if (lost.delete(`${desk.nodeId} ${name}`)) throw new Fault('outcome_unknown', `node ${desk.nodeId} did not answer`);
+      if (lost.delete(`${source.nodeId} ${name}`)) throw new Fault('outcome_unknown', `node ${source.nodeId} did not answer`);
       return result;
     };
     return {
-      nodeId: desk.nodeId,
-      open: async (...args) => through('open', async () => desk.open(...args)),
-      keep: async (...args) => through('keep', async () => desk.keep(...args)),
-      waiting: async (...args) => through('waiting', async () => desk.waiting(...args)),
-      digests: async (...args) => through('digests', async () => desk.digests(...args)),
-      preview: async (...args) => through('preview', async () => desk.preview(...args)),
-      settle: async (...args) => through('settle', async () => desk.settle(...args)),
-      resentAmong: async (...args) => through('resentAmong', async () => desk.resentAmong(...args)),
-      close: async (...args) => through('close', async () => desk.close(...args)),
+      nodeId: source.nodeId,
+      open: async (...args) => through('open', async () => source.open(...args)),
+      keep: async (...args) => through('keep', async () => source.keep(...args)),
+      waiting: async (...args) => through('waiting', async () => source.waiting(...args)),
+      digests: async (...args) => through('digests', async () => source.digests(...args)),
+      preview: async (...args) => through('preview', async () => source.preview(...args)),
+      settle: async (...args) => through('settle', async () => source.settle(...args)),
+      resentAmong: async (...args) => through('resentAmong', async () => source.resentAmong(...args)),
+      close: async (...args) => through('close', async () => source.close(...args)),
     };
   };
   /** A new process of the node. `send` is over when all of it was tried. */
@@ -106,7 +106,7 @@ const startNodes = async (t: ExecutionContext, settings: Settings = {}) => {
       nodeId: names[n] ?? '',
       store: nodes[n]?.store as NonNullable<(typeof nodes)[0]>['store'],
       domains: {findById: id => (id === 1 ? domain : undefined)},
-      desks: async () => nodes.map(({desk}) => asked(desk)),
+      sources: async () => nodes.map(({source}) => asked(source)),
       isChosen: () => isChosen,
       transport: {
         async send(_domain, _settings, digest) {
@@ -159,11 +159,11 @@ const startNodes = async (t: ExecutionContext, settings: Settings = {}) => {
 };
 
 /** The node says something else than it knows. */
-const lieOf = (desk: DigestDesk | undefined, lie: (mails: DigestMail[]) => DigestMail[]): DigestDesk => {
-  if (!desk) throw new Error('there is no such node');
-  const {digests} = desk;
-  desk.digests = async (...args) => lie(await digests(...args));
-  return desk;
+const lieOf = (source: DigestSource | undefined, lie: (mails: DigestMail[]) => DigestMail[]): DigestSource => {
+  if (!source) throw new Error('there is no such node');
+  const {digests} = source;
+  source.digests = async (...args) => lie(await digests(...args));
+  return source;
 };
 
 const listed = (sent: readonly Digest[]) =>
@@ -607,11 +607,11 @@ test('when another node took a round and ended, the one before sends what was se
   const {clock, nodes, sent, hold, senderOf} = await startNodes(t);
   for (let n = 0; n < 3; n += 1) await hold(n, [`r${n}@one.test`]);
   clock.now += hourMs;
-  const [{desk} = t.fail()] = nodes;
-  const {digests} = desk;
+  const [{source} = t.fail()] = nodes;
+  const {digests} = source;
   // The process is stopped for so long that another one takes over, and that one ends at its first mail.
-  desk.digests = async (...args) => {
-    desk.digests = digests;
+  source.digests = async (...args) => {
+    source.digests = digests;
     clock.now += 2 * minuteMs;
     await senderOf(1, {onMail: async () => Promise.reject(new Error('killed'))}).send();
     return digests(...args);
@@ -653,8 +653,9 @@ test('a node that always has its mail in digests that were sent again is left ou
   const {clock, nodes, sent, hold, senderOf} = await startNodes(t);
   await hold(0, ['ann@one.test']);
   await hold(1, ['ann@one.test']);
-  const desk = lieOf(nodes[1]?.desk, mails => mails.map(mail => ({...mail, digest_id: 'old'})));
-  desk.resentAmong = async (_round, ids) => [...ids];
+  lieOf(nodes[1]?.source, mails => mails.map(mail => ({...mail, digest_id: 'old'})));
+  const [{source} = t.fail()] = nodes;
+  source.resentAmong = async (_round, ids) => [...ids];
   clock.now += hourMs;
   await senderOf(0).send();
 
@@ -666,32 +667,99 @@ test('a node cannot spoil the tries for others, whatever it says was sent again'
   await hold(0, ['ann@one.test']);
   await hold(1, ['ann@one.test']);
   const given: string[] = [];
-  const desk = lieOf(nodes[1]?.desk, mails => {
+  const source = lieOf(nodes[1]?.source, mails => {
     given.push(...mails.map(({digest_id}) => digest_id));
     return mails.map(mail => ({...mail, digest_id: 'old'}));
   });
-  desk.resentAmong = async () => ['nothing', ...given];
+  source.resentAmong = async () => ['nothing', ...given];
   clock.now += hourMs;
   await senderOf(0).send();
 
   t.true(listed(sent).includes('ann@one.test: 1'), `${listed(sent)}`);
 });
 
-test('mailboxes behind those that a node makes up get their digests', async t => {
-  const {clock, nodes, sent, hold, senderOf} = await startNodes(t);
-  await hold(0, ['zoe@one.test']);
-  let count = 0;
-  for (const {nodeId, desk} of nodes)
-    if (nodeId === 'beta')
-      desk.waiting = async () =>
-        Array.from({length: 100}, () => {
-          count += 1;
-          return `a${String(count).padStart(9, '0')}@one.test`;
-        });
-  clock.now += hourMs;
-  await senderOf(0).send();
+test('mailboxes behind those that a node makes up get their digests, whatever it gives for them', async t => {
+  const other = {
+    ...{
+      address: 'other@one.test',
+      mailbox: 'other@one.test',
+      action: 'release' as const,
+      token: '2-A',
+      digest_id: 'x',
+      others: 0,
+    },
+    ...{sender: '', from: [], subject: '', reason: 'spam' as const, arrived_at: new Date(start).toISOString()},
+  };
+  const answers: [domain: string, digests: DigestSource['digests']][] = [
+    ['one.test', async () => []],
+    ['one.test', async () => [other]],
+    ['two.test', async () => []],
+  ];
+  for (const [at, digests] of answers) {
+    const {clock, nodes, sent, hold, senderOf} = await startNodes(t);
+    await hold(0, ['zoe@one.test']);
+    const [, {source} = t.fail()] = nodes;
+    let count = 0;
+    source.waiting = async () =>
+      Array.from({length: 100}, () => {
+        count += 1;
+        return `a${String(count).padStart(9, '0')}@${at}`;
+      });
+    source.digests = digests;
+    clock.now += hourMs;
+    await senderOf(0).send();
 
-  t.deepEqual(listed(sent), ['zoe@one.test: 1']);
+    t.deepEqual(listed(sent), ['zoe@one.test: 1']);
+  }
+});
+
+test('a node that takes ever more digests for sent again is left out', async t => {
+  const {clock, nodes, sent, answers, hold, senderOf} = await startNodes(t);
+  const mailboxes = Array.from({length: 20}, (_, n) => `r${n}@one.test`);
+  for (const mailbox of mailboxes) {
+    await hold(0, [mailbox]);
+    answers.set(mailbox, {state: 'unknown', detail: '451 4.4.2 lost'});
+  }
+  clock.now += hourMs;
+  const sender = senderOf(0);
+  for (let tries = 0; tries < 10; tries += 1) {
+    await sender.send();
+    clock.now += hourMs;
+  }
+  answers.clear();
+  const [, {source} = t.fail()] = nodes;
+  let asked = 0;
+  source.resentAmong = async (_round, ids) => {
+    asked += 1;
+    return ids.slice(0, 1);
+  };
+  const before = sent.length;
+  await sender.send();
+
+  t.is(asked, 3);
+  t.is(new Set(sent.slice(before).map(({mailbox}) => mailbox)).size, 20);
+});
+
+test('a node that takes the digests of others for sent again keeps their mail out of no digest', async t => {
+  const {clock, nodes, sent, answers, hold, senderOf} = await startNodes(t);
+  await hold(0, ['ann@one.test']);
+  answers.set('ann@one.test', {state: 'unknown', detail: '451 4.4.2 lost'});
+  clock.now += hourMs;
+  const sender = senderOf(0);
+  await sender.send();
+  const [{id} = t.fail()] = sent;
+  answers.clear();
+  await hold(1, ['ann@one.test']);
+  const source = lieOf(nodes[1]?.source, mails => mails.map(mail => ({...mail, digest_id: 'old'})));
+  let asked = 0;
+  source.resentAmong = async () => {
+    asked += 1;
+    return asked < 3 ? ['old'] : [id];
+  };
+  clock.now += 5 * minuteMs;
+  await sender.send();
+
+  t.true(listed(sent.slice(1)).includes('ann@one.test: 1'), `${listed(sent)}`);
 });
 
 test('a node that names mailboxes without end does not keep a round for ever', async t => {
@@ -703,9 +771,9 @@ test('a node that names mailboxes without end does not keep a round for ever', a
       count += 1;
       return `a${String(count).padStart(9, '0')}@one.test`;
     });
-  for (const {nodeId, desk} of nodes) {
-    desk.digests = async () => [];
-    if (nodeId === 'beta') desk.waiting = endless;
+  for (const {nodeId, source} of nodes) {
+    source.digests = async () => [];
+    if (nodeId === 'beta') source.waiting = endless;
   }
   clock.now += hourMs;
   await senderOf(0).send();
@@ -716,7 +784,7 @@ test('a node that names mailboxes without end does not keep a round for ever', a
 test('a node has a hundred mails in a digest at most, whatever it says', async t => {
   const {clock, nodes, sent, hold, senderOf} = await startNodes(t);
   await hold(1, ['ann@one.test']);
-  lieOf(nodes[1]?.desk, mails => mails.flatMap(mail => Array.from({length: 150}, () => mail)));
+  lieOf(nodes[1]?.source, mails => mails.flatMap(mail => Array.from({length: 150}, () => mail)));
   clock.now += hourMs;
   await senderOf(0).send();
 
@@ -812,6 +880,78 @@ test('what another node may have delivered meanwhile is no longer told as not de
   t.is(sent[0]?.id, sent[1]?.id);
 });
 
+test('what was not delivered is not told late, when another node may have delivered it', async t => {
+  const {clock, sent, answers, away, hold, senderOf} = await startNodes(t);
+  await hold(1, ['ann@one.test']);
+  answers.set('ann@one.test', {state: 'waiting', detail: '450 greylisted', hasServer: true});
+  clock.now += hourMs;
+  const sender = senderOf(0, {onMail: async () => void away.add('beta')});
+  await sender.send();
+  away.clear();
+  clock.now += 2 * minuteMs;
+  answers.set('ann@one.test', {state: 'unknown', detail: '451 4.4.2 lost'});
+  await senderOf(1).send();
+  answers.clear();
+  for (let tries = 0; tries < 3; tries += 1) {
+    clock.now += hourMs;
+    await senderOf(1).send();
+    away.clear();
+    await sender.send();
+  }
+
+  t.is(sent.length, 2);
+  t.is(new Set(sent.map(({id}) => id)).size, 1);
+});
+
+test('a node that cannot be told of a delivery gives its mail out once it was told', async t => {
+  const {clock, sent, away, lost, hold, senderOf} = await startNodes(t);
+  await hold(1, ['ann@one.test']);
+  clock.now += hourMs;
+  const sender = senderOf(0, {onMail: async () => void away.add('beta')});
+  await sender.send();
+  away.clear();
+  lost.add('beta keep');
+  for (let tries = 0; tries < 3; tries += 1) {
+    clock.now += dayMs;
+    await sender.send();
+  }
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1']);
+});
+
+test('a node that did not hear that ids are given up gives no mail out under them', async t => {
+  const {clock, nodes, sent, lost, hold, senderOf} = await startNodes(t);
+  for (const n of [0, 1, 2]) await hold(n, ['ann@one.test']);
+  const [, {source} = t.fail()] = nodes;
+  const {settle} = source;
+  source.settle = async () => {
+    source.settle = settle;
+    throw new Fault('node_unreachable', 'node beta is away');
+  };
+  lost.add('gamma digests');
+  clock.now += hourMs;
+  const sender = senderOf(0);
+  await sender.send();
+  t.deepEqual(listed(sent), ['ann@one.test: 1']);
+  clock.now += dayMs;
+  await sender.send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1', 'ann@one.test: 2 3']);
+});
+
+test('after a clock that was ahead digests are sent daily', async t => {
+  const {clock, sent, hold, senderOf} = await startNodes(t);
+  const sender = senderOf(0);
+  clock.now += 30 * dayMs;
+  await sender.send();
+  clock.now -= 29 * dayMs;
+  await hold(0, ['ann@one.test']);
+  clock.now += dayMs;
+  await sender.send();
+
+  t.deepEqual(listed(sent), ['ann@one.test: 1']);
+});
+
 test('a node that stops tells another one that is just starting again what became of its mail', async t => {
   const {clock, sent, away, hold, senderOf} = await startNodes(t);
   await hold(1, ['ann@one.test']);
@@ -830,24 +970,56 @@ test('a node that stops tells another one that is just starting again what becam
   t.deepEqual(listed(sent), ['ann@one.test: 1']);
 });
 
-test('a node that stops waits for one that is away only until the signal', async t => {
-  const {clock, away, hold, senderOf} = await startNodes(t);
+test('a node that stops waits for one that is away, that hangs, or for its store only until the signal', async t => {
+  for (const failure of ['away', 'hangs', 'store']) {
+    const {clock, nodes, away, hold, senderOf} = await startNodes(t);
+    await hold(1, ['ann@one.test']);
+    clock.now += hourMs;
+    const sender = senderOf(0, {onMail: async () => void away.add('beta')});
+    await sender.send();
+    const [, beta = t.fail()] = nodes;
+    if (failure !== 'away') away.clear();
+    if (failure === 'hangs') beta.source.keep = async () => new Promise(() => {});
+    if (failure === 'store')
+      Object.defineProperty(beta, 'source', {
+        get() {
+          throw new Error('the store does not answer');
+        },
+      });
+    const end = new AbortController();
+    let isStopped = false;
+    const stopped = sender.stop(end.signal).then(() => {
+      isStopped = true;
+    });
+    await new Promise(resolve => setTimeout(resolve, 300));
+    t.false(isStopped, failure);
+    end.abort();
+
+    await t.notThrowsAsync(stopped, failure);
+  }
+});
+
+test('a node that stops asks nobody when there is nothing to tell', async t => {
+  const {clock, nodes, hold, senderOf} = await startNodes(t);
   await hold(1, ['ann@one.test']);
   clock.now += hourMs;
-  const sender = senderOf(0, {onMail: async () => void away.add('beta')});
+  const sender = senderOf(0);
   await sender.send();
-  const end = new AbortController();
-  const stopped = sender.stop(end.signal);
-  end.abort();
+  const [node = t.fail()] = nodes;
+  Object.defineProperty(node, 'source', {
+    get() {
+      throw new Error('the store does not answer');
+    },
+  });
 
-  await t.notThrowsAsync(stopped);
+  await t.notThrowsAsync(sender.stop(new AbortController().signal));
 });
 
 test('the digest goes to the mailbox that was asked for, whatever a node says', async t => {
   const {clock, nodes, sent, hold, senderOf} = await startNodes(t);
   await hold(0, ['ann@one.test']);
   await hold(1, ['ann@one.test']);
-  lieOf(nodes[1]?.desk, mails => mails.map(mail => ({...mail, address: 'eve@one.test'})));
+  lieOf(nodes[1]?.source, mails => mails.map(mail => ({...mail, address: 'eve@one.test'})));
   clock.now += hourMs;
   await senderOf(0).send();
 

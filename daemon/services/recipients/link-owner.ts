@@ -40,7 +40,7 @@ export const linkActions = ['release', 'request'] as const satisfies readonly Di
 export type LinkAction = (typeof linkActions)[number];
 
 /** Each resolves with undefined for a link that is none. */
-export interface LinkDesk {
+export interface LinkOwner {
   readonly nodeId: string;
   view(hash: string): Promise<LinkView | undefined>;
   /**
@@ -62,7 +62,7 @@ export const authorsOfMail = 20;
 
 const validMs = linkDays * 24 * 3_600_000;
 
-export const createLinkDesk = ({nodeId, store, queue, now}: Needs): LinkDesk => {
+export const createLinkOwner = ({nodeId, store, queue, now}: Needs): LinkOwner => {
   const find = async (hash: string) => {
     const link = await store.digests.link(hash);
     const mail = link && (await store.hold.find(link.queue_id));

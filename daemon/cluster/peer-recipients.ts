@@ -2,14 +2,14 @@
 import type {z} from 'zod';
 import type {PeerMessage} from '../services/cluster/peer-protocol.ts';
 import {linkMessages, digestMessages as messages} from '../services/recipients/digest-messages.ts';
-import type {DigestDesk} from '../services/recipients/digest-model.ts';
-import type {LinkDesk} from '../services/recipients/link-desk.ts';
+import type {DigestSource} from '../services/recipients/digest-model.ts';
+import type {LinkOwner} from '../services/recipients/link-owner.ts';
 import type {PeerClient} from './peer-client.ts';
 
 /** Long enough to list the mail of a day. */
 const deadlineMs = 30_000;
 
-export const createPeerDigestDesk = ({nodeId, ask}: Pick<PeerClient, 'nodeId' | 'ask'>): DigestDesk => {
+export const createPeerDigestSource = ({nodeId, ask}: Pick<PeerClient, 'nodeId' | 'ask'>): DigestSource => {
   const send = async <Asked extends z.ZodType, Answer extends z.ZodType>(
     {at, answer}: PeerMessage<Asked, Answer>,
     body: z.input<Asked>,
@@ -33,7 +33,7 @@ const actMs = 16_000;
 const viewMs = 5000;
 
 /** Links whose mail another node has. */
-export const createPeerLinkDesk = ({nodeId, ask}: Pick<PeerClient, 'nodeId' | 'ask'>): LinkDesk => ({
+export const createPeerLinkOwner = ({nodeId, ask}: Pick<PeerClient, 'nodeId' | 'ask'>): LinkOwner => ({
   nodeId,
   view: async hash => {
     const {at, answer} = linkMessages.view;

@@ -9,7 +9,7 @@ import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {Store} from '../ports.ts';
 import {isForRecipients} from '../quarantine/stored-mail.ts';
 import {timeAt} from '../time-at.ts';
-import {type AskedDigest, type DigestDesk, type DigestMail, mailsOfNode} from './digest-model.ts';
+import {type AskedDigest, type DigestMail, type DigestSource, mailsOfNode} from './digest-model.ts';
 import {actionFor, digestFrom, readSettings, settingsOf} from './digest-settings.ts';
 import {
   type DigestEntry,
@@ -40,7 +40,7 @@ const mailsAtOnce = 500;
 /** So many chunks are listed for one question. */
 const chunksAtOnce = 20;
 
-export const createDigestDesk = (needs: Needs): DigestDesk => {
+export const createDigestSource = (needs: Needs): DigestSource => {
   const {nodeId, store, now} = needs;
   const unlisted = createUnlisted(needs);
   const holder = (sender: string) => ({holder: sender, now: now(), heldMs: roundMs});
@@ -70,7 +70,7 @@ export const createDigestDesk = (needs: Needs): DigestDesk => {
       return 'taken';
     },
 
-    keep: async (round, sender) => store.transaction(async tx => tx.digests.take(round, holder(sender))),
+    keep: async (round, sender) => store.transaction(async tx => tx.digests.take(round, {...holder(sender), isKept: true})),
     waiting: async ({domain_id}, choice) => store.digests.waiting(domain_id, choice),
 
     digests: async (round, asked, sender) => whileHeld(round, sender, async tx => giveOut(tx, round, asked)),
@@ -133,7 +133,7 @@ const createGiving =
 
 /** What would be in a digest for a mailbox that is due now. */
 const createPreview =
-  (store: Needs['store'], unlisted: ReturnType<typeof createUnlisted>): DigestDesk['preview'] =>
+  (store: Needs['store'], unlisted: ReturnType<typeof createUnlisted>): DigestSource['preview'] =>
   async (round, wanted) => {
     const settings = await readSettings(store.config, round.domain_id);
     const isExcepted = exceptionTest(settings.except);

@@ -1,5 +1,5 @@
 import {unjudgedSymbols} from '../../../../daemon/services/quarantine/stored-mail.ts';
-import {createLinkDesk} from '../../../../daemon/services/recipients/link-desk.ts';
+import {createLinkOwner} from '../../../../daemon/services/recipients/link-owner.ts';
 import {digestDefaults} from '../../../../shared/digest-rules.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import {domainDefaults} from '../../../../shared/field-rules.ts';
@@ -11,7 +11,7 @@ const madeMs = Date.parse('2026-03-10T09:00:00Z');
 const hash = 'f'.repeat(64);
 const link = {hash, queue_id: 'mail000001', address: 'a@one.test', made_at: new Date(madeMs).toISOString(), digest_id: 'a'};
 
-/** A mail with a link, and the desk at a moment. Its queue releases nothing; `meanwhile` runs while the mail is to be released. */
+/** A mail with a link, and the owner at a moment. Its queue releases nothing; `meanwhile` runs while the mail is to be released. */
 const arrange = async ({store, config}: OpenStore, fields: Partial<Parameters<typeof storedMail>[0]> = {}) => {
   const id = await config.change(async tx => {
     const domainId = await tx.nextId('domain');
@@ -39,7 +39,7 @@ const arrange = async ({store, config}: OpenStore, fields: Partial<Parameters<ty
       await meanwhile();
       return undefined as never;
     };
-    return createLinkDesk({nodeId, store, queue: {act}, now: () => now});
+    return createLinkOwner({nodeId, store, queue: {act}, now: () => now});
   };
   return {id, acts, deskAt};
 };
@@ -58,12 +58,12 @@ testStores('a link is good for 14 days', async (t, open) => {
 
 testStores('mail in Postfix with several recipients is asked for, as it can only be released for all', async (t, open) => {
   const {acts, deskAt} = await arrange(open, {keeper: 'postfix', recipients: ['a@one.test', 'b@one.test']});
-  const desk = deskAt(madeMs);
+  const owner = deskAt(madeMs);
 
-  t.like(await desk.view(hash), {state: 'held', action: 'request', requested_at: null});
-  await desk.act(hash, 'release', '192.0.2.7');
+  t.like(await owner.view(hash), {state: 'held', action: 'request', requested_at: null});
+  await owner.act(hash, 'release', '192.0.2.7');
   t.deepEqual(acts, []);
-  t.like(await desk.act(hash, 'request', '192.0.2.7', 'gamma'), {
+  t.like(await owner.act(hash, 'request', '192.0.2.7', 'gamma'), {
     action: 'request',
     requested_at: new Date(madeMs).toISOString(),
   });
@@ -79,31 +79,31 @@ testStores('mail in Postfix with several recipients is asked for, as it can only
 for (const except of ['a@one.test', '*@one.test'])
   testStores(`once ${except} is an exception, its links show the mail and do nothing`, async (t, open) => {
     const {id, acts, deskAt} = await arrange(open);
-    const desk = deskAt(madeMs);
+    const owner = deskAt(madeMs);
     const setExcept = async (list: string[]) => open.config.change(async tx => tx.update('digest', id, {except: list}));
 
     await setExcept(['b@one.test', except]);
-    t.like(await desk.view(hash), {state: 'held', action: 'none', subject: 'held'});
-    for (const action of ['release', 'request'] as const) await desk.act(hash, action, null);
+    t.like(await owner.view(hash), {state: 'held', action: 'none', subject: 'held'});
+    for (const action of ['release', 'request'] as const) await owner.act(hash, action, null);
     t.deepEqual(acts, []);
     t.deepEqual(await open.store.hold.requests(['mail000001']), []);
 
     await setExcept(['b@one.test']);
-    t.like(await desk.view(hash), {action: 'release'});
+    t.like(await owner.view(hash), {action: 'release'});
   });
 
 testStores('while its domain is inactive, a link shows the mail and does nothing', async (t, open) => {
   const {id, acts, deskAt} = await arrange(open);
-  const desk = deskAt(madeMs);
+  const owner = deskAt(madeMs);
   const setActive = async (active: boolean) => open.config.change(async tx => tx.update('domain', id, {active}));
 
   await setActive(false);
-  t.like(await desk.view(hash), {state: 'held', action: 'none', subject: 'held'});
-  await desk.act(hash, 'release', null);
+  t.like(await owner.view(hash), {state: 'held', action: 'none', subject: 'held'});
+  await owner.act(hash, 'release', null);
   t.deepEqual(acts, []);
 
   await setActive(true);
-  t.like(await desk.view(hash), {action: 'release'});
+  t.like(await owner.view(hash), {action: 'release'});
 });
 
 testStores('a mail in Postfix with one recipient is released', async (t, open) => {
@@ -116,10 +116,10 @@ testStores('a mail in Postfix with one recipient is released', async (t, open) =
 
 testStores('what was put on hold by hand or by a rule is asked for', async (t, open) => {
   const {acts, deskAt} = await arrange(open, {keeper: 'postfix', symbol_scores: unjudgedSymbols});
-  const desk = deskAt(madeMs);
+  const owner = deskAt(madeMs);
 
-  t.like(await desk.view(hash), {state: 'held', action: 'request'});
-  await desk.act(hash, 'release', null);
+  t.like(await owner.view(hash), {state: 'held', action: 'request'});
+  await owner.act(hash, 'release', null);
   t.deepEqual(acts, []);
 });
 
@@ -129,20 +129,20 @@ for (const state of ['released', 'discarded', 'expired', 'lost', 'gone'] as cons
     async (t, open) => {
       const {deskAt} = await arrange(open);
       const at = new Date(madeMs + 1000).toISOString();
-      const desk = deskAt(madeMs, async () => {
+      const owner = deskAt(madeMs, async () => {
         await open.store.transaction(async tx => tx.hold.end(['mail000001'], 'held', {state, at, keyId: null}));
         throw new Fault('conflict', `mail000001 is already ${state}`);
       });
 
-      t.like(await desk.act(hash, 'release', null), {state, ended_at: at, action: 'none'});
-      t.like(await desk.view(hash), {state, ended_at: at, action: 'none'});
+      t.like(await owner.act(hash, 'release', null), {state, ended_at: at, action: 'none'});
+      t.like(await owner.view(hash), {state, ended_at: at, action: 'none'});
     },
   );
 
 testStores('a mail that could not be released is held, and the caller hears why', async (t, open) => {
   const {deskAt} = await arrange(open);
-  const desk = deskAt(madeMs, () => Promise.reject(new Fault('delivery_failed', 'no server answers')));
+  const owner = deskAt(madeMs, () => Promise.reject(new Fault('delivery_failed', 'no server answers')));
 
-  await t.throwsAsync(async () => desk.act(hash, 'release', null), {message: /no server answers/});
-  t.like(await desk.view(hash), {state: 'held', action: 'release'});
+  await t.throwsAsync(async () => owner.act(hash, 'release', null), {message: /no server answers/});
+  t.like(await owner.view(hash), {state: 'held', action: 'release'});
 });
