@@ -90,7 +90,7 @@ testWithPostgres('a mail whose claimer was killed is held again when its lease e
 });
 
 testWithPostgres('without its database a node takes no mail and answers 503, and is back within 5 s of the database', async t => {
-  const {postgres, alpha, beta} = await start(t);
+  const {postgres, alpha, beta, gamma} = await start(t);
   const {name} = await alpha.createDomain();
   await eventually(async () => (await beta.api('GET', 'domains')).json.data.length === 1);
   const send = async () => {
@@ -114,6 +114,7 @@ testWithPostgres('without its database a node takes no mail and answers 503, and
   );
   t.is(await metric(beta, 'healthz'), 200);
   t.regex((await send()).reply.text, /^4\.3\.0 /);
+  t.is(await gamma.stop(), 0, 'a stop meanwhile is a clean one');
 
   const began = performance.now();
   await postgres.start();
