@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const home = 'usr/share/doc/mfd';
 
 /** Pages for developers, and the changelog, which Debian wants as changelog.gz. */
-const ofTheSource = /^(CHANGELOG|daemon\/\w+\/DESIGN)\.md$/;
+const ofTheSource = /^(CHANGELOG|daemon\/[\w/]+\/DESIGN)\.md$/;
 
 test('the Debian package has README and its pages, and their links lead to installed files', async t => {
   const entries = await packageTree({root, version: packageJson.version});
