@@ -19,17 +19,15 @@ export const createDeliver = ({pool, sign}: DeliverNeeds): Deliver => ({
     const {sender, isUtf8, isEightBit} = envelope;
     const transaction = pool.openTransaction(route, {sender, isUtf8, isEightBit, sizeBytes});
 
-    const replies = new Map<string, SmtpReply>();
-    for (const recipient of new Set(envelope.recipients)) replies.set(recipient, await transaction.rcpt(recipient));
-    const accepted = [...replies].filter(([, reply]) => isPositive(reply));
+    const results = new Map<string, {reply: SmtpReply; isOfContent: boolean}>();
+    for (const recipient of new Set(envelope.recipients))
+      results.set(recipient, {reply: await transaction.rcpt(recipient), isOfContent: false});
+    const accepted = [...results].filter(([, {reply}]) => isPositive(reply));
     if (accepted.length === 0) transaction.abort();
     else {
-      const final = await transaction.data(content, prefix);
-      for (const [recipient] of accepted) replies.set(recipient, final);
+      const reply = await transaction.data(content, prefix);
+      for (const [recipient] of accepted) results.set(recipient, {reply, isOfContent: true});
     }
-    const taken = new Set(accepted.map(([recipient]) => recipient));
-    return [...replies].map(([recipient, reply]) => ({
-      ...{recipient, reply, outcome: outcomeOf(reply), isOfContent: taken.has(recipient)},
-    }));
+    return [...results].map(([recipient, result]) => ({recipient, outcome: outcomeOf(result.reply), ...result}));
   },
 });

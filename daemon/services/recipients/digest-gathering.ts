@@ -16,8 +16,8 @@ interface Gathered {
   fresh: ReadonlySet<string>;
 }
 
-interface Tries {
-  tries: number;
+interface Try {
+  nth: number;
   /** The digests whose mail each node was told to put into others. */
   apart: Map<DigestSource, ReadonlySet<string>>;
 }
@@ -30,7 +30,7 @@ export const createGathering = (
   const putApart = async (
     answers: DigestAnswers,
     resent: ReadonlySet<string>,
-    {sayers, apart}: Tries & {sayers: DigestSource[]},
+    {sayers, apart}: Pick<Try, 'apart'> & {sayers: DigestSource[]},
   ) => {
     const deaf = answers.filter(({source, answer}) => answer.some(({digest_id}) => apart.get(source)?.has(digest_id)));
     leave([...deaf.map(({source}) => source), ...sayers]);
@@ -42,7 +42,7 @@ export const createGathering = (
   };
 
   /** Undefined when a node did not answer, and when some of the mail is in no digest now: then the next try has all of it. */
-  const gatherOnce = async (asked: readonly AskedDigest[], tries: Tries): Promise<Gathered | undefined> => {
+  const gatherOnce = async (asked: readonly AskedDigest[], {nth, apart}: Try): Promise<Gathered | undefined> => {
     const fresh = new Set(asked.map(({id}) => id));
     const mailboxes = new Set(asked.map(({mailbox}) => mailbox));
     const before = open().length;
@@ -56,17 +56,17 @@ export const createGathering = (
     const told = await ask(async source => (await source.resentAmong(round, [...old])).filter(id => old.has(id)));
     const resent = new Set(told.flatMap(({answer}) => answer));
     if (resent.size === 0) return told.length === before ? {answers, fresh} : undefined;
-    const sayers = told.flatMap(({source, answer}) => (tries.tries >= mostTries && answer.length > 0 ? [source] : []));
-    await putApart(answers, resent, {...tries, sayers});
+    const sayers = told.flatMap(({source, answer}) => (nth >= mostTries && answer.length > 0 ? [source] : []));
+    await putApart(answers, resent, {sayers, apart});
     return undefined;
   };
 
   return async (mailboxes: readonly string[]): Promise<Gathered> => {
-    const apart: Tries['apart'] = new Map();
-    for (let tries = 1; mailboxes.length > 0 && open().length > 0; tries += 1) {
+    const apart: Try['apart'] = new Map();
+    for (let nth = 1; mailboxes.length > 0 && open().length > 0; nth += 1) {
       const askedSources = open();
       const asked = mailboxes.map((mailbox): AskedDigest => ({mailbox, id: randomBytes(15).toString('base64url')}));
-      const gathered = await gatherOnce(asked, {tries, apart});
+      const gathered = await gatherOnce(asked, {nth, apart});
       if (gathered) return gathered;
       // A node that did not answer may have put its mail under these ids: none of them is used.
       const settlements = asked.map(({mailbox, id}): Settlement => ({mailbox, digest_id: id, state: 'unsent'}));

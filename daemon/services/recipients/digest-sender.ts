@@ -10,7 +10,7 @@ import type {Digest, DigestSource, RoundMemory, RoundReport} from './digest-mode
 import {createPace} from './digest-pace.ts';
 import {createDigestRound, type RoundNeeds} from './digest-round.ts';
 import {createSources} from './digest-sources.ts';
-import type {DigestRound} from './digest-store.ts';
+import {aheadMs, type DigestRound} from './digest-store.ts';
 import {createDueTimes} from './due-time.ts';
 
 export interface SenderNeeds extends Omit<RoundNeeds, 'places' | 'isStopping'> {
@@ -38,8 +38,6 @@ const retriesMs = [5, 15, 30, 60].map(minutes => minutes * 60_000);
 const elsewhereMs = 30_000;
 /** While it stops: another node may be starting again. */
 const tellMs = 250;
-/** A round that is due so much later was begun by a clock that was wrong. */
-const aheadMs = 5 * 60_000;
 
 /** The last round of a domain, and when it is tried next; never once it is over. */
 interface Known {

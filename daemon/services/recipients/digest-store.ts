@@ -4,6 +4,8 @@ import type {HeldMail} from '../../../shared/held-mail.ts';
 
 /** How long a sender that says nothing has a round; then another node may take it. */
 export const roundMs = 60_000;
+/** A round that is due so much later was begun by a clock that was wrong. */
+export const aheadMs = 5 * 60_000;
 
 /** The digests of a domain that are due at one moment. */
 export interface DigestRound {

@@ -1,13 +1,14 @@
 // Digests of a node: who sends them, their entries, and the links to held mail.
 import {groupBy} from '../../../shared/collections.ts';
 import {type HoldBackendName, isForRecipients, type StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
-import type {
-  DigestEntry,
-  DigestStore,
-  RecipientLink,
-  Settlement,
-  UnlistedMail,
-  WaitingEntry,
+import {
+  aheadMs,
+  type DigestEntry,
+  type DigestStore,
+  type RecipientLink,
+  type Settlement,
+  type UnlistedMail,
+  type WaitingEntry,
 } from '../../services/recipients/digest-store.ts';
 import {timeAt} from '../../services/time-at.ts';
 import {type Db, insertOwn, query} from './db.ts';
@@ -69,9 +70,6 @@ export const digestStore = (db: Db): DigestStore => ({
 });
 
 type UnlistedRow = Omit<UnlistedMail, 'recipients' | 'from'> & {recipients: string; from_addresses: string | null};
-
-/** A moment so far ahead was written by a clock that was wrong. */
-const aheadMs = 5 * 60_000;
 
 const rounds = (db: Db): Pick<DigestStore, 'take' | 'close'> => {
   const {json, own} = db.dialect;

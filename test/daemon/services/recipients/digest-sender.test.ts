@@ -166,6 +166,43 @@ const lieOf = (source: DigestSource | undefined, lie: (mails: DigestMail[]) => D
   return source;
 };
 
+const greylisted: DigestResult = {state: 'waiting', detail: '450 greylisted', hasServer: true};
+const ofUnknownEnd: DigestResult = {state: 'unknown', detail: '451 4.4.2 lost'};
+
+/** The sender of node alpha has sent a digest, and nobody knows whether it was delivered. */
+const startWithUnknown = async (t: ExecutionContext) => {
+  const nodes = await startNodes(t);
+  await nodes.hold(0, ['ann@one.test']);
+  nodes.answers.set('ann@one.test', ofUnknownEnd);
+  nodes.clock.now += hourMs;
+  const sender = nodes.senderOf(0);
+  await sender.send();
+  return {...nodes, sender};
+};
+
+/** Mailboxes that a node makes up, each time others. */
+const endlessNames = (domainName: string) => {
+  let count = 0;
+  return {
+    count: () => count,
+    waiting: async () =>
+      Array.from({length: 100}, () => {
+        count += 1;
+        return `a${String(count).padStart(9, '0')}@${domainName}`;
+      }),
+  };
+};
+
+/** The store of the node does not answer from now on. */
+const breakStore = (node: {source: DigestSource} | undefined): void => {
+  if (!node) throw new Error('there is no such node');
+  Object.defineProperty(node, 'source', {
+    get() {
+      throw new Error('the store does not answer');
+    },
+  });
+};
+
 const listed = (sent: readonly Digest[]) =>
   sent
     .map(
@@ -389,14 +426,9 @@ test('whoever could not be told of a mail for several recipients is told of it t
 });
 
 test('a mail whose delivery nobody knows the end of comes again, with the same id', async t => {
-  const {clock, nodes, sent, answers, hold, senderOf} = await startNodes(t);
-  await hold(0, ['ann@one.test']);
-  answers.set('ann@one.test', {state: 'unknown', detail: '451 4.4.2 lost'});
-  clock.now += hourMs;
-  const sender = senderOf(0);
-  await sender.send();
+  const {clock, nodes, sent, answers, hold, sender} = await startWithUnknown(t);
   answers.clear();
-  answers.set('ann@one.test', {state: 'waiting', detail: '450 greylisted', hasServer: true});
+  answers.set('ann@one.test', greylisted);
   clock.now += 5 * minuteMs;
   await sender.send();
   answers.clear();
@@ -417,7 +449,7 @@ test('what was sent again without the mail of a node is no digest for that mail'
   const {clock, sent, answers, away, hold, senderOf} = await startNodes(t);
   await hold(0, ['ann@one.test']);
   await hold(1, ['ann@one.test']);
-  answers.set('ann@one.test', {state: 'unknown', detail: '451 4.4.2 lost'});
+  answers.set('ann@one.test', ofUnknownEnd);
   clock.now += hourMs;
   const sender = senderOf(1);
   await sender.send();
@@ -477,8 +509,7 @@ test('settings that change after mail was listed count', async t => {
   const {clock, nodes, sent, answers, hold, senderOf} = await startNodes(t);
   await hold(0, ['ann@one.test'], {reason: 'phishing'});
   await hold(0, ['ann@one.test', 'ben@one.test']);
-  for (const name of ['ann', 'ben'])
-    answers.set(`${name}@one.test`, {state: 'waiting', detail: '450 greylisted', hasServer: true});
+  for (const name of ['ann', 'ben']) answers.set(`${name}@one.test`, greylisted);
   clock.now += hourMs;
   const sender = senderOf(0);
   await sender.send();
@@ -529,12 +560,7 @@ test('what a backend refuses is told, and tried again the next day; what it cann
 });
 
 test('a copy that is refused has its mail in a copy the next day', async t => {
-  const {clock, sent, answers, hold, senderOf} = await startNodes(t);
-  await hold(0, ['ann@one.test']);
-  answers.set('ann@one.test', {state: 'unknown', detail: '451 4.4.2 lost'});
-  clock.now += hourMs;
-  const sender = senderOf(0);
-  await sender.send();
+  const {clock, sent, answers, sender} = await startWithUnknown(t);
   answers.set('ann@one.test', {state: 'refused', detail: '550 5.1.1 no such user'});
   clock.now += 5 * minuteMs;
   await sender.send();
@@ -553,7 +579,7 @@ test('digests of the day are tried again after some were sent now, by any node',
   for (const n of [0, 1]) {
     const {clock, sent, answers, hold, senderOf} = await startNodes(t);
     await hold(0, ['ann@one.test']);
-    answers.set('ann@one.test', {state: 'waiting', detail: '450 greylisted', hasServer: true});
+    answers.set('ann@one.test', greylisted);
     clock.now += hourMs;
     const sender = senderOf(0);
     await sender.send();
@@ -628,10 +654,7 @@ test('when another node took a round and ended, the one before sends what was se
 });
 
 test('mailboxes behind many that no server answers for get their digests', async t => {
-  for (const answer of [
-    {state: 'unknown', detail: '451 4.4.2 lost'},
-    {state: 'waiting', detail: 'no connection', hasServer: false},
-  ] as const) {
+  for (const answer of [ofUnknownEnd, {state: 'waiting', detail: 'no connection', hasServer: false}] as const) {
     const {clock, sent, answers, hold, senderOf} = await startNodes(t);
     for (let n = 10; n < 35; n += 1) {
       await hold(0, [`bad${n}@one.test`]);
@@ -679,16 +702,10 @@ test('a node cannot spoil the tries for others, whatever it says was sent again'
 });
 
 test('mailboxes behind those that a node makes up get their digests, whatever it gives for them', async t => {
-  const other = {
-    ...{
-      address: 'other@one.test',
-      mailbox: 'other@one.test',
-      action: 'release' as const,
-      token: '2-A',
-      digest_id: 'x',
-      others: 0,
-    },
-    ...{sender: '', from: [], subject: '', reason: 'spam' as const, arrived_at: new Date(start).toISOString()},
+  const address = 'other@one.test';
+  const other: DigestMail = {
+    ...{address, mailbox: address, action: 'release', token: '2-A', digest_id: 'x', others: 0},
+    ...{sender: '', from: [], subject: '', reason: 'spam', arrived_at: new Date(start).toISOString()},
   };
   const answers: [domain: string, digests: DigestSource['digests']][] = [
     ['one.test', async () => []],
@@ -699,13 +716,7 @@ test('mailboxes behind those that a node makes up get their digests, whatever it
     const {clock, nodes, sent, hold, senderOf} = await startNodes(t);
     await hold(0, ['zoe@one.test']);
     const [, {source} = t.fail()] = nodes;
-    let count = 0;
-    source.waiting = async () =>
-      Array.from({length: 100}, () => {
-        count += 1;
-        return `a${String(count).padStart(9, '0')}@${at}`;
-      });
-    source.digests = digests;
+    Object.assign(source, {waiting: endlessNames(at).waiting, digests});
     clock.now += hourMs;
     await senderOf(0).send();
 
@@ -718,7 +729,7 @@ test('a node that takes ever more digests for sent again is left out', async t =
   const mailboxes = Array.from({length: 20}, (_, n) => `r${n}@one.test`);
   for (const mailbox of mailboxes) {
     await hold(0, [mailbox]);
-    answers.set(mailbox, {state: 'unknown', detail: '451 4.4.2 lost'});
+    answers.set(mailbox, ofUnknownEnd);
   }
   clock.now += hourMs;
   const sender = senderOf(0);
@@ -741,12 +752,7 @@ test('a node that takes ever more digests for sent again is left out', async t =
 });
 
 test('a node that takes the digests of others for sent again keeps their mail out of no digest', async t => {
-  const {clock, nodes, sent, answers, hold, senderOf} = await startNodes(t);
-  await hold(0, ['ann@one.test']);
-  answers.set('ann@one.test', {state: 'unknown', detail: '451 4.4.2 lost'});
-  clock.now += hourMs;
-  const sender = senderOf(0);
-  await sender.send();
+  const {clock, nodes, sent, answers, hold, sender} = await startWithUnknown(t);
   const [{id} = t.fail()] = sent;
   answers.clear();
   await hold(1, ['ann@one.test']);
@@ -765,20 +771,15 @@ test('a node that takes the digests of others for sent again keeps their mail ou
 test('a node that names mailboxes without end does not keep a round for ever', async t => {
   const {clock, nodes, hold, senderOf} = await startNodes(t);
   await hold(0, ['zoe@one.test']);
-  let count = 0;
-  const endless = async () =>
-    Array.from({length: 100}, () => {
-      count += 1;
-      return `a${String(count).padStart(9, '0')}@one.test`;
-    });
+  const names = endlessNames('one.test');
   for (const {nodeId, source} of nodes) {
     source.digests = async () => [];
-    if (nodeId === 'beta') source.waiting = endless;
+    if (nodeId === 'beta') source.waiting = names.waiting;
   }
   clock.now += hourMs;
   await senderOf(0).send();
 
-  t.true(count <= 100_000, `${count}`);
+  t.true(names.count() <= 100_000, `${names.count()}`);
 });
 
 test('a node has a hundred mails in a digest at most, whatever it says', async t => {
@@ -801,7 +802,7 @@ test('what was sent now and met no server is tried again, and in the end is over
   await sender.send();
   clock.now += hourMs;
   await hold(0, ['ann@one.test']);
-  answers.set('ann@one.test', {state: 'waiting', detail: '450 greylisted', hasServer: true});
+  answers.set('ann@one.test', greylisted);
   await sender.sendNow(domain);
   answers.clear();
   await sender.send();
@@ -825,7 +826,7 @@ test('what was sent now is tried again by the node that was asked, also where an
   const sender = senderOf(0, {isChosen: false});
   clock.now += minuteMs;
   await hold(0, ['ann@one.test']);
-  answers.set('ann@one.test', {state: 'waiting', detail: '450 greylisted', hasServer: true});
+  answers.set('ann@one.test', greylisted);
   await sender.sendNow(domain);
   answers.clear();
   clock.now += 5 * minuteMs;
@@ -856,7 +857,7 @@ test('digests that were refused when they were sent now are a problem until the 
 test('what another node may have delivered meanwhile is no longer told as not delivered', async t => {
   const {clock, sent, answers, hold, senderOf} = await startNodes(t);
   await hold(1, ['ann@one.test']);
-  answers.set('ann@one.test', {state: 'waiting', detail: '450 greylisted', hasServer: true});
+  answers.set('ann@one.test', greylisted);
   clock.now += hourMs;
   let isFirst = true;
   // The process is stopped for so long that another one takes over, delivers and ends.
@@ -864,9 +865,9 @@ test('what another node may have delivered meanwhile is no longer told as not de
     if (!isFirst) return;
     isFirst = false;
     clock.now += 2 * minuteMs;
-    answers.set('ann@one.test', {state: 'unknown', detail: '451 4.4.2 lost'});
+    answers.set('ann@one.test', ofUnknownEnd);
     await senderOf(1).send();
-    answers.set('ann@one.test', {state: 'waiting', detail: '450 greylisted', hasServer: true});
+    answers.set('ann@one.test', greylisted);
   };
   const sender = senderOf(0, {onMail});
   await sender.send();
@@ -883,13 +884,13 @@ test('what another node may have delivered meanwhile is no longer told as not de
 test('what was not delivered is not told late, when another node may have delivered it', async t => {
   const {clock, sent, answers, away, hold, senderOf} = await startNodes(t);
   await hold(1, ['ann@one.test']);
-  answers.set('ann@one.test', {state: 'waiting', detail: '450 greylisted', hasServer: true});
+  answers.set('ann@one.test', greylisted);
   clock.now += hourMs;
   const sender = senderOf(0, {onMail: async () => void away.add('beta')});
   await sender.send();
   away.clear();
   clock.now += 2 * minuteMs;
-  answers.set('ann@one.test', {state: 'unknown', detail: '451 4.4.2 lost'});
+  answers.set('ann@one.test', ofUnknownEnd);
   await senderOf(1).send();
   answers.clear();
   for (let tries = 0; tries < 3; tries += 1) {
@@ -980,12 +981,7 @@ test('a node that stops waits for one that is away, that hangs, or for its store
     const [, beta = t.fail()] = nodes;
     if (failure !== 'away') away.clear();
     if (failure === 'hangs') beta.source.keep = async () => new Promise(() => {});
-    if (failure === 'store')
-      Object.defineProperty(beta, 'source', {
-        get() {
-          throw new Error('the store does not answer');
-        },
-      });
+    if (failure === 'store') breakStore(beta);
     const end = new AbortController();
     let isStopped = false;
     const stopped = sender.stop(end.signal).then(() => {
@@ -1005,12 +1001,7 @@ test('a node that stops asks nobody when there is nothing to tell', async t => {
   clock.now += hourMs;
   const sender = senderOf(0);
   await sender.send();
-  const [node = t.fail()] = nodes;
-  Object.defineProperty(node, 'source', {
-    get() {
-      throw new Error('the store does not answer');
-    },
-  });
+  breakStore(nodes[0]);
 
   await t.notThrowsAsync(sender.stop(new AbortController().signal));
 });

@@ -33,7 +33,7 @@ const arrange = async ({store, config}: OpenStore, fields: Partial<Parameters<ty
     await tx.digests.addLinks([link]);
   });
   const acts: unknown[][] = [];
-  const deskAt = (now: number, meanwhile = async () => {}) => {
+  const ownerAt = (now: number, meanwhile = async () => {}) => {
     const act = async (...given: unknown[]) => {
       acts.push(given);
       await meanwhile();
@@ -41,14 +41,14 @@ const arrange = async ({store, config}: OpenStore, fields: Partial<Parameters<ty
     };
     return createLinkOwner({nodeId, store, queue: {act}, now: () => now});
   };
-  return {id, acts, deskAt};
+  return {id, acts, ownerAt};
 };
 
 testStores('a link is good for 14 days', async (t, open) => {
-  const {acts, deskAt} = await arrange(open);
+  const {acts, ownerAt} = await arrange(open);
 
-  t.like(await deskAt(madeMs + 14 * day).view(hash), {state: 'held', action: 'release'});
-  const late = deskAt(madeMs + 14 * day + 1);
+  t.like(await ownerAt(madeMs + 14 * day).view(hash), {state: 'held', action: 'release'});
+  const late = ownerAt(madeMs + 14 * day + 1);
   t.like(await late.view(hash), {state: 'outdated', action: 'none'});
   for (const action of ['release', 'request'] as const) await late.act(hash, action, null);
   t.deepEqual(acts, []);
@@ -57,8 +57,8 @@ testStores('a link is good for 14 days', async (t, open) => {
 });
 
 testStores('mail in Postfix with several recipients is asked for, as it can only be released for all', async (t, open) => {
-  const {acts, deskAt} = await arrange(open, {keeper: 'postfix', recipients: ['a@one.test', 'b@one.test']});
-  const owner = deskAt(madeMs);
+  const {acts, ownerAt} = await arrange(open, {keeper: 'postfix', recipients: ['a@one.test', 'b@one.test']});
+  const owner = ownerAt(madeMs);
 
   t.like(await owner.view(hash), {state: 'held', action: 'request', requested_at: null});
   await owner.act(hash, 'release', '192.0.2.7');
@@ -67,7 +67,7 @@ testStores('mail in Postfix with several recipients is asked for, as it can only
     action: 'request',
     requested_at: new Date(madeMs).toISOString(),
   });
-  await deskAt(madeMs + day).act(hash, 'request', '192.0.2.8');
+  await ownerAt(madeMs + day).act(hash, 'request', '192.0.2.8');
   t.is((await open.store.hold.requests(['mail000001'])).length, 1);
   const {entries} = await open.store.audit.list({action: 'quarantine.request'}, {limit: 10, offset: 0});
   t.deepEqual(
@@ -78,8 +78,8 @@ testStores('mail in Postfix with several recipients is asked for, as it can only
 
 for (const except of ['a@one.test', '*@one.test'])
   testStores(`once ${except} is an exception, its links show the mail and do nothing`, async (t, open) => {
-    const {id, acts, deskAt} = await arrange(open);
-    const owner = deskAt(madeMs);
+    const {id, acts, ownerAt} = await arrange(open);
+    const owner = ownerAt(madeMs);
     const setExcept = async (list: string[]) => open.config.change(async tx => tx.update('digest', id, {except: list}));
 
     await setExcept(['b@one.test', except]);
@@ -93,8 +93,8 @@ for (const except of ['a@one.test', '*@one.test'])
   });
 
 testStores('while its domain is inactive, a link shows the mail and does nothing', async (t, open) => {
-  const {id, acts, deskAt} = await arrange(open);
-  const owner = deskAt(madeMs);
+  const {id, acts, ownerAt} = await arrange(open);
+  const owner = ownerAt(madeMs);
   const setActive = async (active: boolean) => open.config.change(async tx => tx.update('domain', id, {active}));
 
   await setActive(false);
@@ -107,16 +107,16 @@ testStores('while its domain is inactive, a link shows the mail and does nothing
 });
 
 testStores('a mail in Postfix with one recipient is released', async (t, open) => {
-  const {acts, deskAt} = await arrange(open, {keeper: 'postfix'});
+  const {acts, ownerAt} = await arrange(open, {keeper: 'postfix'});
 
-  await deskAt(madeMs).act(hash, 'release', '192.0.2.7', 'gamma');
+  await ownerAt(madeMs).act(hash, 'release', '192.0.2.7', 'gamma');
   t.like(acts[0], {0: 'release', 1: 'mail000001', 3: ['a@one.test']});
   t.like(acts[0]?.[2], {keyId: 0, remoteAddress: '192.0.2.7', relayedBy: 'gamma'});
 });
 
 testStores('what was put on hold by hand or by a rule is asked for', async (t, open) => {
-  const {acts, deskAt} = await arrange(open, {keeper: 'postfix', symbol_scores: unjudgedSymbols});
-  const owner = deskAt(madeMs);
+  const {acts, ownerAt} = await arrange(open, {keeper: 'postfix', symbol_scores: unjudgedSymbols});
+  const owner = ownerAt(madeMs);
 
   t.like(await owner.view(hash), {state: 'held', action: 'request'});
   await owner.act(hash, 'release', null);
@@ -127,9 +127,9 @@ for (const state of ['released', 'discarded', 'expired', 'lost', 'gone'] as cons
   testStores(
     `a mail that is ${state} while its button is pressed is no failure: the link says so from then on`,
     async (t, open) => {
-      const {deskAt} = await arrange(open);
+      const {ownerAt} = await arrange(open);
       const at = new Date(madeMs + 1000).toISOString();
-      const owner = deskAt(madeMs, async () => {
+      const owner = ownerAt(madeMs, async () => {
         await open.store.transaction(async tx => tx.hold.end(['mail000001'], 'held', {state, at, keyId: null}));
         throw new Fault('conflict', `mail000001 is already ${state}`);
       });
@@ -140,8 +140,8 @@ for (const state of ['released', 'discarded', 'expired', 'lost', 'gone'] as cons
   );
 
 testStores('a mail that could not be released is held, and the caller hears why', async (t, open) => {
-  const {deskAt} = await arrange(open);
-  const owner = deskAt(madeMs, () => Promise.reject(new Fault('delivery_failed', 'no server answers')));
+  const {ownerAt} = await arrange(open);
+  const owner = ownerAt(madeMs, () => Promise.reject(new Fault('delivery_failed', 'no server answers')));
 
   await t.throwsAsync(async () => owner.act(hash, 'release', null), {message: /no server answers/});
   t.like(await owner.view(hash), {state: 'held', action: 'release'});
