@@ -127,8 +127,13 @@ testWithPostgres('without its database a node takes no mail and answers 503, and
     .log()
     .split('\n')
     .filter(line => line.includes('"level":"error"'));
+  // A job or two may fail before the loss is noticed.
   t.true(lost.length <= 3, lost.join('\n'));
-  t.regex(lost[0] ?? '', new RegExp(`"msg":"PostgreSQL at \\S+:${postgres.port} does not answer: .+; requests are answered 503`));
+  const loss = new RegExp(`"msg":"PostgreSQL at \\S+:${postgres.port} does not answer: .+; requests are answered 503`);
+  t.true(
+    lost.some(line => loss.test(line)),
+    lost.join('\n'),
+  );
 });
 
 testWithPostgres('a stale If-Match is a conflict on every node, and a change is everywhere within a second', async t => {
