@@ -64,7 +64,7 @@ export const createMessageIntake = ({
 
 const pieceBytes = 64 * 1024;
 
-/** Joins small chunks: smtp-server makes a chunk of the bytes between two stuffed dots, and a write for each would take seconds. */
+/** Joins small chunks: a client may send its mail in packets of a few bytes, and a write to the file for each would take as long. */
 async function* inPieces(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let gathered: Buffer[] = [];
   let sizeBytes = 0;

@@ -32,7 +32,7 @@ export const outcomeOf = (reply: SmtpReply): RecipientResult['outcome'] => {
   return isPermanent(reply) ? 'refused' : 'deferred';
 };
 
-export const hasEnhancedCode = (text: string): boolean => enhancedCode.test(text);
+const hasEnhancedCode = (text: string): boolean => enhancedCode.test(text);
 
 /** A refusal of a backend in the form for the client: with an enhanced code, and never one that ends the client's session. */
 export const passedOn = ({server, ...reply}: SmtpReply): SmtpReply => {
@@ -56,6 +56,10 @@ export const replies = {
   },
   needsUtf8: {code: 553, text: '5.6.7 This address needs SMTPUTF8'},
   unknownParameter: {code: 555, text: '5.5.4 Unsupported parameter'},
+  parameterTwice: {code: 501, text: '5.5.4 Parameter given twice'},
+  badSize: {code: 501, text: '5.5.4 Bad message size syntax'},
+  badBody: {code: 501, text: '5.5.4 BODY is 7BIT or 8BITMIME'},
+  badUtf8: {code: 501, text: '5.5.4 SMTPUTF8 takes no value'},
   anotherDomain: {code: 452, text: '4.5.3 One recipient domain per transaction, send this recipient apart'},
   tooManyRecipients: {code: 452, text: '4.5.3 Too many recipients'},
   noBackend: {code: 451, text: '4.4.1 No mail server of this domain can be reached, try again later'},
@@ -72,6 +76,28 @@ export const replies = {
   tooManyFromClient: {code: 421, text: '4.7.0 Too many connections from your address, try again later'},
   tooManyTransactions: {code: 421, text: '4.7.0 Too many mails in one session, connect again'},
   tooManyErrors: {code: 421, text: '4.7.0 Too many errors'},
+  tooManyUnknown: {code: 421, text: '4.7.0 Too many unknown commands'},
+  tooSoon: {code: 421, text: '4.7.0 You talk too soon'},
+  lineTooLong: {code: 421, text: '4.7.0 Line too long'},
+  noHttp: {code: 421, text: '4.7.0 HTTP requests are not answered here'},
+  idle: {code: 421, text: '4.4.2 Timeout, closing connection'},
+  unknownCommand: {code: 500, text: '5.5.2 Command not recognized'},
+  helloFirst: {code: 503, text: '5.5.1 Send HELO or EHLO first'},
+  badHello: {code: 501, text: '5.5.4 Syntax: EHLO hostname'},
+  noParameters: {code: 501, text: '5.5.4 This command takes no parameters'},
+  nestedMail: {code: 503, text: '5.5.1 Nested MAIL command'},
+  mailFirst: {code: 503, text: '5.5.1 Send MAIL first'},
+  rcptFirst: {code: 503, text: '5.5.1 Send RCPT first'},
+  isSecure: {code: 503, text: '5.5.1 TLS is active already'},
+  senderAccepted: {code: 250, text: '2.1.0 Accepted'},
+  recipientAccepted: {code: 250, text: '2.1.5 Accepted'},
+  flushed: {code: 250, text: '2.0.0 Flushed'},
+  ok: {code: 250, text: '2.0.0 OK'},
+  help: {code: 214, text: '2.0.0 See RFC 5321'},
+  notVerified: {code: 252, text: '2.1.5 Send the mail to find out'},
+  startContent: {code: 354, text: 'End data with <CR><LF>.<CR><LF>'},
+  startTls: {code: 220, text: '2.0.0 Ready to start TLS'},
+  bye: {code: 221, text: '2.0.0 Bye'},
   shuttingDown: {code: 421, text: '4.3.2 Service is shutting down, try again later'},
 } as const satisfies Record<string, SmtpReply>;
 

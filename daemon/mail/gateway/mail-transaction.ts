@@ -24,6 +24,7 @@ export interface MailTransactionNeeds {
   intake: IntakePort;
   pool: BackendPool;
   messages: MessageIntake;
+  maxRecipients: number;
   newQueueId(): string;
   log: MailLog;
 }
@@ -31,6 +32,8 @@ export interface MailTransactionNeeds {
 export interface MailTransaction {
   /** The reply that refuses a recipient of a domain of ours, whether or not its SMTP path can be parsed. Uses memory only. */
   refuse(path: string): SmtpReply | undefined;
+  /** Whether a recipient was accepted. */
+  hasRecipients(): boolean;
   /** A 2xx reply means that the backend has accepted this recipient. */
   rcpt(recipient: string): Promise<SmtpReply>;
   /** Processes the content. Only a 2xx reply means that the backend has taken the mail, or that it is held durably. */
@@ -50,21 +53,20 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
   let isOver = false;
 
   const rcpt = async (recipient: string): Promise<SmtpReply> => {
-    if (recipients.has(recipient)) return accepted;
-    if (!start.isUtf8 && /[^\x00-\x7f]/.test(recipient)) return replies.needsUtf8;
+    if (recipients.has(recipient)) return replies.recipientAccepted;
+    if (recipients.size >= needs.maxRecipients) return replies.tooManyRecipients;
     const routing = needs.intake.routing(client, start.sender, recipient);
     if (routing.kind === 'refuse') return routing.reply;
-
     if (delivery && !isSameOwner(delivery.ownership, routing.ownership)) {
       if (recipients.size > 0) return replies.anotherDomain;
       delivery.backend.abort();
       delivery = undefined;
     }
     delivery ??= {ownership: routing.ownership, backend: needs.pool.openTransaction(routing.route, start)};
-    const reply = routing.ownership.isForReports ? accepted : await delivery.backend.rcpt(recipient);
+    const reply = routing.ownership.isForReports ? replies.recipientAccepted : await delivery.backend.rcpt(recipient);
     if (!isPositive(reply)) return passedOn(reply);
     recipients.add(recipient);
-    return accepted;
+    return replies.recipientAccepted;
   };
 
   const facts = (queueId: string, {ownership}: Delivery): MailFacts => ({
@@ -84,8 +86,7 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
 
     const {strayLines, hasTestString} = taken;
     const receivedAt = new Date();
-    const {sender, isUtf8, isEightBit} = start;
-    const envelope = {sender, recipients: [...recipients], isUtf8, isEightBit};
+    const envelope = {...start, recipients: [...recipients]};
     const all = {...known, received: {headers: taken.headers, content: taken.content, receivedAtMs: receivedAt.getTime()}};
     try {
       const {content, headers} = needs.intake.withoutClaims(taken);
@@ -105,7 +106,6 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
 
   const data = async (stream: AsyncIterable<Buffer>): Promise<SmtpReply> => {
     if (!delivery) return replies.internal;
-
     const concluded = await take(needs.newQueueId(), stream, delivery);
     isOver = true;
     delivery.backend.abort();
@@ -119,6 +119,7 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
       const claim = needs.intake.claim(client, start.sender, path);
       return claim.kind === 'refused' ? claim.reply : undefined;
     },
+    hasRecipients: () => recipients.size > 0,
     rcpt,
     data,
     abort: () => {
@@ -129,8 +130,6 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
 };
 
 type Concluded = [MailFacts, Decision];
-
-const accepted: SmtpReply = {code: 250, text: '2.1.5 Ok'};
 
 const relay = async (
   intake: IntakePort,

@@ -1,7 +1,10 @@
+import {once} from 'node:events';
+import {createConnection} from 'node:net';
 import test, {type ExecutionContext} from 'ava';
 import {Fault} from '../../../../shared/fault.ts';
 import {selfSigned} from '../../../helpers/certificate.ts';
 import {eventually} from '../../../helpers/eventually.ts';
+import {useFakeClock} from '../../../helpers/fake-clock.ts';
 import {judgement, startTestGateway, type TestGatewayOptions} from '../../../helpers/gateway.ts';
 import {pause} from '../../../helpers/pause.ts';
 import {closedPort} from '../../../helpers/ports.ts';
@@ -33,6 +36,19 @@ test('a mail is at the backend, with one more header, before the client gets its
   t.like(sink.mails[0], {sender: 'a@strange.test', recipients: ['ben@one.test']});
   t.is(sink.mails[0]?.content.toString(), `Received: by gate.test id Q1x00000\r\n${raw}`);
   t.deepEqual(gateway.verdicts, ['relayed']);
+});
+
+test.serial('the greeting waits for nothing, and a client that talks before it is told so', async t => {
+  const gateway = await startTestGateway(t);
+  useFakeClock(t);
+  const {greeting} = await connect(gateway.port);
+  const hasty = createConnection({host: '127.0.0.1', port: gateway.port});
+  t.teardown(() => hasty.destroy());
+  hasty.write('EHLO hasty.test\r\n');
+  const [answer] = (await once(hasty, 'data')) as [Buffer];
+
+  t.is(greeting.code, 220);
+  t.regex(answer.toString(), /^421 4\.7\.0 You talk too soon\r\n/);
 });
 
 test('EHLO offers what is kept and nothing else', async t => {
@@ -765,6 +781,91 @@ test('a client that does nothing but err is cut off', async t => {
   t.regex(last, /^550 5\.7\.1 /);
   t.is(line(await client.reply()), '421 4.7.0 Too many errors');
   await client.closed;
+});
+
+test('a command out of its order or form is refused, says why, and changes nothing', async t => {
+  const {gateway, client} = await open(t);
+  const stranger = await connect(gateway.port);
+  t.is(line(await stranger.cmd('MAIL FROM:<a@strange.test>')), '503 5.5.1 Send HELO or EHLO first');
+  t.is(line(await stranger.cmd('RCPT TO:<ben@one.test>')), '503 5.5.1 Send HELO or EHLO first');
+
+  for (const [said, answer] of [
+    ['EHLO', '501 5.5.4 Syntax: EHLO hostname'],
+    ['EHLO two names', '501 5.5.4 Syntax: EHLO hostname'],
+    ['RCPT TO:<ben@one.test>', '503 5.5.1 Send MAIL first'],
+    ['DATA', '503 5.5.1 Send MAIL first'],
+    ['MAIL FROM:<a@strange.test>', '250 2.1.0 Accepted'],
+    ['MAIL FROM:<b@strange.test>', '503 5.5.1 Nested MAIL command'],
+    ['DATA', '503 5.5.1 Send RCPT first'],
+    ['rcpt to:<ben@one.test>', '250 2.1.5 Accepted'],
+    ['DATA now', '501 5.5.4 This command takes no parameters'],
+    ['STARTTLS now', '501 5.5.4 This command takes no parameters'],
+    ['VRFY ben', '252 2.1.5 Send the mail to find out'],
+    ['NOOP', '250 2.0.0 OK'],
+    ['HELP', '214 2.0.0 See RFC 5321'],
+    ['XCLIENT NAME=x', '500 5.5.2 Command not recognized'],
+  ] as const)
+    t.is(line(await client.cmd(said)), answer, said);
+  t.is((await client.data(raw)).code, 250);
+  t.is(line(await client.cmd('QUIT')), '221 2.0.0 Bye');
+  await client.closed;
+
+  t.like(gateway.judged, [{envelope: {sender: 'a@strange.test', recipients: ['ben@one.test']}}]);
+});
+
+test('a client that speaks no SMTP is cut off and told why', async t => {
+  const lastWords = async (...lines: string[]): Promise<string> => {
+    const {client} = await open(t);
+    let last = '';
+    for (const said of lines) last = line(await client.cmd(said));
+    await client.closed;
+    return last;
+  };
+
+  t.is(await lastWords('GET / HTTP/1.1'), '421 4.7.0 HTTP requests are not answered here');
+  t.is(await lastWords('x'.repeat(5000)), '421 4.7.0 Line too long');
+  t.is(await lastWords(...Array.from({length: 10}, () => 'BREW coffee')), '421 4.7.0 Too many unknown commands');
+});
+
+test('a client that sends nothing, within a mail or between mails, or reads nothing, is cut off in time', async t => {
+  const {gateway, client} = await open(t, {needs: {idleMs: 400, maxConnections: 3}});
+  const within = await connect(gateway.port);
+  await within.cmd('EHLO within.test');
+  await within.cmd('MAIL FROM:<a@strange.test>');
+  await within.cmd('RCPT TO:<ben@one.test>');
+  await within.cmd('DATA');
+  within.write('Subject: x\r\n');
+  const deaf = createConnection({host: '127.0.0.1', port: gateway.port}).pause();
+  deaf.on('error', () => undefined).write('EHLO a\r\n'.repeat(500_000));
+  t.teardown(() => deaf.destroy());
+  await once(deaf, 'connect');
+
+  t.is(line(await client.reply()), '421 4.4.2 Timeout, closing connection');
+  t.is(line(await within.reply()), '421 4.4.2 Timeout, closing connection');
+  const all = await eventually(async () => {
+    const admitted = await Promise.all([0, 1, 2].map(() => connect(gateway.port)));
+    for (const one of admitted) one.destroy();
+    return admitted.every(({greeting}) => greeting.code === 220) ? admitted : undefined;
+  });
+
+  t.is(all.length, 3);
+  t.deepEqual(gateway.judged, []);
+});
+
+test('a session has room for a thousand mails', async t => {
+  const {client, sink} = await open(t);
+  const envelope = 'MAIL FROM:<a@strange.test>\r\nRCPT TO:<ben@one.test>\r\nDATA\r\n';
+  const codes: number[] = [];
+  for (let n = 0; n < 1000; n += 1) {
+    client.write(envelope);
+    for (const _ of ['MAIL', 'RCPT', 'DATA']) await client.reply();
+    client.write(`${raw}.\r\n`);
+    codes.push((await client.reply()).code);
+  }
+
+  t.is(line(await client.cmd('MAIL FROM:<a@strange.test>')), '421 4.7.0 Too many mails in one session, connect again');
+  t.deepEqual(new Set(codes), new Set([250]));
+  t.is(sink.mails.length, 1000);
 });
 
 test('a port that is taken fails with the error of the socket', async t => {
