@@ -3,7 +3,7 @@ import type {HeldMail, HeldMailDetail} from '../../shared/held-mail.ts';
 import {authorAddresses} from '../services/intake/author-field.ts';
 import {subjectOf} from '../services/intake/header-block.ts';
 import type {HeldMailFacts, Judgement, Ownership, ReceivedMail} from '../services/intake/mail.ts';
-import {type NewHeldMail, type StoredHeldMail, shownScore} from '../services/quarantine/stored-mail.ts';
+import {type Arrival, type NewHeldMail, type StoredHeldMail, shownScore} from '../services/quarantine/stored-mail.ts';
 
 export const factsOf = (
   mail: ReceivedMail,
@@ -29,18 +29,37 @@ export const factsOf = (
   authentication: verified?.results ?? null,
 });
 
-/** The row of a spooled mail. */
-export const spoolEntry = ({symbols, ...facts}: HeldMailFacts, sizeBytes: number, sha256: string): NewHeldMail => ({
-  ...facts,
+/** The row of a spooled mail. `arrival`: undefined for mail that was found. Names each member once, see `toRow`. */
+export const spoolEntry = (facts: HeldMailFacts, {sizeBytes, sha256}: Spooled, arrival?: Arrival): NewHeldMail => ({
+  queue_id: facts.queue_id,
+  arrived_at: facts.arrived_at,
+  direction: facts.direction,
+  domain: facts.domain,
+  domain_id: facts.domain_id,
+  sender: facts.sender,
+  recipients: facts.recipients,
+  is_utf8: facts.is_utf8,
+  is_eight_bit: facts.is_eight_bit,
   // A file of an earlier version has neither.
-  authentication: facts.authentication ?? null,
   from: facts.from ?? null,
-  symbol_scores: symbols,
+  authentication: facts.authentication ?? null,
+  subject: facts.subject,
+  score: facts.score,
+  symbol_scores: facts.symbols,
+  reason: facts.reason,
+  client_ip: facts.client_ip,
+  helo: facts.helo,
   size_bytes: sizeBytes,
   keeper: 'spool',
   queued_at: null,
   sha256,
+  arrival,
 });
+
+interface Spooled {
+  sizeBytes: number;
+  sha256: string;
+}
 
 /** When it arrives nobody has asked for it. */
 export const toListEntry = (nodeId: string, entry: NewHeldMail): HeldMail => ({

@@ -161,7 +161,7 @@ const compareWithFile = async (needs: Needs, queueId: string, report: Reconcilia
   if (!isSame || !isStruck) await remake(needs, queueId, report);
 };
 
-const entryOf = ({facts, content, sha256}: SpooledMail) => spoolEntry(facts, content.sizeBytes, sha256);
+const entryOf = ({facts, content, sha256}: SpooledMail) => spoolEntry(facts, {sizeBytes: content.sizeBytes, sha256});
 
 const recover = async ({store, spool, nodeId, now}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
   const row = await store.hold.find(queueId);

@@ -48,7 +48,7 @@ export const createSpoolHolder = ({nodeId, store, spool, arrivalFields, onHeld}:
     async hold(mail, ownership, judgement) {
       const facts = factsOf(mail, ownership, judgement);
       const {sizeBytes, sha256} = await spool.place(facts, arrivalFields(mail, judgement), mail.content);
-      const entry = {...spoolEntry(facts, sizeBytes, sha256), arrival: arrivalOf(mail)};
+      const entry = spoolEntry(facts, {sizeBytes, sha256}, arrivalOf(mail));
       try {
         await index(entry);
       } catch (error) {

@@ -43,7 +43,7 @@ export const createStoreHolder = ({nodeId, store, arrivalFields, onHeld}: Needs)
       const fields = arrivalFields(mail, judgement);
       const bytes = () => bytesOf(fields, mail);
       const {sizeBytes, sha256} = await measure(bytes());
-      const entry = {...spoolEntry(facts, sizeBytes, sha256), arrival: arrivalOf(mail)};
+      const entry = spoolEntry(facts, {sizeBytes, sha256}, arrivalOf(mail));
       if (sizeBytes <= togetherBytes) await writeTogether({entry, bytes});
       else await writeAlone.run(async () => write([{entry, bytes}]));
       onHeld(toListEntry(nodeId, entry), facts.domain_id);

@@ -29,19 +29,33 @@ export type HeldMailRow = Omit<
   folded_from?: string[] | null;
 };
 
-export const toRow = ({from, recipients, symbol_scores, authentication, arrival, ...mail}: NewHeldMail): HeldMailRow => ({
-  ...mail,
+/** The columns of a new row. Each is named once: V8 needs many times as long to copy the members of an object. */
+export const toRow = (mail: NewHeldMail) => ({
+  queue_id: mail.queue_id,
   state: 'held',
   is_held: true,
-  from_addresses: from && JSON.stringify(from),
-  recipients: JSON.stringify(recipients),
-  symbols: JSON.stringify(symbol_scores),
-  authentication: authentication && JSON.stringify(authentication),
+  direction: mail.direction,
+  domain: mail.domain,
+  domain_id: mail.domain_id,
+  sender: mail.sender,
   sender_domain: domainOf(mail.sender) ?? '',
   folded_sender: comparableAddress(mail.sender),
+  from_addresses: mail.from && JSON.stringify(mail.from),
+  recipients: JSON.stringify(mail.recipients),
+  subject: mail.subject,
   folded_subject: foldSubject(mail.subject),
-  acted_at: null,
-  acted_by_key_id: null,
+  reason: mail.reason,
+  symbols: JSON.stringify(mail.symbol_scores),
+  score: mail.score,
+  size_bytes: mail.size_bytes,
+  arrived_at: mail.arrived_at,
+  is_utf8: mail.is_utf8,
+  is_eight_bit: mail.is_eight_bit,
+  client_ip: mail.client_ip,
+  helo: mail.helo,
+  authentication: mail.authentication && JSON.stringify(mail.authentication),
+  keeper: mail.keeper,
+  sha256: mail.sha256,
 });
 
 /** Subjects are compared without regard to case; the filter is folded in the same way. */

@@ -329,7 +329,7 @@ const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[], how?: 'mov
     folded_recipients: foldRecipients(recipients),
     ...(from && foldFrom(from)),
   });
-  const rows = mails.map(mail => ({...toRow(mail), ...(isColumn && folded(mail))}));
+  const rows = isColumn ? mails.map(mail => ({...toRow(mail), ...folded(mail)})) : mails.map(toRow);
   const adding = `${insertOwn(dialect, 'held_mail', names)} ON CONFLICT DO NOTHING RETURNING queue_id`;
   const added = await query<Identified>(tx, adding, [dialect.json(rows)]);
   // Of two mails with one id, the first one was added.
