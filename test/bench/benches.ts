@@ -1,6 +1,7 @@
 import {actions} from './actions.ts';
 import {authentication} from './authentication.ts';
 import type {Bench} from './bench.ts';
+import {besidePostfix} from './beside-postfix.ts';
 import {changes} from './changes.ts';
 import {coldBench} from './cold.ts';
 import {digests} from './digests.ts';
@@ -16,6 +17,7 @@ import {webhooks} from './webhooks.ts';
 
 export const benches: readonly Bench[] = [
   lists,
+  besidePostfix,
   smtp,
   authentication,
   receivedReports,
