@@ -64,13 +64,15 @@ export const createMessageIntake = ({
 
 const pieceBytes = 64 * 1024;
 
-/** Joins small chunks: a client may send its mail in packets of a few bytes, and a write to the file for each would take as long. */
+/** Joins small chunks: a client may send its mail in packets of a few bytes, and a write for each would take seconds. */
 async function* inPieces(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let gathered: Buffer[] = [];
   let sizeBytes = 0;
   for await (const chunk of stream) {
     gathered.push(chunk);
     sizeBytes += chunk.length;
+    // A Buffer of one byte takes as much memory as hundreds of bytes.
+    if (gathered.length === 128) gathered = [Buffer.concat(gathered)];
     if (sizeBytes < pieceBytes) continue;
     yield Buffer.concat(gathered);
     gathered = [];

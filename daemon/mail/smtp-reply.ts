@@ -83,7 +83,8 @@ export const replies = {
   idle: {code: 421, text: '4.4.2 Timeout, closing connection'},
   unknownCommand: {code: 500, text: '5.5.2 Command not recognized'},
   helloFirst: {code: 503, text: '5.5.1 Send HELO or EHLO first'},
-  badHello: {code: 501, text: '5.5.4 Syntax: EHLO hostname'},
+  /** RFC 2034 section 3: no enhanced code in an answer to EHLO. */
+  badHello: {code: 501, text: 'Syntax: EHLO hostname'},
   noParameters: {code: 501, text: '5.5.4 This command takes no parameters'},
   nestedMail: {code: 503, text: '5.5.1 Nested MAIL command'},
   mailFirst: {code: 503, text: '5.5.1 Send MAIL first'},

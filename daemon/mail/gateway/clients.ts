@@ -64,7 +64,10 @@ export const createClientNames = ({servers}: Needs = {}): ClientNames => {
 
   const namesOf = async (address: string): Promise<string[]> => {
     const names = await resolver.reverse(address);
-    return names.filter(name => hostName.test(name)).slice(0, maxNames);
+    return names
+      .filter(name => hostName.test(name))
+      .slice(0, maxNames)
+      .map(name => name.toLowerCase().replace(/\.$/, ''));
   };
   const leadsTo = async (name: string, address: string): Promise<boolean> => {
     const addresses = await (isIPv4(address) ? resolver.resolve4(name) : resolver.resolve6(name));

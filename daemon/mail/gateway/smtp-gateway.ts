@@ -4,22 +4,19 @@ import {createServer, type Server, type Socket} from 'node:net';
 import {setTimeout as delay} from 'node:timers/promises';
 import {createSecureContext, type SecureContext} from 'node:tls';
 import {type HostPort, plainAddress} from '../../../shared/host-port.ts';
-import type {SmtpReply} from '../../services/intake/mail.ts';
 import {withUnfailingObservers} from '../mail-observers.ts';
 import {createMessageIntake} from '../message-intake.ts';
 import {createRefusalLog} from '../refusal-log.ts';
 import {replies} from '../smtp-reply.ts';
 import {type ClientLimitNeeds, createClientLimits} from './clients.ts';
-import {SmtpSession, type SmtpSessionNeeds} from './smtp-session.ts';
+import {SmtpSession, type SmtpSessionNeeds, sendAway} from './smtp-session.ts';
 
 interface TlsPair {
   key: string | Buffer;
   cert: string | Buffer;
 }
 
-export interface SmtpGatewayNeeds
-  extends ClientLimitNeeds,
-    Omit<SmtpSessionNeeds, 'isStopping' | 'secureContext' | 'onRefused' | 'messages'> {
+export interface SmtpGatewayNeeds extends ClientLimitNeeds, Omit<SmtpSessionNeeds, 'secureContext' | 'onRefused' | 'messages'> {
   /** Port 0 takes a free one. */
   listen: HostPort;
   tls: TlsPair;
@@ -39,9 +36,6 @@ export interface SmtpGateway {
 /** For the clean-up after disconnected clients, such as files. */
 const cleanUpMs = 1000;
 
-/** How long a client that is not admitted may take to close its side. */
-const lingerMs = 1000;
-
 /** Rejects with the error of the socket, such as EADDRINUSE, when it cannot listen. */
 export const startSmtpGateway = async (given: SmtpGatewayNeeds): Promise<SmtpGateway> => {
   const needs = withUnfailingObservers(given);
@@ -54,7 +48,6 @@ export const startSmtpGateway = async (given: SmtpGatewayNeeds): Promise<SmtpGat
   const sessionNeeds: SmtpSessionNeeds = {
     ...needs,
     messages: createMessageIntake({tmpDir: needs.tmpDir, maxSizeBytes: needs.maxSize}),
-    isStopping: () => isStopping,
     secureContext: () => context,
     onRefused: refusals.record,
   };
@@ -62,7 +55,8 @@ export const startSmtpGateway = async (given: SmtpGatewayNeeds): Promise<SmtpGat
   const admit = (socket: Socket, ip: string): void => {
     const refusal = isStopping ? replies.shuttingDown : limits.admit(ip);
     if (refusal) {
-      turnAway(socket, refusal);
+      socket.on('error', () => undefined);
+      sendAway(socket, refusal);
       return;
     }
     const session = new SmtpSession(sessionNeeds, socket, ip);
@@ -107,12 +101,4 @@ const listen = async (server: Server, {host, port}: HostPort): Promise<HostPort>
   await once(server, 'listening');
   const bound = server.address();
   return bound !== null && typeof bound === 'object' ? {host: bound.address, port: bound.port} : {host, port};
-};
-
-const turnAway = (socket: Socket, {code, text}: SmtpReply): void => {
-  socket.on('error', () => socket.destroy());
-  socket.end(`${code} ${text}\r\n`);
-  // Unread bytes would turn the end of the connection into a reset, and the client would lose the reply.
-  socket.resume();
-  setTimeout(() => socket.destroy(), lingerMs).unref();
 };

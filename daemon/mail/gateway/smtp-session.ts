@@ -3,7 +3,7 @@
 // greeting → commands → DATA → content → reply → commands;   any → 421, QUIT or a lost client → over
 
 import type {Socket} from 'node:net';
-import {setImmediate as turn} from 'node:timers/promises';
+import {setTimeout as delay, setImmediate as nextIteration} from 'node:timers/promises';
 import {type SecureContext, TLSSocket} from 'node:tls';
 import {hasOwn} from '../../../shared/has-own.ts';
 import {crashPoint} from '../../services/crash-point.ts';
@@ -29,28 +29,41 @@ export interface SmtpSessionNeeds extends MailTransactionNeeds {
   /** EHLO keyword that is offered to every client. */
   keyword?: string;
   isTrusted(ip: string): boolean;
-  /** From now on every client is told to go. */
-  isStopping(): boolean;
   secureContext(): SecureContext;
   /** Called for every MAIL and RCPT of a mail that is refused. */
   onRefused(refusal: EnvelopeRefusal): void;
 }
 
+interface CurrentMail {
+  transaction: MailTransaction;
+  start: EnvelopeStart;
+}
+
 const maxMailsPerSession = 1000;
+/** More than a mail usually takes. */
+const commandsAtOnce = 10;
 /** A client is disconnected after this many 5xx replies, as it probably tries random addresses or commands. */
 const maxErrors = 100;
 const maxUnknownCommands = 10;
-/** The same for its name, with an address literal. */
+/** Of the name in EHLO. RFC 5321 section 4.5.3.1.2: 255 octets, and some more for address literals. */
 const maxNameLength = 300;
 const idleMs = 300_000;
 const nameMs = 1500;
 /** From `220 Ready to start TLS` to the end of the handshake, which takes only a few messages. */
 const handshakeMs = 30_000;
-/** How long a client that was told to go may take to close its side. */
+/** How long a client that is sent away may take to close its side. */
 const lingerMs = 1000;
 
 /** Errors that are the usual end of a connection. */
 const lostCodes = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH']);
+
+/** Sends the last reply. What the client still sends is read and dropped: unread bytes would reset the connection, and the reply be lost. */
+export const sendAway = (socket: Socket, {code, text}: SmtpReply): void => {
+  if (socket.writable) socket.end(`${code} ${text}\r\n`, 'latin1');
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
+  socket.once('close', () => clearTimeout(timer));
+};
 
 export class SmtpSession {
   readonly #needs: SmtpSessionNeeds;
@@ -62,10 +75,11 @@ export class SmtpSession {
   #helo = '';
   #isExtended = false;
   #isSecure = false;
-  #mail: {transaction: MailTransaction; start: EnvelopeStart} | undefined;
-  #isTakingContent = false;
+  #mail: CurrentMail | undefined;
+  #isProcessingMail = false;
   #isUpgrading = false;
   #isLeaving = false;
+  #isDismissed = false;
   #mails = 0;
   #errors = 0;
   #unknownCommands = 0;
@@ -82,25 +96,35 @@ export class SmtpSession {
   async run(): Promise<void> {
     try {
       await this.#greet();
+      let commands = 0;
       for (let line = await this.#input.line(); line; line = await this.#input.line()) {
-        await this.#obey(line.toString());
+        await this.#handle(line.toString());
         if (this.#socket.writableNeedDrain) await drained(this.#socket);
+        commands += 1;
+        // Commands that are there already would be handled without a break, and all other clients wait.
+        if (commands % commandsAtOnce === 0) await nextIteration();
       }
     } catch (error) {
-      if (error instanceof LineTooLong) this.#leave(replies.lineTooLong);
-      else this.#needs.log.error({err: error}, 'smtp session failed');
+      if (error instanceof LineTooLong) {
+        this.#leave(replies.lineTooLong);
+      } else {
+        this.#needs.log.error({client_ip: this.#ip, err: error}, 'smtp session failed');
+        this.#socket.destroy();
+      }
     } finally {
-      if (!this.#isLeaving) this.#socket.destroy();
       this.#endMail();
     }
   }
 
   /** Tells the client to go: at once, or after the reply to the mail that it is sending. */
   dismiss(): void {
-    if (!this.#isTakingContent) this.#leave(replies.shuttingDown);
+    this.#isDismissed = true;
+    if (!this.#isProcessingMail) this.#leave(replies.shuttingDown);
   }
 
+  /** Ends the session, also within a mail. */
   destroy(): void {
+    this.#leave(replies.shuttingDown);
     this.#socket.destroy();
   }
 
@@ -108,11 +132,13 @@ export class SmtpSession {
     const input = createSmtpInput({pause: () => socket.pause(), resume: () => socket.resume()});
     socket.on('data', (chunk: Buffer) => input.push(chunk));
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      if (this.#mail || !lostCodes.has(error.code ?? '')) this.#needs.log.info({err: error}, 'smtp client failed');
+      if (this.#mail || !lostCodes.has(error.code ?? ''))
+        this.#needs.log.info({client_ip: this.#ip, err: error}, 'smtp client failed');
     });
-    // A client that waits for a reply is not idle; one that does not read its replies is.
-    const isIdle = () => input.isWaiting() || socket.writableLength > 0;
-    socket.setTimeout(this.#needs.idleMs ?? idleMs).on('timeout', () => void (isIdle() && this.#leave(replies.idle)));
+    socket.setTimeout(this.#needs.idleMs ?? idleMs).on('timeout', () => {
+      // A client that waits for a reply is not idle; one that does not read its replies is.
+      if (input.isWaiting() || socket.writableLength > 0) this.#leave(replies.idle);
+    });
     return input;
   }
 
@@ -123,7 +149,7 @@ export class SmtpSession {
     this.#endMail();
   }
 
-  #say(reply: SmtpReply): void {
+  #send(reply: SmtpReply): void {
     if (reply.code === 421 || reply.code === 221) {
       this.#leave(reply);
       return;
@@ -138,42 +164,39 @@ export class SmtpSession {
     if (!this.#isLeaving && this.#socket.writable) this.#socket.write(lines, 'latin1');
   }
 
-  /** Says the last word. What the client still sends is read and dropped: unread bytes would reset the connection, and the reply be lost. */
-  #leave({code, text}: SmtpReply): void {
+  #leave(reply: SmtpReply): void {
     if (this.#isLeaving) return;
-    const socket = this.#socket;
-    // The client would read it as a part of the handshake.
-    if (this.#isUpgrading) socket.destroy();
-    else socket.end(`${code} ${text}\r\n`, 'latin1');
     this.#isLeaving = true;
     this.#input.end();
-    socket.resume();
-    setTimeout(() => socket.destroy(), lingerMs).unref();
+    // In a handshake the client would read the reply as a part of it.
+    if (this.#isUpgrading) this.#socket.destroy();
+    else sendAway(this.#socket, reply);
   }
 
   async #greet(): Promise<void> {
     const {hostname, clientNames} = this.#needs;
-    if (clientNames) this.#name = (await withinMs(clientNames.find(this.#ip), nameMs)) ?? null;
-    // Within these turns the bytes that came together with the connection are read.
-    await turn();
-    await turn();
+    if (clientNames)
+      this.#name = (await Promise.race([clientNames.find(this.#ip), delay(nameMs, undefined, {ref: false})])) ?? null;
+    // Within these the bytes that came together with the connection are read.
+    await nextIteration();
+    await nextIteration();
     if (this.#input.hasUnread()) this.#leave(replies.tooSoon);
     else this.#write(`220 ${hostname} ESMTP\r\n`);
   }
 
-  async #obey(line: string): Promise<void> {
+  async #handle(line: string): Promise<void> {
     try {
-      const reply = this.#needs.isStopping() ? replies.shuttingDown : await this.#run(line);
-      if (reply) this.#say(reply);
+      const reply = await this.#replyTo(line);
+      if (reply) this.#send(reply);
     } catch (error) {
-      this.#needs.log.error({err: error}, 'smtp command failed');
-      this.#say(replies.internal);
+      this.#needs.log.error({client_ip: this.#ip, err: error}, 'smtp command failed');
+      this.#send(replies.internal);
     }
-    if (!this.#mail && this.#needs.isStopping()) this.#leave(replies.shuttingDown);
+    if (this.#isDismissed) this.#leave(replies.shuttingDown);
   }
 
   /** Resolves with the reply, unless the command has sent it. */
-  async #run(line: string): Promise<SmtpReply | undefined> {
+  async #replyTo(line: string): Promise<SmtpReply | undefined> {
     // A web page can make a browser send a request to any port.
     if (/^[A-Z]{3,7} \/.* HTTP\/\d\.\d$/i.test(line)) return replies.noHttp;
     const [verb = ''] = line.split(' ', 1);
@@ -241,13 +264,13 @@ export class SmtpSession {
   }
 
   async #addRecipient(line: string): Promise<SmtpReply> {
-    if (!this.#mail) return this.#helo === '' ? replies.helloFirst : replies.mailFirst;
-    const {transaction, start} = this.#mail;
-    const reply = await this.#askFor(line, transaction, start);
-    return isPositive(reply) ? reply : this.#refused({sender: start.sender, recipient: addressIn(line), reply});
+    if (!this.#mail) return this.#mailFirst();
+    const {sender} = this.#mail.start;
+    const reply = await this.#askFor(line, this.#mail);
+    return isPositive(reply) ? reply : this.#refused({sender, recipient: addressIn(line), reply});
   }
 
-  async #askFor(line: string, transaction: MailTransaction, start: EnvelopeStart): Promise<SmtpReply> {
+  async #askFor(line: string, {transaction, start}: CurrentMail): Promise<SmtpReply> {
     // This refusal goes before that of a path or of parameters that cannot be parsed.
     const path = pathIn(line);
     const refusal = path === undefined ? undefined : transaction.refuse(path);
@@ -257,22 +280,27 @@ export class SmtpSession {
   }
 
   async #takeContent(line: string): Promise<undefined | SmtpReply> {
-    if (!this.#mail?.transaction.hasRecipients()) return this.#mail ? replies.rcptFirst : replies.mailFirst;
-    if (line.trim().includes(' ')) return replies.noParameters;
-    this.#isTakingContent = true;
+    if (!this.#mail) return this.#mailFirst();
+    if (!this.#mail.transaction.hasRecipients()) return replies.rcptFirst;
+    if (/\s/.test(line.trim())) return replies.noParameters;
+    this.#isProcessingMail = true;
     const content = this.#input.content();
-    this.#say(replies.startContent);
+    this.#send(replies.startContent);
     const reply = await this.#mail.transaction.data(content).finally(() => {
-      this.#isTakingContent = false;
+      this.#isProcessingMail = false;
       this.#endMail();
     });
     this.#mails += 1;
     this.#unknownCommands = 0;
     if (!isPositive(reply)) return reply;
     crashPoint('reply.before');
-    this.#say(reply);
+    this.#send(reply);
     crashPoint('reply.after');
     return undefined;
+  }
+
+  #mailFirst(): SmtpReply {
+    return this.#helo === '' ? replies.helloFirst : replies.mailFirst;
   }
 
   #endMail(): void {
@@ -301,15 +329,15 @@ export class SmtpSession {
   /** Whatever the client said in plain text before the handshake, or along with STARTTLS, is forgotten (RFC 3207 section 4.2). */
   async #startTls(line: string): Promise<SmtpReply | undefined> {
     if (this.#isSecure) return replies.isSecure;
-    if (line.trim().includes(' ')) return replies.noParameters;
+    if (/\s/.test(line.trim())) return replies.noParameters;
     this.#endMail();
     this.#helo = '';
-    this.#say(replies.startTls);
-    this.#input.end();
+    this.#send(replies.startTls);
     const plain = this.#socket;
     plain.removeAllListeners('data').removeAllListeners('timeout').setTimeout(0);
     const secured = new TLSSocket(plain, {isServer: true, secureContext: this.#needs.secureContext()});
-    secured.on('_tlsError', (error: Error) => this.#needs.log.info({err: error}, 'smtp client failed'));
+    // Without a tls.Server nobody else ends the connection after an error, such as one renegotiation after another.
+    secured.on('_tlsError', (error: Error) => secured.destroy(error));
     this.#input = this.#listenTo(secured);
     this.#isUpgrading = true;
     const timer = setTimeout(() => plain.destroy(), this.#needs.handshakeMs ?? handshakeMs).unref();
@@ -318,20 +346,6 @@ export class SmtpSession {
     this.#isUpgrading = false;
     this.#socket = secured;
     this.#isSecure = true;
-    if (secured.destroyed) this.#gone();
     return undefined;
   }
 }
-
-/** Undefined when there is no answer in time. */
-const withinMs = async <T>(answer: Promise<T>, ms: number): Promise<T | undefined> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>(resolve => {
-    timer = setTimeout(() => resolve(undefined), ms).unref();
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-};

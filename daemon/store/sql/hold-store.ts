@@ -18,6 +18,7 @@ import {appendToChange} from './event-log.ts';
 import {
   adjustCounts,
   adjustSums,
+  arrivalColumns,
   foldFrom,
   foldRecipients,
   foldSubject,
@@ -291,40 +292,12 @@ export const postfixRows = (db: Db): PostfixRows => {
   };
 };
 
-const columns = [
-  'queue_id',
-  'state',
-  'is_held',
-  'direction',
-  'domain',
-  'domain_id',
-  'sender',
-  'sender_domain',
-  'folded_sender',
-  'from_addresses',
-  'recipients',
-  'subject',
-  'folded_subject',
-  'reason',
-  'symbols',
-  'score',
-  'size_bytes',
-  'arrived_at',
-  'is_utf8',
-  'is_eight_bit',
-  'client_ip',
-  'helo',
-  'authentication',
-  'keeper',
-  'sha256',
-] as const;
-
 /** Adds mails to the queue. A mail that is there already is not changed: its file was indexed before. */
 const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[], how?: 'moved'): Promise<void> => {
   if (mails.length === 0) return;
   const {dialect} = tx;
   const isColumn = dialect.recipients === 'column';
-  const names = isColumn ? [...columns, 'folded_recipients', 'from_domain', 'folded_from'] : columns;
+  const names = isColumn ? [...arrivalColumns, 'folded_recipients', 'from_domain', 'folded_from'] : arrivalColumns;
   const folded = ({recipients, from}: NewHeldMail) => ({
     folded_recipients: foldRecipients(recipients),
     ...(from && foldFrom(from)),
@@ -343,7 +316,7 @@ const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[], how?: 'mov
   }
   await adjustSums(
     tx,
-    news.map(mail => ({...mail, count: 1})),
+    news.map(({domain_id, domain, reason, size_bytes}) => ({domain_id, domain, reason, count: 1, size_bytes})),
   );
   if (how !== 'moved') await appendToChange(tx, news.map(heldEvent));
 };

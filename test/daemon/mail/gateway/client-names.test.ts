@@ -12,7 +12,7 @@ const ipv6Reverse = `5${'.0'.repeat(23)}.8.b.d.0.1.0.0.2.ip6.arpa`;
 
 test('a name that leads back to the address counts', async t => {
   const {find} = await open(t, {
-    '5.2.0.192.in-addr.arpa': {PTR: ['mx.example.net']},
+    '5.2.0.192.in-addr.arpa': {PTR: ['MX.Example.NET']},
     'mx.example.net': {A: ['192.0.2.4', '192.0.2.5']},
     [ipv6Reverse]: {PTR: ['six.example.net']},
     'six.example.net': {AAAA: ['2001:db8::4', '2001:db8::5']},

@@ -1,5 +1,6 @@
 import {once} from 'node:events';
-import {createConnection} from 'node:net';
+import {type AddressInfo, createConnection, createServer} from 'node:net';
+import {connect as connectTls} from 'node:tls';
 import test, {type ExecutionContext} from 'ava';
 import {Fault} from '../../../../shared/fault.ts';
 import {selfSigned} from '../../../helpers/certificate.ts';
@@ -702,13 +703,76 @@ test('STARTTLS shows the certificate in use, a swapped one to those who come lat
   t.is(sink.mails.length, 1);
 });
 
-test('commands sent along with STARTTLS in the clear are never run', async t => {
+test('commands sent along with STARTTLS in the clear are never run, and TLS begins a new session', async t => {
   const {gateway, client} = await open(t);
-  client.write('STARTTLS\r\nMAIL FROM:<evil@x.test>\r\nRCPT TO:<ben@one.test>\r\n');
-  t.is((await client.reply()).code, 220);
-  await pause(50);
+  await client.cmd('MAIL FROM:<early@strange.test>');
+  await client.cmd('RCPT TO:<ben@one.test>');
+  const socket = createConnection({host: '127.0.0.1', port: gateway.port});
+  t.teardown(() => socket.destroy());
+  await once(socket, 'data');
+  socket.write('EHLO client.test\r\nMAIL FROM:<early@strange.test>\r\n');
+  await once(socket, 'data');
+  socket.write('STARTTLS\r\nEHLO evil.test\r\nMAIL FROM:<evil@strange.test>\r\nRCPT TO:<ben@one.test>\r\n');
+  await once(socket, 'data');
 
-  t.is(gateway.sink.connectionCount(), 0);
+  const secured = connectTls({socket, rejectUnauthorized: false});
+  const said: string[] = [];
+  secured.on('data', (chunk: Buffer) => said.push(...chunk.toString().trimEnd().split('\r\n')));
+  secured.write('NOOP\r\nRCPT TO:<ben@one.test>\r\nMAIL FROM:<a@strange.test>\r\nEHLO client.test\r\nSTARTTLS\r\nQUIT\r\n');
+  await once(secured, 'close');
+
+  t.deepEqual(
+    said.filter(one => !one.startsWith('250-')),
+    [
+      '250 2.0.0 OK',
+      '503 5.5.1 Send HELO or EHLO first',
+      '503 5.5.1 Send HELO or EHLO first',
+      '250 SIZE 1000000',
+      '503 5.5.1 TLS is active already',
+      '221 2.0.0 Bye',
+    ],
+  );
+  t.false(said.some(one => one.endsWith('STARTTLS')));
+  await client.startTls();
+  t.is(line(await client.cmd('DATA')), '503 5.5.1 Send HELO or EHLO first');
+});
+
+test('an error of TLS after the handshake ends the connection, and is logged once', async t => {
+  const {gateway} = await open(t);
+  const upstream = createConnection({host: '127.0.0.1', port: gateway.port});
+  const proxy = createServer(socket => void upstream.pipe(socket.on('data', chunk => upstream.write(chunk))));
+  proxy.listen(0, '127.0.0.1');
+  t.teardown(() => proxy.close());
+  await once(proxy, 'listening');
+  const client = await connect((proxy.address() as AddressInfo).port);
+  await client.cmd('EHLO client.test');
+  await client.startTls({rejectUnauthorized: false});
+  await client.cmd('EHLO client.test');
+
+  upstream.write(Buffer.from('\x17\x03\x03\x00\x10garbled record..', 'latin1'));
+  await new Promise(resolve => upstream.on('error', () => undefined).once('close', resolve));
+
+  await until(async () => gateway.logged.length > 0);
+  await pause(50);
+  t.is(gateway.logged.length, 1);
+  t.regex(gateway.logged[0] ?? '', /^smtp client failed .*"client_ip":"127\.0\.0\.1"/);
+});
+
+test('stop says nothing in the clear to a client within its handshake', async t => {
+  const {gateway, client} = await open(t);
+  const socket = createConnection({host: '127.0.0.1', port: gateway.port});
+  let said = '';
+  socket.on('data', (chunk: Buffer) => {
+    said += chunk.toString();
+  });
+  await until(async () => said !== '');
+  socket.write('STARTTLS\r\n');
+  await until(async () => said.includes('Ready'));
+
+  await gateway.stop();
+  await client.closed;
+
+  t.false(said.includes('421'), said);
 });
 
 test('a client that asks for TLS and never finishes its handshake is cut off, whatever it says meanwhile, and its place is free', async t => {
@@ -790,8 +854,8 @@ test('a command out of its order or form is refused, says why, and changes nothi
   t.is(line(await stranger.cmd('RCPT TO:<ben@one.test>')), '503 5.5.1 Send HELO or EHLO first');
 
   for (const [said, answer] of [
-    ['EHLO', '501 5.5.4 Syntax: EHLO hostname'],
-    ['EHLO two names', '501 5.5.4 Syntax: EHLO hostname'],
+    ['EHLO', '501 Syntax: EHLO hostname'],
+    ['EHLO two names', '501 Syntax: EHLO hostname'],
     ['RCPT TO:<ben@one.test>', '503 5.5.1 Send MAIL first'],
     ['DATA', '503 5.5.1 Send MAIL first'],
     ['MAIL FROM:<a@strange.test>', '250 2.1.0 Accepted'],
@@ -828,19 +892,21 @@ test('a client that speaks no SMTP is cut off and told why', async t => {
 });
 
 test('a client that sends nothing, within a mail or between mails, or reads nothing, is cut off in time', async t => {
-  const {gateway, client} = await open(t, {needs: {idleMs: 400, maxConnections: 3}});
+  const {gateway, client} = await open(t, {needs: {idleMs: 1000, maxConnections: 3}});
   const within = await connect(gateway.port);
   await within.cmd('EHLO within.test');
   await within.cmd('MAIL FROM:<a@strange.test>');
   await within.cmd('RCPT TO:<ben@one.test>');
   await within.cmd('DATA');
   within.write('Subject: x\r\n');
-  const deaf = createConnection({host: '127.0.0.1', port: gateway.port}).pause();
-  deaf.on('error', () => undefined).write('EHLO a\r\n'.repeat(500_000));
+  const deaf = createConnection({host: '127.0.0.1', port: gateway.port});
   t.teardown(() => deaf.destroy());
-  await once(deaf, 'connect');
+  await once(deaf, 'data');
+  deaf.pause().on('error', () => undefined);
+  deaf.write('EHLO a\r\n'.repeat(2_000_000));
 
   t.is(line(await client.reply()), '421 4.4.2 Timeout, closing connection');
+  t.true(deaf.writableLength > 0, 'what nobody reads the replies to is not taken');
   t.is(line(await within.reply()), '421 4.4.2 Timeout, closing connection');
   const all = await eventually(async () => {
     const admitted = await Promise.all([0, 1, 2].map(() => connect(gateway.port)));
@@ -850,6 +916,39 @@ test('a client that sends nothing, within a mail or between mails, or reads noth
 
   t.is(all.length, 3);
   t.deepEqual(gateway.judged, []);
+});
+
+test('a client that waits for a reply is not idle', async t => {
+  const {gateway, client} = await open(t, {needs: {idleMs: 300}});
+  const {judge} = gateway.intake;
+  gateway.intake.judge = async (...mail) => {
+    await pause(1000);
+    return judge(...mail);
+  };
+  await client.cmd('MAIL FROM:<a@strange.test>');
+  await client.cmd('RCPT TO:<ben@one.test>');
+
+  t.is((await client.data(raw)).code, 250);
+  t.is(line(await client.reply()), '421 4.4.2 Timeout, closing connection');
+});
+
+test('a client that pipelines without end keeps nobody else waiting', async t => {
+  const {client} = await open(t);
+  const commands = 12_000;
+  let isOver = false;
+  let iterations = 0;
+  const count = (): void => {
+    iterations += 1;
+    if (!isOver) setImmediate(count);
+  };
+
+  client.write('NOOP\n'.repeat(commands));
+  await client.reply();
+  count();
+  for (let n = 1; n < commands; n += 1) await client.reply();
+  isOver = true;
+
+  t.true(iterations > commands / 20, `${iterations} iterations of the event loop`);
 });
 
 test('a session has room for a thousand mails', async t => {
@@ -903,6 +1002,7 @@ test('stop does not wait longer than it may for a client that does not finish', 
 
   await gateway.stop();
 
+  t.is(line(await client.reply()), '421 4.3.2 Service is shutting down, try again later');
   t.deepEqual(await gateway.spilled(), []);
 });
 
