@@ -4,7 +4,7 @@ import {alternate} from './alternate.ts';
 import type {BenchContext} from './bench.ts';
 import {quantilesOf} from './quantiles.ts';
 
-export const releaseToCompare: Release = releases[0] as Release;
+export const releaseToCompare: Release = releases.find(({version}) => version === '0.8.1') as Release;
 
 /** The reason why the release cannot be built here; undefined where it can. */
 export const releaseToCompareMissing = (): string | undefined => releaseMissing(releaseToCompare);

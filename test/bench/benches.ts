@@ -12,12 +12,14 @@ import {postgresHold} from './postgres-hold.ts';
 import {postgresLists} from './postgres-lists.ts';
 import {quiet} from './quiet.ts';
 import {receivedReports} from './received-reports.ts';
+import {slowDisk} from './slow-disk.ts';
 import {smtp} from './smtp.ts';
 import {webhooks} from './webhooks.ts';
 
 export const benches: readonly Bench[] = [
   lists,
   besidePostfix,
+  slowDisk,
   smtp,
   authentication,
   receivedReports,

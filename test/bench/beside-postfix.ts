@@ -1,6 +1,5 @@
 // Held mail beside a Postfix that puts everything on hold: both are fed by smtp-source, the load program of Postfix.
-import {spawn} from 'node:child_process';
-import {isInstalled} from '../helpers/installed.ts';
+import {programsMissing} from '../helpers/installed.ts';
 import {holdAll} from '../helpers/mail-node.ts';
 import {startNode} from '../helpers/node.ts';
 import {postfixMissing, startPostfix} from '../helpers/postfix.ts';
@@ -9,6 +8,7 @@ import {alternate, timed} from './alternate.ts';
 import type {Bench, BenchContext, Row} from './bench.ts';
 import {quantilesOf} from './quantiles.ts';
 import {startBareBackend} from './smtp-load.ts';
+import {sendBySource, source} from './smtp-source.ts';
 
 const anchor = 'Postfix with everything on HOLD';
 const rows: readonly Row[] = [
@@ -22,13 +22,11 @@ const rows: readonly Row[] = [
   {name: 'held-each', title: 'the same with a session for each mail', anchor, wanted: {atLeast: 0.8}, unit: '×'},
 ];
 
-const source = '/usr/sbin/smtp-source';
-
 export const besidePostfix: Bench = {
   name: 'beside-postfix',
   rows,
   seconds: 90,
-  missing: () => postfixMissing() ?? (isInstalled(source) ? undefined : 'smtp-source is not installed'),
+  missing: () => postfixMissing() ?? programsMissing([source]),
   async run(context) {
     const {owner, isWanted} = context;
     const node = await startNode(owner, {config: {smtp: {reverse_lookup: false}}});
@@ -37,21 +35,21 @@ export const besidePostfix: Bench = {
     if (made.status !== 201) throw new Error(`POST /domains: ${made.status} ${made.body}`);
     const postfix = await startPostfix(owner, {settings: {...holdEverything, relay_domains: 'example.com', in_flow_delay: '0'}});
     const ports = {own: node.smtpPort, postfix: postfix.port};
-    if (isWanted('held-kept')) await compare(context, {row: 'held-kept', ports, options: ['-d']});
-    if (isWanted('held-each')) await compare(context, {row: 'held-each', ports, options: []});
+    if (isWanted('held-kept')) await compare(context, {row: 'held-kept', ports, isKept: true});
+    if (isWanted('held-each')) await compare(context, {row: 'held-each', ports, isKept: false});
   },
 };
 
 interface Compared {
   row: string;
   ports: {own: number; postfix: number};
-  /** Of smtp-source. */
-  options: string[];
+  isKept: boolean;
 }
 
-const compare = async ({isQuick, report, say}: BenchContext, {row, ports, options}: Compared): Promise<void> => {
+const compare = async ({isQuick, report, say}: BenchContext, {row, ports, isKept}: Compared): Promise<void> => {
   const count = isQuick ? 600 : 2000;
-  const rate = async (port: number) => (count * 1000) / (await timed(async () => send(port, count, options)));
+  const rate = async (port: number) =>
+    (count * 1000) / (await timed(async () => sendBySource(port, {sessions: 8, count, isKept})));
   const measured = await alternate(
     {own: async () => rate(ports.own), postfix: async () => rate(ports.postfix)},
     {rounds: isQuick ? 3 : 5, warmUps: 5},
@@ -61,15 +59,4 @@ const compare = async ({isQuick, report, say}: BenchContext, {row, ports, option
   const median = (values: number[]) => quantilesOf(values).p50;
   const text = (values: number[]) => `${Math.round(median(values))} mails/s`;
   report(row, {value: median(ratios), own: text(measured.own), anchor: text(measured.postfix)});
-};
-
-const send = async (port: number, count: number, options: readonly string[]): Promise<void> => {
-  const mail = ['-f', 'ada@example.net', '-t', 'ben@example.com', '-l', '10240'];
-  const args = ['-s', '8', '-m', String(count), ...mail, ...options, `127.0.0.1:${port}`];
-  const child = spawn(source, args, {stdio: ['ignore', 'inherit', 'inherit']});
-  const code = await new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  });
-  if (code !== 0) throw new Error(`smtp-source: exit ${code}`);
 };
