@@ -343,12 +343,13 @@ test('a start of mfctl loads one package: the others, and the schemas, take long
   );
 });
 
-test('members of libraries that have no documentation are used in one file each', t => {
-  const using = product.filter(({text}) => /\._[a-z]|\{_[a-z]\w*:/i.test(code(text)));
+test('members and events of libraries that have no documentation are used in one file each', t => {
+  const using = product.filter(({text}) => /\._[a-z]|\{_[a-z]\w*:/i.test(code(text)) || /\.on(?:ce)?\('_[a-z]/i.test(text));
 
   t.deepEqual(using.map(({path}) => path).toSorted(), [
     'daemon/http/matched-route.ts',
     'daemon/mail/backend/command-connection.ts',
+    'daemon/mail/gateway/smtp-session.ts',
     'daemon/mail/readers/confine.ts',
   ]);
 });

@@ -2,7 +2,7 @@
 import {type Release, releaseMissing, releases} from '../helpers/released-build.ts';
 import {alternate} from './alternate.ts';
 import type {BenchContext} from './bench.ts';
-import {quantilesOf} from './quantiles.ts';
+import {reportRatios} from './ratios.ts';
 
 export const releaseToCompare: Release = releases.find(({version}) => version === '0.8.1') as Release;
 
@@ -25,13 +25,10 @@ interface Compared {
 
 /** Reports the median of the ratios of alternated runs. */
 export const compareWithRelease = async (
-  {isQuick, report, say}: BenchContext,
+  context: BenchContext,
   row: string,
   {works, warmUps, rounds = 5, text}: Compared,
 ): Promise<void> => {
-  const measured = await alternate({...works}, {rounds: isQuick ? 3 : rounds, warmUps});
-  const ratios = measured.own.map((own, n) => own / (measured.release[n] ?? Number.NaN));
-  say(`${row}: ${ratios.map(ratio => ratio.toFixed(2)).join(', ')}`);
-  const median = (values: number[]) => quantilesOf(values).p50;
-  report(row, {value: median(ratios), own: text(median(measured.own)), anchor: text(median(measured.release))});
+  const {own, release} = await alternate({...works}, {rounds: context.isQuick ? 3 : rounds, warmUps});
+  reportRatios(context, row, {own, anchor: release, text});
 };

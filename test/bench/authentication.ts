@@ -12,6 +12,7 @@ import {readersInProcess} from '../helpers/readers.ts';
 import {receivedMail} from '../helpers/received-mail.ts';
 import {alternate} from './alternate.ts';
 import type {Bench, BenchContext, Row} from './bench.ts';
+import {createExampleDomain} from './example-domain.ts';
 import {quantilesOf} from './quantiles.ts';
 import {kept} from './smtp.ts';
 import {startBareBackend, startSmtpLoad} from './smtp-load.ts';
@@ -110,8 +111,7 @@ const measureRate = async ({owner, isQuick, report}: BenchContext, {server, sign
   const start = async (verify: boolean) => {
     const config = {authentication: {verify, dns_servers: [server]}, smtp: {trusted_networks: [], reverse_lookup: false}};
     const node = await startNode(owner, {config});
-    const made = await node.api('POST', 'domains', {body: {name: 'example.com', backend_servers: [backend], ...relayAll}});
-    if (made.status !== 201) throw new Error(`POST /domains: ${made.status} ${made.body}`);
+    await createExampleDomain(node, backend, relayAll);
     return node;
   };
   const [verifying, trusting] = [await start(true), await start(false)];

@@ -6,7 +6,8 @@ import {postfixMissing, startPostfix} from '../helpers/postfix.ts';
 import {holdEverything} from '../helpers/postfix-node.ts';
 import {alternate, timed} from './alternate.ts';
 import type {Bench, BenchContext, Row} from './bench.ts';
-import {quantilesOf} from './quantiles.ts';
+import {createExampleDomain} from './example-domain.ts';
+import {mailsPerSecond, reportRatios} from './ratios.ts';
 import {startBareBackend} from './smtp-load.ts';
 import {sendBySource, source} from './smtp-source.ts';
 
@@ -31,8 +32,7 @@ export const besidePostfix: Bench = {
     const {owner, isWanted} = context;
     const node = await startNode(owner, {config: {smtp: {reverse_lookup: false}}});
     const backend = `127.0.0.1:${await startBareBackend(owner)}`;
-    const made = await node.api('POST', 'domains', {body: {name: 'example.com', backend_servers: [backend], ...holdAll}});
-    if (made.status !== 201) throw new Error(`POST /domains: ${made.status} ${made.body}`);
+    await createExampleDomain(node, backend, holdAll);
     const postfix = await startPostfix(owner, {settings: {...holdEverything, relay_domains: 'example.com', in_flow_delay: '0'}});
     const ports = {own: node.smtpPort, postfix: postfix.port};
     if (isWanted('held-kept')) await compare(context, {row: 'held-kept', ports, isKept: true});
@@ -46,17 +46,14 @@ interface Compared {
   isKept: boolean;
 }
 
-const compare = async ({isQuick, report, say}: BenchContext, {row, ports, isKept}: Compared): Promise<void> => {
+const compare = async (context: BenchContext, {row, ports, isKept}: Compared): Promise<void> => {
+  const {isQuick} = context;
   const count = isQuick ? 600 : 2000;
   const rate = async (port: number) =>
     (count * 1000) / (await timed(async () => sendBySource(port, {sessions: 8, count, isKept})));
-  const measured = await alternate(
+  const {own, postfix} = await alternate(
     {own: async () => rate(ports.own), postfix: async () => rate(ports.postfix)},
     {rounds: isQuick ? 3 : 5, warmUps: 5},
   );
-  const ratios = measured.own.map((own, n) => own / (measured.postfix[n] ?? Number.NaN));
-  say(`${row}: ${ratios.map(ratio => ratio.toFixed(2)).join(', ')}`);
-  const median = (values: number[]) => quantilesOf(values).p50;
-  const text = (values: number[]) => `${Math.round(median(values))} mails/s`;
-  report(row, {value: median(ratios), own: text(measured.own), anchor: text(measured.postfix)});
+  reportRatios(context, row, {own, anchor: postfix, text: mailsPerSecond});
 };

@@ -7,6 +7,7 @@ import {storedMail} from '../helpers/stored-mail.ts';
 import {alternate, timed} from './alternate.ts';
 import type {Bench, BenchContext} from './bench.ts';
 import {type CountingSink, startCountingSink} from './counting-sink.ts';
+import {createExampleDomain} from './example-domain.ts';
 import {quantilesOf} from './quantiles.ts';
 import {kept} from './smtp.ts';
 import {startBareBackend, startSmtpLoad} from './smtp-load.ts';
@@ -65,7 +66,7 @@ const measureIntake = async (stage: Stage): Promise<void> => {
   const {node, sink} = stage;
   const {owner, isQuick, report} = stage.context;
   const backend = `127.0.0.1:${await startBareBackend(owner)}`;
-  await node.api('POST', 'domains', {body: {name: 'example.com', backend_servers: [backend], ...relayAll}});
+  await createExampleDomain(node, backend, relayAll);
   const load = startSmtpLoad(owner);
   const rate = async () => load.rate({...kept, port: node.smtpPort, count: isQuick ? 1500 : 6000});
   const recipients = isQuick ? 1000 : 3000;

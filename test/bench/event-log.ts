@@ -16,6 +16,7 @@ import {openTestStore} from '../helpers/store.ts';
 import {compareWithRelease} from './against-release.ts';
 import {timed} from './alternate.ts';
 import type {Bench, BenchContext, Row} from './bench.ts';
+import {createExampleDomain} from './example-domain.ts';
 import {quantilesOf} from './quantiles.ts';
 import {kept} from './smtp.ts';
 import {startBareBackend, startSmtpLoad} from './smtp-load.ts';
@@ -263,7 +264,6 @@ const measureIntake = async (context: BenchContext): Promise<void> => {
 
 const startRelaying = async (owner: Owner, backend: string, program?: string): Promise<TestNode> => {
   const node = await startNode(owner, {config: {smtp: {reverse_lookup: false}}, ...(program !== undefined && {program})});
-  const made = await node.api('POST', 'domains', {body: {name: 'example.com', backend_servers: [backend], ...relayAll}});
-  if (made.status !== 201) throw new Error(`POST /domains: ${made.status} ${made.body}`);
+  await createExampleDomain(node, backend, relayAll);
   return node;
 };

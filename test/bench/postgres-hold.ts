@@ -11,6 +11,7 @@ import {releasesASecond, type Stock, startHold} from './actions.ts';
 import {alternate} from './alternate.ts';
 import {startBareInserts} from './anchors/bare-inserts.ts';
 import type {Bench, BenchContext, Row} from './bench.ts';
+import {createExampleDomain} from './example-domain.ts';
 import {mib, residentMiB} from './memory.ts';
 import {quantilesOf} from './quantiles.ts';
 import {startNodeProcess} from './server-process.ts';
@@ -53,7 +54,7 @@ const measureHeld = async (
   const backend = `127.0.0.1:${await startBareBackend(owner)}`;
   const start = async (options: NodeOptions) => {
     const node = await startNode(owner, {...options, config: {smtp: {reverse_lookup: false}, log: {level: 'warn'}}});
-    await node.api('POST', 'domains', {body: {name: 'example.com', backend_servers: [backend], ...holdAll}});
+    await createExampleDomain(node, backend, holdAll);
     return node;
   };
   const [own, sqlite] = [await start({postgres}), await start({})];

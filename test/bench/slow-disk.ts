@@ -9,7 +9,9 @@ import {startNode} from '../helpers/node.ts';
 import {testFolder} from '../helpers/test-folder.ts';
 import {alternate, timed} from './alternate.ts';
 import type {Bench, Row} from './bench.ts';
+import {createExampleDomain} from './example-domain.ts';
 import {quantilesOf} from './quantiles.ts';
+import {mailsPerSecond, reportRatios} from './ratios.ts';
 import {startBareBackend} from './smtp-load.ts';
 import {sendBySource, source} from './smtp-source.ts';
 
@@ -53,14 +55,14 @@ export const slowDisk: Bench = {
   rows,
   seconds: 60,
   missing: () => programsMissing([source, compiler]),
-  async run({owner, isQuick, report, say}) {
+  async run(context) {
+    const {owner, isQuick, report} = context;
     const backend = `127.0.0.1:${await startBareBackend(owner)}`;
     const node = await startNode(owner, {
       config: {smtp: {reverse_lookup: false}},
       env: {LD_PRELOAD: buildShim(await testFolder(owner))},
     });
-    const made = await node.api('POST', 'domains', {body: {name: 'example.com', backend_servers: [backend], ...holdAll}});
-    if (made.status !== 201) throw new Error(`POST /domains: ${made.status} ${made.body}`);
+    await createExampleDomain(node, backend, holdAll);
 
     const list = async (): Promise<number> => {
       const tookMs = await timed(async () => {
@@ -87,10 +89,7 @@ export const slowDisk: Bench = {
     for (let n = 0; n < 3; n += 1) await many();
     listMs.length = 0;
     const measured = await alternate({one: async () => rateOf(1, 60), many}, {rounds: isQuick ? 3 : 5, warmUps: 0});
-    const ratios = measured.many.map((rate, n) => rate / (measured.one[n] ?? Number.NaN));
-    say(`slow-disk: ${ratios.map(ratio => ratio.toFixed(1)).join(', ')}`);
-    const text = (rates: number[]) => `${Math.round(quantilesOf(rates).p50)} mails/s`;
-    report('slow-disk', {value: quantilesOf(ratios).p50, own: text(measured.many), anchor: text(measured.one)});
+    reportRatios(context, 'slow-disk', {own: measured.many, anchor: measured.one, text: mailsPerSecond});
     const {p50, p99} = quantilesOf(listMs);
     report('slow-disk-api', {value: p99, own: `p50 ${p50.toFixed(1)} ms of ${listMs.length}`});
   },

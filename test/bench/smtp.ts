@@ -5,6 +5,8 @@ import {buildRelease} from '../helpers/released-build.ts';
 import {isRspamdInstalled, startRspamd} from '../helpers/rspamd.ts';
 import {compareWithRelease, type Pair, releaseToCompare, releaseToCompareMissing} from './against-release.ts';
 import type {Bench, BenchContext, Row} from './bench.ts';
+import {createExampleDomain} from './example-domain.ts';
+import {mailsPerSecond} from './ratios.ts';
 import {type SmtpLoad, startBareBackend, startSmtpLoad} from './smtp-load.ts';
 
 const asFast = {anchor: `version ${releaseToCompare.version}`, wanted: {atLeast: 0.95}, unit: '×'} as const;
@@ -62,8 +64,7 @@ const compareRates = async ({context, load, backend, release}: Stage, {row, doma
       config: {...config, smtp: {reverse_lookup: false}},
       ...(program !== undefined && {program}),
     });
-    const made = await node.api('POST', 'domains', {body: {name: 'example.com', backend_servers: [backend], ...domain}});
-    if (made.status !== 201) throw new Error(`POST /domains: ${made.status} ${made.body}`);
+    await createExampleDomain(node, backend, domain);
     return node;
   };
   const nodes: Pair<Awaited<ReturnType<typeof start>>> = {own: await start(), release: await start(release)};
@@ -71,7 +72,7 @@ const compareRates = async ({context, load, backend, release}: Stage, {row, doma
   await compareWithRelease(context, row, {
     works: {own: async () => rate(nodes.own), release: async () => rate(nodes.release)},
     warmUps: 2,
-    text: value => `${Math.round(value)} mails/s`,
+    text: mailsPerSecond,
   });
   for (const node of Object.values(nodes)) await node.stop();
 };
