@@ -82,14 +82,17 @@ export const startBrowser = async (owner: Owner): Promise<Browser> => {
     await ask('Emulation.setFocusEmulationEnabled', {enabled: true});
     await ask('Emulation.setDeviceMetricsOverride', {width, height, deviceScaleFactor: 1, mobile: width < 500});
     await ask('Network.setExtraHTTPHeaders', {headers: {'Accept-Language': language}});
+    const evaluate = async (expression: string): Promise<unknown> => {
+      const {result} = (await ask('Runtime.evaluate', {expression, returnByValue: true})) as {result: {value: unknown}};
+      return result.value;
+    };
+    const text = async () => String(await evaluate('document.body.innerText'));
     const loaded = async (begin: () => Promise<unknown>): Promise<void> => {
       const event = next(sessionId, 'Page.loadEventFired');
       await begin();
       await event;
-    };
-    const evaluate = async (expression: string): Promise<unknown> => {
-      const {result} = (await ask('Runtime.evaluate', {expression, returnByValue: true})) as {result: {value: unknown}};
-      return result.value;
+      // Chromium drops its connections when any network interface of the machine changes, as tests of networks do meanwhile.
+      if ((await text()).includes('ERR_NETWORK_CHANGED')) await loaded(async () => ask('Page.reload'));
     };
     return {
       open: async url => loaded(async () => ask('Page.navigate', {url})),
@@ -101,7 +104,7 @@ export const startBrowser = async (owner: Owner): Promise<Browser> => {
         };
         await loaded(async () => ask('Page.navigateToHistoryEntry', {entryId: entries[currentIndex - 1]?.id}));
       },
-      text: async () => String(await evaluate('document.body.innerText')),
+      text,
       evaluate,
       async press(times = 1) {
         const at = (await evaluate(
