@@ -1,5 +1,5 @@
-// Build of dist/: the daemon as one module beside the few installed packages that it does not contain, mfctl as one file that starts
-// fast, and its dashboard as another file, which is read only when it is opened. With --test-build it builds a daemon in build/test/ that
+// Build of dist/: the daemon as one file beside the few installed packages that it does not contain, mfctl as another, both with what V8
+// has compiled of them, and the dashboard as a third, which is read only when it is opened. With --test-build it builds a daemon in build/test/ that
 // fault tests can end at its crash points.
 //
 // Everything is built in another folder and then moved file by file, so that programs that start or run meanwhile find the files of
@@ -40,6 +40,16 @@ const forTerminals = {
 
 /** CommonJS packages load Node's modules with `require`, which an ES module does not have. */
 const requireForPackages = `import {createRequire} from 'node:module'; const require = createRequire(import.meta.url);`;
+
+/** For bin/bundle.js. */
+const script = {
+  ...common,
+  format: 'cjs',
+  outExtension: {'.js': '.cjs'},
+  minifyWhitespace: true,
+  minifySyntax: true,
+  supported: {'dynamic-import': false},
+};
 
 const esModule = {...common, format: 'esm', banner: {js: requireForPackages}};
 
@@ -87,10 +97,11 @@ const external = ['sqlite3', ...otherDrivers];
 
 /** Whether tests can end the daemon at its crash points is decided here, not by the environment in which it runs. */
 const daemon = (isTestBuild, reader) => ({
-  ...esModule,
+  ...script,
   entryPoints: {mfd: 'daemon/main.ts'},
   external,
-  define: {TEST_BUILD: String(isTestBuild), READER: JSON.stringify(reader)},
+  banner: {js: `const bundleUrl = require('node:url').pathToFileURL(__filename).href;`},
+  define: {TEST_BUILD: String(isTestBuild), READER: JSON.stringify(reader), 'import.meta.url': 'bundleUrl'},
   plugins: [descriptionsAsText],
 });
 
@@ -105,13 +116,15 @@ const buildReader = async outdir => {
     outdir,
     entryNames: '[name]-[hash]',
     outExtension: {'.js': '.mjs'},
+    minifyWhitespace: true,
     metafile: true,
   });
   return basename(Object.keys(metafile.outputs).find(path => path.endsWith('.mjs')));
 };
 
 const buildDaemon = async (outdir, isTestBuild) => {
-  return build({...daemon(isTestBuild, await buildReader(outdir)), outdir});
+  await build({...daemon(isTestBuild, await buildReader(outdir)), outdir});
+  await addCodeCache('mfd', outdir);
 };
 
 const buildDashboard = async outdir => {
@@ -135,23 +148,17 @@ const buildDashboard = async outdir => {
 
 const buildMfctl = async outdir => {
   const loader = await buildDashboard(outdir);
-  await build({
-    ...common,
-    entryPoints: {mfctl: 'cli/main.ts'},
-    outdir,
-    format: 'cjs',
-    outExtension: {'.js': '.cjs'},
-    minifyWhitespace: true,
-    minifySyntax: true,
-    supported: {'dynamic-import': false},
-    plugins: [dashboardApart(loader)],
-  });
-  const file = join(outdir, 'mfctl.cjs');
+  await build({...script, entryPoints: {mfctl: 'cli/main.ts'}, outdir, plugins: [dashboardApart(loader)]});
+  await addCodeCache('mfctl', outdir);
+};
+
+const addCodeCache = async (name, folder) => {
+  const file = join(folder, `${name}.cjs`);
   const text = await readFile(file, 'utf8');
   // The last line identifies the build, see bin/bundle.js.
   await writeFile(file, `${text}//${createHash('sha256').update(text).digest('hex').slice(0, 32)}`);
-  // Adds the V8 code cache. A separate process does it, because the bundle stays loaded afterwards.
-  execFileSync(process.execPath, ['bin/compile.js', outdir], {stdio: ['ignore', 'ignore', 'pipe']});
+  // In a separate process, because the bundle stays loaded afterwards.
+  execFileSync(process.execPath, ['bin/compile.js', name, folder], {stdio: ['ignore', 'ignore', 'pipe']});
 };
 
 /**

@@ -1,4 +1,5 @@
-// Loader of mfctl.cjs with its V8 code cache: compiling it each time would take longer than most commands.
+// Loader of mfctl.cjs and mfd.cjs with their V8 code caches. Compiling takes longer than most commands of mfctl, and needs 20 MiB that a
+// daemon does not give back.
 const {readFileSync} = require('node:fs');
 const {createRequire, Module} = require('node:module');
 const {dirname, join} = require('node:path');
@@ -10,23 +11,24 @@ const {Script} = require('node:vm');
  */
 const idLength = 32;
 
-exports.loadBundle = (folder = join(dirname(__dirname), 'dist')) => {
-  const file = join(folder, 'mfctl.cjs');
-  // It is ASCII, as esbuild writes it.
+exports.loadBundle = (name, folder = join(dirname(__dirname), 'dist')) => {
+  const file = join(folder, `${name}.cjs`);
+  // All but the licences at its end is ASCII, as esbuild writes it.
   const source = readFileSync(file, 'latin1');
   const id = source.slice(-idLength);
 
   const cached = () => {
     try {
-      const bytes = readFileSync(join(folder, 'mfctl.cache'));
+      const bytes = readFileSync(join(folder, `${name}.cache`));
       return bytes.toString('latin1', 0, idLength) === id ? bytes.subarray(idLength) : undefined;
     } catch {
       return undefined;
     }
   };
 
-  // V8 rejects a cache of another version and compiles the source.
-  const script = new Script(Module.wrap(source), {filename: file, cachedData: cached()});
+  // V8 rejects a cache of another version and compiles the source. The name is of stack traces; the cache keeps the one that it was made
+  // with, in the folder of a build.
+  const script = new Script(Module.wrap(source), {filename: `${name}.cjs`, cachedData: cached()});
   const bundle = {exports: {}};
   script.runInThisContext()(bundle.exports, createRequire(file), bundle, file, folder);
 

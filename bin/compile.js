@@ -1,5 +1,5 @@
-// Builder of the V8 code cache for the mfctl in the given folder. It runs the help and a list of held mail, with a usual context and a
-// fake node, which answers without TLS because a build has no certificate.
+// Builder of the V8 code cache of a program in the given folder. Of mfd it has what runs as it is loaded. mfctl runs the help and a list of
+// held mail, with a usual context and a fake node, which answers without TLS because a build has no certificate.
 const {mkdirSync, mkdtempSync, rmSync, writeFileSync} = require('node:fs');
 const http = require('node:http');
 const https = require('node:https');
@@ -7,8 +7,9 @@ const {tmpdir} = require('node:os');
 const {join, resolve} = require('node:path');
 const {loadBundle} = require('./bundle.js');
 
-const folder = resolve(process.argv[2]);
-const {compiledSoFar, main} = loadBundle(folder);
+const name = process.argv[2];
+const folder = resolve(process.argv[3]);
+const {compiledSoFar, main} = loadBundle(name, folder);
 
 const mail = {
   node_id: 'mx1',
@@ -34,7 +35,7 @@ const withContext = (home, port) => {
   process.env.XDG_CONFIG_HOME = home;
 };
 
-const compile = async () => {
+const listHeld = async () => {
   for (const name of Object.keys(process.env)) if (name.startsWith('MFCTL_')) delete process.env[name];
   const server = http.createServer((_request, response) =>
     response.writeHead(200, {'Content-Type': 'application/json', 'X-Total-Count': '102', Connection: 'close'}).end(answer),
@@ -47,11 +48,15 @@ const compile = async () => {
     withContext(home, server.address().port);
     await main(['--help']);
     if ((await main(['quarantine', 'list'])) !== 0) throw new Error('the list that is to be compiled was not listed');
-    writeFileSync(join(folder, 'mfctl.cache'), compiledSoFar());
   } finally {
     rmSync(home, {recursive: true});
     server.close();
   }
+};
+
+const compile = async () => {
+  if (name === 'mfctl') await listHeld();
+  writeFileSync(join(folder, `${name}.cache`), compiledSoFar());
 };
 
 void compile();

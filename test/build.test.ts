@@ -35,13 +35,30 @@ const arrange = async (t: ExecutionContext) => {
 
 const isWell = ({code, stderr}: Ran): boolean => code === 0 && stderr === '';
 
-test('the bundle of mfctl is ASCII, as its launcher reads it: a pattern with other characters as they are would match nothing', async t => {
+test('what the launchers read is ASCII but for licences: a pattern with other characters as they are would match nothing', async t => {
   const {file, build} = await arrange(t);
 
   t.is((await build()).code, 0);
 
-  const bundle = await readFile(file('dist/mfctl.cjs'), 'latin1');
-  t.is(/[^\x00-\x7f]/.exec(bundle)?.index, undefined);
+  for (const name of ['mfd', 'mfctl']) {
+    const [code = ''] = (await readFile(file(`dist/${name}.cjs`), 'latin1')).split('/*! Bundled license information:');
+    t.is(/[^\x00-\x7f]/.exec(code)?.index, undefined);
+  }
+});
+
+test('V8 takes the code caches of a build, which name no folder', async t => {
+  const {file, build} = await arrange(t);
+  await build();
+
+  for (const name of ['mfd', 'mfctl']) {
+    const take = `
+      const {Script} = require('node:vm');
+      const vm = require('node:vm');
+      vm.Script = class extends Script { constructor(...args) { super(...args); console.log(this.cachedDataRejected); } };
+      require(${JSON.stringify(file('bin/bundle.js'))}).loadBundle('${name}');`;
+    t.is((await run('-e', [take])).stdout, 'false\n');
+    t.false((await readFile(file(`dist/${name}.cache`))).includes('staged'));
+  }
 });
 
 test('programs that start while others are built, or were started before, find what they belong to', async t => {

@@ -287,16 +287,16 @@ withPostfix('who is not root is told so, and so is who asks for what cannot be',
 
 /** The program is loaded first, as its folder may be readable only for root. */
 const asNobodyText = `
-const {main} = await import(process.argv[1]);
+const {main} = require(process.argv[1]).loadBundle('mfd');
 process.setgroups([]);
 process.setgid(65534);
 process.setuid(65534);
-process.exit(await main(process.argv.slice(2)));`;
+main(process.argv.slice(2)).then(process.exit);`;
 
 const asNobody = async (args: string[]): Promise<{code: number; stderr: string}> =>
   new Promise(resolve => {
-    const program = fileURLToPath(new URL('../../dist/mfd.js', import.meta.url));
-    execFile(process.execPath, ['--input-type=module', '-e', asNobodyText, program, ...args], (error, _stdout, stderr) =>
+    const program = fileURLToPath(new URL('../../bin/bundle.js', import.meta.url));
+    execFile(process.execPath, ['-e', asNobodyText, program, ...args], (error, _stdout, stderr) =>
       resolve({code: error ? Number(error.code ?? 128) : 0, stderr}),
     );
   });

@@ -1,7 +1,6 @@
 // Installed packages that the daemon runs on, and the files of them that it needs. Fetches nothing: it copies what is installed here.
 import {existsSync} from 'node:fs';
 import {readFile} from 'node:fs/promises';
-import {isBuiltin} from 'node:module';
 import {dirname, join, relative} from 'node:path';
 
 export interface ProductionModule {
@@ -12,7 +11,7 @@ export interface ProductionModule {
   folder: string;
 }
 
-/** The packages that the built daemon imports, with all that they depend on. */
+/** The only package that bin/build.mjs leaves out of the daemon, with all that it depends on. */
 export const productionModules = async (root: string): Promise<ProductionModule[]> => {
   const found = new Map<string, ProductionModule>();
   const visit = async (name: string, from: string): Promise<void> => {
@@ -24,7 +23,7 @@ export const productionModules = async (root: string): Promise<ProductionModule[
     for (const next of Object.keys(dependencies)) if (!isForInstalling(name, next)) await visit(next, folder);
   };
 
-  for (const name of await importsOf(join(root, 'dist/mfd.js'))) await visit(name, root);
+  await visit('sqlite3', root);
   return [...found.values()].sort((a, b) => (a.folder < b.folder ? -1 : 1));
 };
 
@@ -37,16 +36,6 @@ export const isNeeded = (module: ProductionModule, path: string): boolean => {
     /\.([cm]?ts|map|md|markdown|html|flow)$|(^|\/)\./.test(path) ||
     /^(tests?|__tests__|examples?|bench(marks?)?|docs)\//.test(path)
   );
-};
-
-/** Distinguishes packages from Node's own modules and from files; knex loads its driver by name. */
-const importsOf = async (file: string): Promise<Set<string>> => {
-  const source = await readFile(file, 'utf8');
-  const specifiers = [...source.matchAll(/^import (?:[^'"]*? from )?"([^"]+)"|\bimport\("([^"]+)"\)/gm)].map(
-    ([, named, dynamic]) => named ?? dynamic ?? '',
-  );
-  const packages = specifiers.filter(name => !name.startsWith('.') && !isBuiltin(name));
-  return new Set([...packages.map(name => /^(@[^/]+\/[^/]+|[^/]+)/.exec(name)?.[0] ?? name), 'sqlite3']);
 };
 
 /** The driver compiles or fetches itself when it is installed, with packages that it does not run on. */
