@@ -93,18 +93,36 @@ const requireDatabase = async ({database}: DataFolder): Promise<void> => {
     throw new CommandError(`${database} is gone; restore it from a backup, or make a new node in another folder`);
 };
 
-const openOwnStorage = async ({folder, log, now, closers}: Needs, reserveFile: ReserveFile): Promise<Storage> => {
-  const {withReserve} = reserveFile;
+const openOwnStorage = async (needs: Needs, reserveFile: ReserveFile): Promise<Storage> => {
+  const {folder, closers} = needs;
   await requireWholeLog(folder);
-  const store = await withReserve(async () => openSqliteStore(folder.database));
+  const store = await reserveFile.withReserve(async () => openSqliteStore(folder.database));
   closers.add(store.close);
-  await requireWholeDatabase(folder, store);
+  // Both read much of the database, which takes seconds with a million held.
+  const isWhole = requireWholeDatabase(folder, store);
+  const opened = openSpool(needs, {store, reserveFile, isWhole});
+  // That the database is damaged says more than what fails because of it.
+  opened.catch(() => {});
+  await isWhole;
+  return opened;
+};
+
+interface Opened {
+  store: NodeStore;
+  reserveFile: ReserveFile;
+  /** Rejects when the database is damaged. */
+  isWhole: Promise<void>;
+}
+
+const openSpool = async ({folder, log, now}: Needs, {store, reserveFile, isWhole}: Opened): Promise<Storage> => {
+  const {withReserve} = reserveFile;
   const identity = await readIdentity(store, folder.database);
   await requireSpool(folder, store);
   const spool = await withReserve(async () => createSpool(folder.spool));
-  const reconciled = await withReserve(async () => reconcile({store, spool, nodeId: identity.nodeId, now}));
-  const isWhole = reconciled.lost.length + reconciled.damaged.length + reconciled.leftover.length === 0;
-  log[isWhole ? 'info' : 'error']({...reconciled}, 'spool and index reconciled');
+  const {nodeId} = identity;
+  const reconciled = await withReserve(async () => reconcile({store, spool, nodeId, now, mayWrite: isWhole}));
+  const isComplete = reconciled.lost.length + reconciled.damaged.length + reconciled.leftover.length === 0;
+  log[isComplete ? 'info' : 'error']({...reconciled}, 'spool and index reconciled');
   const engine: Engine = {kind: 'own', store, spool, isReachable: () => true, settled: async work => work};
   return {...identity, store, engine, tmpDir: spool.tmpDir, reserveFile};
 };

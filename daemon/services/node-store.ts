@@ -95,8 +95,8 @@ interface SpoolRowReads {
   overview(): Promise<SpoolOverview>;
   /** The states of those mails that are in the spool. */
   states(queueIds: readonly string[]): Promise<Map<string, HeldState>>;
-  /** Queue ids of mails in the spool after `after`, in ascending order. */
-  list(after: string, limit: number): Promise<string[]>;
+  /** Queue ids of all held mails in the spool, in batches. */
+  held(): AsyncIterable<string[]>;
 }
 
 export interface SpoolRows extends SpoolRowReads {

@@ -2,9 +2,10 @@
 
 import {lostEvent} from '../../services/events/held-event.ts';
 import type {NodeStore} from '../../services/node-store.ts';
-import {type HeldState, isHeld} from '../../services/quarantine/stored-mail.ts';
+import type {HeldState} from '../../services/quarantine/stored-mail.ts';
 import {spoolEntry} from '../held-facts.ts';
 import {heldMailEntry} from '../hold-writes.ts';
+import {createDifference, type Difference} from './difference.ts';
 import type {Spool, SpooledMail} from './spool.ts';
 
 export interface Reconciliation {
@@ -33,13 +34,15 @@ interface Needs {
   now: () => number;
   /** Compares every row with the header of its file, which takes a moment for each. */
   isThorough?: boolean;
+  /** Nothing is written before it resolves. */
+  mayWrite?: Promise<void>;
 }
 
 const batchSize = 500;
 
-/** Reads names in small batches, however many mails there are, unless one is missing. */
+/** Reads names in batches, however many mails there are, and looks closer at those that may be in one place only. */
 export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
-  const {store, spool} = needs;
+  const {store, spool, isThorough = false, mayWrite} = needs;
   const report: Reconciliation = {
     indexed: 0,
     lost: [],
@@ -51,25 +54,46 @@ export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
     leftover: [],
   };
 
-  const releasing = await store.hold.listClaimed('spool');
-  await store.transaction(async tx => tx.hold.unclaim(releasing));
-  report.unclaimed = releasing.length;
-
-  const {odd, held} = await store.spooled.overview();
+  const difference = createDifference();
+  const [{odd, claimed}] = await Promise.all([store.spooled.overview(), toggleAll(difference, spool.batches(batchSize))]);
+  await toggleAll(difference, store.spooled.held());
+  await mayWrite;
+  await store.transaction(async tx => tx.hold.unclaim(claimed));
+  report.unclaimed = claimed.length;
   for (const queueId of odd) await remake(needs, queueId, report);
-  const isRemade = new Set(odd);
-  let found = 0;
-  for await (const names of spool.batches(batchSize)) {
-    const states = await store.spooled.states(names);
-    for (const name of names.filter(one => !isRemade.has(one))) {
-      const state = states.get(name);
-      if (state !== undefined && isHeld({state})) found += 1;
-      await settle(needs, {queueId: name, state}, report);
-    }
+
+  if (isThorough || !difference.isNone()) {
+    const isRemade = new Set(odd);
+    const isSuspect = (name: string) => !isRemade.has(name) && (isThorough || difference.mayHave(name));
+    const files = await settleFiles(needs, isSuspect, report);
+    for await (const names of store.spooled.held())
+      for (const name of names) if (isSuspect(name) && !files.has(name)) await markLost(needs, name, report);
   }
-  if (found !== held) await findLost(needs, isRemade, report);
   if (report.remade.length > 0) await store.transaction(async tx => tx.spooled.rebuildCounts());
   return report;
+};
+
+const toggleAll = async (difference: Difference, batches: AsyncIterable<string[]>): Promise<void> => {
+  for await (const names of batches) for (const name of names) difference.toggle(name);
+};
+
+/** The names of the files that were suspect. */
+const settleFiles = async (
+  needs: Needs,
+  isSuspect: (name: string) => boolean,
+  report: Reconciliation,
+): Promise<ReadonlySet<string>> => {
+  const files = new Set<string>();
+  for await (const names of needs.spool.batches(batchSize)) {
+    const suspects = names.filter(isSuspect);
+    if (suspects.length === 0) continue;
+    const states = await needs.store.spooled.states(suspects);
+    for (const name of suspects) {
+      files.add(name);
+      await settle(needs, {queueId: name, state: states.get(name)}, report);
+    }
+  }
+  return files;
 };
 
 /** Settles one file. */
@@ -95,16 +119,6 @@ const settle = async (
       return removeFile(needs, queueId, report);
     default:
       return state satisfies never;
-  }
-};
-
-const findLost = async (needs: Needs, isRemade: ReadonlySet<string>, report: Reconciliation): Promise<void> => {
-  const {store, spool} = needs;
-  const files = new Set(await spool.names());
-  for (let after: string | undefined = ''; after !== undefined; ) {
-    const rows: string[] = await store.spooled.list(after, batchSize);
-    for (const queueId of rows) if (!files.has(queueId) && !isRemade.has(queueId)) await markLost(needs, queueId, report);
-    after = rows.at(-1);
   }
 };
 

@@ -136,8 +136,8 @@ export interface HeldCount extends HeldGroupKey {
 export interface SpoolOverview {
   /** Queue ids of rows that contradict themselves, and so must be damaged. */
   odd: string[];
-  /** How many of the other rows belong to held mails in the spool. */
-  held: number;
+  /** Those of mails that a release or discard had begun. */
+  claimed: string[];
 }
 
 export interface PostfixMail {

@@ -31,6 +31,8 @@ export interface Database {
   /** Readers, which never wait for the writer (WAL snapshots). */
   read: SqliteDb;
   search: Search;
+  /** Reads all of a large table beside the writer. */
+  scan: SqliteDb;
   /** The error of SQLite when it met a damaged page; undefined if there was none. */
   damage(): string | undefined;
   close(): Promise<void>;
@@ -44,6 +46,9 @@ export interface Database {
  */
 const writerSettings = `PRAGMA busy_timeout = 15000; PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST; PRAGMA temp_store = MEMORY;`;
 const readerSettings = 'PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAGMA mmap_size = 268435456;';
+
+/** A reader maps into its memory what it reads. */
+const scanSettings = 'PRAGMA busy_timeout = 5000; PRAGMA query_only = ON;';
 
 const readers = 4;
 
@@ -150,12 +155,14 @@ export const openDatabase = async (
   const write = asDb(connect(filename, {settings: writerSettings, pool: {min: 1, max: 1}, waitMs, isWriter: true}));
   const read = asDb(connect(filename, {settings: readerSettings, pool: {min: 0, max: readers}, waitMs}));
   const searched = asDb(connect(filename, {settings: readerSettings, pool: {min: 0, max: searchLimit.atOnce}, waitMs}));
+  const scan = asDb(connect(filename, {settings: scanSettings, pool: {min: 0, max: 1}, waitMs}));
   const transaction = transactionsOn(write, waitMs);
   const close = async () => {
     await transaction(async () => {}).catch(() => {});
     await releaseWriter(write);
     await read.destroy();
     await searched.destroy();
+    await scan.destroy();
     await write.destroy();
   };
   let damage: string | undefined;
@@ -163,7 +170,7 @@ export const openDatabase = async (
     // A node whose event log is damaged goes on without it.
     if (isDamaged(error) && !sql?.includes('mail_event')) damage ??= databaseErrorText(error);
   };
-  for (const db of [write, read, searched]) db.on('query-error', onError);
+  for (const db of [write, read, searched, scan]) db.on('query-error', onError);
   try {
     await migrate(write);
   } catch (error) {
@@ -175,6 +182,7 @@ export const openDatabase = async (
     write,
     read,
     search: createSearch(searched, searchLimit),
+    scan,
     close,
     damage: () => damage,
   };

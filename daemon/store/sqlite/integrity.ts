@@ -4,8 +4,8 @@ import {type Database, isDamaged} from './database.ts';
 import type {SqliteDb} from './query.ts';
 
 /**
- * Up to this size the whole database is checked. For a million held mails the check of all pages takes 3 s, and of all index
- * entries a minute.
+ * Up to this size the whole database is checked. For a million held mails the check of all pages takes 2 s, of the index of their
+ * subjects, word for word, 3 s, and of all index entries a minute.
  */
 const smallBytes = 16 * 1024 * 1024;
 
@@ -26,7 +26,7 @@ export const findDamage = async ({write}: Writer): Promise<string | undefined> =
     const isSmall = (await sizeOf(write)) <= smallBytes;
     const whole = isSmall ? await ofDamage(async () => firstErrorOf(write, 'integrity_check(1)')) : undefined;
     if (isSmall && whole === undefined) return undefined;
-    const tables = (await tablesOf(write)).filter(table => !isOfLog(table));
+    const tables = (await tablesOf(write, isSmall ? 'all' : 'with-pages')).filter(table => !isOfLog(table));
     const inTables =
       (await firstErrorIn(write, tables, 'quick_check')) ??
       (await firstErrorIn(write, isSmall ? tables : configuration, 'integrity_check'));
@@ -47,11 +47,11 @@ const ofDamage = async (find: () => Promise<string | undefined>): Promise<string
   }
 };
 
-/** With the tables that SQLite and the index of words have for themselves. */
-const tablesOf = async (db: SqliteDb): Promise<string[]> => [
-  'sqlite_master',
-  ...(await query<{name: string}>(db, "SELECT name FROM sqlite_master WHERE type = 'table'")).map(({name}) => name),
-];
+/** With the tables that SQLite and indexes of words have for themselves; `how` leaves those indexes out, which have no pages. */
+const tablesOf = async (db: SqliteDb, how: 'all' | 'with-pages' = 'all'): Promise<string[]> => {
+  const sql = `SELECT name FROM sqlite_master WHERE type = 'table' ${how === 'all' ? '' : 'AND rootpage > 0'}`;
+  return ['sqlite_master', ...(await query<{name: string}>(db, sql)).map(({name}) => name)];
+};
 
 const firstErrorIn = async (
   db: SqliteDb,

@@ -4,32 +4,46 @@ import {heldStates} from '../../services/quarantine/stored-mail.ts';
 import {type Db, query} from '../sql/db.ts';
 import type {HeldMailRow} from '../sql/held-mail.ts';
 
-const isOdd = `is_held <> (state IN ('held', 'releasing', 'discarding')) OR NOT (json_valid(recipients) AND json_valid(symbols) AND json_valid(coalesce(from_addresses, '[]')))
+const isJson = `json_valid(recipients) AND json_valid(symbols) AND json_valid(coalesce(from_addresses, '[]'))`;
+const isOdd = `is_held <> (state IN ('held', 'releasing', 'discarding')) OR NOT (${isJson})
   OR state NOT IN (${heldStates.map(state => `'${state}'`).join(', ')})`;
+// In one pass, as a million rows are most of a gigabyte. What almost all of them are is asked first.
 const overview = `
-SELECT json_group_array(CAST(queue_id AS TEXT)) FILTER (WHERE ${isOdd}) AS odd, count(*) FILTER (WHERE is_held AND NOT (${isOdd})) AS held
-FROM held_mail WHERE keeper = 'spool'`;
+SELECT CAST(queue_id AS TEXT) AS queue_id, ${isOdd} AS is_odd FROM held_mail NOT INDEXED
+WHERE keeper = 'spool' AND NOT (state = 'held' AND is_held AND ${isJson}) AND (state IN ('releasing', 'discarding') OR is_odd)`;
 const states = `
 SELECT queue_id, state FROM held_mail WHERE queue_id IN (SELECT value FROM json_each(?)) AND keeper = 'spool'`;
-const following = `
-SELECT queue_id FROM held_mail WHERE queue_id > ? AND keeper = 'spool' AND is_held ORDER BY queue_id LIMIT ?`;
 
+const atOnce = 10_000;
+const following = `
+SELECT json_group_array(CAST(queue_id AS TEXT)) AS ids, min(arrived_at) AS earliest FROM (
+  SELECT queue_id, arrived_at FROM held_mail INDEXED BY held_mail_by_arrived
+  WHERE is_held AND keeper = 'spool' AND arrived_at <= ? AND (arrived_at < ? OR queue_id > ?)
+  ORDER BY arrived_at DESC, queue_id LIMIT ${atOnce})`;
 const summing = `
 INSERT INTO held_count (domain_id, domain, reason, count, size_bytes)
 SELECT domain_id, domain, reason, count(*), sum(size_bytes) FROM held_mail WHERE is_held GROUP BY domain_id, domain, reason`;
 
 export const spoolRows = (db: Db): SpoolRows => ({
   async overview() {
-    const [row] = await query<{odd: string; held: number}>(db, overview);
-    return {odd: JSON.parse(row?.odd ?? '[]') as string[], held: row?.held ?? 0};
+    const rows = await query<{queue_id: string; is_odd: 0 | 1}>(db, overview);
+    const ids = (isOdd: boolean) => rows.filter(row => Boolean(row.is_odd) === isOdd).map(({queue_id}) => queue_id);
+    return {odd: ids(true), claimed: ids(false)};
   },
   async states(queueIds) {
     const rows = await query<Pick<HeldMailRow, 'queue_id' | 'state'>>(db, states, [JSON.stringify(queueIds)]);
     return new Map(rows.map(({queue_id, state}) => [queue_id, state]));
   },
-  async list(after, limit) {
-    const rows = await query<Pick<HeldMailRow, 'queue_id'>>(db, following, [after, limit]);
-    return rows.map(({queue_id}) => queue_id);
+  async *held() {
+    // Times begin with a smaller digit.
+    let [earliest, last] = ['9', ''];
+    for (let isFull = true; isFull; ) {
+      const [row] = await query<{ids: string; earliest: string | null}>(db, following, [earliest, earliest, last]);
+      const ids = JSON.parse(row?.ids ?? '[]') as string[];
+      isFull = ids.length === atOnce;
+      [earliest, last] = [row?.earliest ?? '', ids.at(-1) ?? ''];
+      yield ids;
+    }
   },
   drop: async queueId => void (await query(db, 'DELETE FROM held_mail WHERE queue_id = ?', [queueId])),
   async rebuildCounts() {

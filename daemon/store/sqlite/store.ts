@@ -24,6 +24,7 @@ export const createSqliteStore = (database: Database): NodeStore => {
   let onLeftOut: EventSettings['onLeftOut'] = () => {};
   return {
     ...reader,
+    spooled: spoolRows(database.scan),
     // They read as many rows as strangers have sent.
     dmarc: {...reader.dmarc, summary: async choice => database.search(async db => dmarcStore(db).summary(choice))},
     events: {

@@ -4,6 +4,7 @@ import test from 'ava';
 import {reconcile} from '../../../../daemon/hold/spool/reconcile.ts';
 import {readCounts} from '../../../../daemon/store/sql/held-mail.ts';
 import {openQueue, operator, type TestQueue, testQueue} from '../../../helpers/hold-queue.ts';
+import {storedMail} from '../../../helpers/stored-mail.ts';
 
 const id = 'Q1w2E3r4T5';
 const nothing = {indexed: 0, lost: [], recovered: [], remade: [], damaged: [], unclaimed: 0, removed: 0, leftover: []};
@@ -72,6 +73,45 @@ test('a row without a file is marked lost, audited, and not listed any more', as
   t.is((await test.store.hold.find(id))?.state, 'lost');
   t.like((await test.store.read('audit'))[0], {action: 'quarantine.lost', target: `alpha/${id}`, key_id: null});
   t.deepEqual((await restart(test)).report, nothing);
+});
+
+test('only those are looked at that are not in both places', async t => {
+  const test = await testQueue(t);
+  const ids = Array.from({length: 1200}, (_, n) => `Mail${String(n).padStart(6, '0')}`);
+  const mails = ids.map(queue_id => storedMail({queue_id, arrived_at: '2026-03-01T12:00:00.000Z', subject: 'x', score: 1}));
+  await test.store.transaction(async tx => tx.hold.insert(mails));
+  for (const queueId of ids.slice(1)) await writeFile(fileOf(test, queueId), '');
+  await test.hold(id);
+  await forgetRow(test, id);
+  const asked: string[] = [];
+  const {spooled} = test.store;
+  const watched = {
+    ...spooled,
+    states: async (names: readonly string[]) => {
+      asked.push(...names);
+      return spooled.states(names);
+    },
+  };
+  const {spool} = await openQueue(test.store, test.spoolFolder);
+
+  const report = await reconcile({store: {...test.store, spooled: watched}, spool, nodeId: 'alpha', now: Date.now});
+
+  t.deepEqual(report, {...nothing, lost: ids.slice(0, 1), indexed: 1});
+  t.true(asked.includes(id));
+  t.true(asked.length < 50, String(asked.length));
+});
+
+test('nothing is written when the database turns out to be damaged meanwhile', async t => {
+  const test = await testQueue(t);
+  await test.hold(id);
+  await test.store.transaction(async tx => tx.hold.claim([id], {state: 'releasing', keyId: 7}));
+  await rm(fileOf(test, id));
+  const {spool} = await openQueue(test.store, test.spoolFolder);
+
+  const mayWrite = Promise.reject(new Error('damaged'));
+  await t.throwsAsync(reconcile({store: test.store, spool, nodeId: 'alpha', now: Date.now, mayWrite}), {message: 'damaged'});
+
+  t.is((await test.store.hold.find(id))?.state, 'releasing');
 });
 
 test('a row that contradicts itself is written again from its file', async t => {
