@@ -40,6 +40,15 @@ export const startRspamd = async (t: Owner, options: PrivateRspamdOptions = {}):
 
 const normalWorker = (port: number): string => `worker "normal" { bind_socket = "127.0.0.1:${port}"; count = 1; }\n`;
 
+/** The same with Rspamd's own milter before it. Resolves with the URL and the address of the milter, as in Postfix's configuration. */
+export const startRspamdMilter = async (t: Owner): Promise<{url: string; milter: string}> => {
+  const [port, milterPort] = [await freePort(), await freePort()];
+  const upstream = `upstream "local" { default = yes; hosts = "127.0.0.1:${port}"; }`;
+  const proxy = `worker "rspamd_proxy" { bind_socket = "127.0.0.1:${milterPort}"; milter = yes; count = 1; ${upstream} }\n`;
+  const url = await startWorkers(t, {port, workers: `${normalWorker(port)}${proxy}`});
+  return {url, milter: `inet:127.0.0.1:${milterPort}`};
+};
+
 interface Trained {
   ham: number;
   spam: number;
