@@ -1,6 +1,5 @@
 // The processes of the build that is tested, and the same work done in the process of a test.
 import {readFile} from 'node:fs/promises';
-import {buffer} from 'node:stream/consumers';
 import type {ExecutionContext} from 'ava';
 import {checkSender} from '../../daemon/mail/readers/check-sender.ts';
 import {checkSignatures} from '../../daemon/mail/readers/check-signatures.ts';
@@ -20,5 +19,6 @@ export const startReaders = async (t: ExecutionContext, needs: Partial<PoolNeeds
   return readers;
 };
 
-export const checkContent: CheckSignatures = async (content, lookup) => checkSignatures(await buffer(content.open()), lookup);
+export const checkContent: CheckSignatures = async (content, lookup) =>
+  checkSignatures(Buffer.concat(await content.open().toArray()), lookup);
 export const readersInProcess = {checkSender, checkSignatures: checkContent};

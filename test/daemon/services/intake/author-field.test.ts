@@ -20,6 +20,29 @@ test('addresses are those in their places, and not those in names and comments',
   t.deepEqual(addressesIn('Cron <root>'), ['root']);
 });
 
+test('a plain field says the same as with a blank behind it, where it is read as a whole', t => {
+  const names = ['', 'Ada ', 'Ada  King. ', '"Ada" ', '"A. L-K" ', ' ', '"" ', '- ', 'a.b '];
+  const locals = ['ada', 'a.b', '.a..b.', 'a+b=c', '-', '_', 'A'];
+  const domains = [
+    'b.test',
+    'B.Test',
+    'x.y.z.example',
+    '-.-.aa',
+    '1.2.com',
+    'a_b.test',
+    'b.xn--p1ai',
+    'b.t3',
+    'b',
+    'b.test.',
+    'a.b.c.d.e.f.test',
+  ];
+  const fields = locals.flatMap(local => domains.map(domain => `${local}@${domain}`));
+  const all = [...fields, ...names.flatMap(name => fields.map(field => `${name}<${field}>`))];
+
+  for (const field of [...all, ...all.map(one => ` ${one}`)])
+    t.deepEqual(readAuthorField(field), readAuthorField(`${field} `), field);
+});
+
 test('a quoted local part is the local part, with its quotation marks where it needs them', t => {
   for (const [field, addresses] of [
     ['"A b"@b.test', ['"A b"@b.test']],
