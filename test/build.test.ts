@@ -46,18 +46,32 @@ test('what the launchers read is ASCII but for licences: a pattern with other ch
   }
 });
 
-test('V8 takes the code caches of a build, which name no folder', async t => {
+test('the code caches of a build are taken, name no folder, and are left where anything about them is different', async t => {
   const {file, build} = await arrange(t);
   await build();
+  const isTaken = async (name: string, before = ''): Promise<string> => {
+    const take = `${before};
+      const vm = require('node:vm');
+      vm.Script = class extends vm.Script { constructor(...args) { super(...args); console.log(this.cachedDataRejected); } };
+      const {main} = require(${JSON.stringify(file('bin/bundle.js'))}).loadBundle('${name}');
+      void main(['--version']);`;
+    return (await run('-e', [take])).stdout;
+  };
 
   for (const name of ['mfd', 'mfctl']) {
-    const take = `
-      const {Script} = require('node:vm');
-      const vm = require('node:vm');
-      vm.Script = class extends Script { constructor(...args) { super(...args); console.log(this.cachedDataRejected); } };
-      require(${JSON.stringify(file('bin/bundle.js'))}).loadBundle('${name}');`;
-    t.is((await run('-e', [take])).stdout, 'false\n');
-    t.false((await readFile(file(`dist/${name}.cache`))).includes('staged'));
+    const cache = await readFile(file(`dist/${name}.cache`));
+    t.false(cache.includes('staged'));
+    t.is(await isTaken(name), `false\n${name === 'mfd' ? '' : 'mfctl '}${manifest.version}\n`);
+    for (const [what, value] of [
+      ['version', 'v20.19.0'],
+      ['arch', 'pdp11'],
+      ['execPath', '/bin/sh'],
+    ])
+      t.regex(await isTaken(name, `Object.defineProperty(process, '${what}', {value: '${value}'})`), /^undefined\n.*\d\n$/);
+    for (const changed of [cache.fill(0, 500_000, 520_000), cache.subarray(0, 400_000), cache.subarray(0, 20), Buffer.alloc(0)]) {
+      await writeFile(file(`dist/${name}.cache`), changed);
+      t.regex(await isTaken(name), /^undefined\n.*\d\n$/);
+    }
   }
 });
 

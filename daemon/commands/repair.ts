@@ -78,7 +78,8 @@ const cutLog = async ({database}: DataFolder, {atByte, isCopied}: LostCommits, n
 /** Opens the database, or a new one with its readable part. */
 const openOrRebuild = async (folder: DataFolder, note: (line: string) => void): Promise<NodeStore> => {
   const before = await openSqliteStore(folder.database).catch(() => undefined);
-  const problem = before ? await before.findDamage().catch(String) : 'it cannot be opened';
+  const damageIn = async (store: NodeStore) => (await store.findDamage()) ?? store.findIndexDamage();
+  const problem = before ? await damageIn(before).catch(String) : 'it cannot be opened';
   const logProblem = problem === undefined ? await before?.findLogDamage().catch(String) : undefined;
   if (before && problem === undefined && logProblem === undefined) return before;
   await before?.close();

@@ -100,11 +100,10 @@ const openOwnStorage = async (needs: Needs, reserveFile: ReserveFile): Promise<S
   closers.add(store.close);
   // Both read much of the database, which takes seconds with a million held.
   const isWhole = requireWholeDatabase(folder, store);
-  const opened = openSpool(needs, {store, reserveFile, isWhole});
+  const [whole, opened] = await Promise.allSettled([isWhole, openSpool(needs, {store, reserveFile, isWhole})]);
   // That the database is damaged says more than what fails because of it.
-  opened.catch(() => {});
-  await isWhole;
-  return opened;
+  for (const one of [whole, opened]) if (one.status === 'rejected') throw one.reason;
+  return (opened as PromiseFulfilledResult<Storage>).value;
 };
 
 interface Opened {
@@ -117,14 +116,22 @@ interface Opened {
 const openSpool = async ({folder, log, now}: Needs, {store, reserveFile, isWhole}: Opened): Promise<Storage> => {
   const {withReserve} = reserveFile;
   const identity = await readIdentity(store, folder.database);
-  await requireSpool(folder, store);
+  await requireSpool(folder, {store, isWhole});
   const spool = await withReserve(async () => createSpool(folder.spool));
   const {nodeId} = identity;
   const reconciled = await withReserve(async () => reconcile({store, spool, nodeId, now, mayWrite: isWhole}));
   const isComplete = reconciled.lost.length + reconciled.damaged.length + reconciled.leftover.length === 0;
   log[isComplete ? 'info' : 'error']({...reconciled}, 'spool and index reconciled');
+  void reportIndexDamage(store, log);
   const engine: Engine = {kind: 'own', store, spool, isReachable: () => true, settled: async work => work};
   return {...identity, store, engine, tmpDir: spool.tmpDir, reserveFile};
+};
+
+/** Reading that index takes seconds, and only searches need it. */
+const reportIndexDamage = async (store: NodeStore, log: Logger): Promise<void> => {
+  const problem = await store.findIndexDamage().catch(() => undefined);
+  if (problem !== undefined)
+    log.error({problem}, 'searches for subjects miss held mail: their index is damaged; stop the node and run mfd repair');
 };
 
 /** How long a node that stops waits for answers of the store. */
@@ -192,9 +199,10 @@ const requireWholeDatabase = async ({database: path, root}: DataFolder, store: N
 };
 
 /** If the spool is not mounted, all mails would be marked as lost. */
-const requireSpool = async (folder: DataFolder, store: NodeStore): Promise<void> => {
+const requireSpool = async (folder: DataFolder, {store, isWhole}: Pick<Opened, 'store' | 'isWhole'>): Promise<void> => {
   const held = join(folder.spool, 'held');
   if (await stat(held).catch(() => undefined)) return;
+  await isWhole;
   const count = await store.hold.countHeldBy('spool');
   if (count > 0)
     throw new CommandError(

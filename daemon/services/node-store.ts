@@ -137,6 +137,8 @@ export interface NodeStore extends Store, NodeReads {
   damage(): string | undefined;
   /** Looks for damage in all data but the event log, which takes a while; the first error, undefined if there is none. */
   findDamage(): Promise<string | undefined>;
+  /** The first error in the index by which searches find subjects; undefined if there is none. */
+  findIndexDamage(): Promise<string | undefined>;
   /** The same for the event log. */
   findLogDamage(): Promise<string | undefined>;
   close(): Promise<void>;

@@ -1,5 +1,5 @@
-// Relayed mail beside Haraka (`npm install --global Haraka`), which does the same with each: its plugin smtp_proxy asks the backend for the
-// recipient and gives it the mail while the sender waits, and nothing is stored.
+// Relayed mail beside Haraka (`npm install --global Haraka`) with its plugin smtp_proxy, which does the same work: it asks the backend for
+// the recipient and gives it the mail while the sender waits, and stores nothing.
 import {execFile, spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {writeFile} from 'node:fs/promises';
@@ -68,6 +68,7 @@ const startHaraka = async (owner: Owner, backend: number): Promise<number> => {
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, 'config', name), `${text}\n`);
   const child = spawn('haraka', ['-c', folder], {stdio: 'ignore'});
   owner.teardown(async () => {
+    if (child.exitCode !== null) return;
     const ended = once(child, 'exit');
     child.kill('SIGKILL');
     await ended;

@@ -33,7 +33,7 @@ export const memoryBench: Bench = {
     },
     {
       name: 'start-million-peak',
-      title: 'the most memory of a start with 1,000,000 held, and within 25 s after it',
+      title: 'the most memory of a start with 1,000,000 held, and soon after it',
       anchor: 'idle, with none held',
       wanted: {atMost: 2},
       unit: '×',

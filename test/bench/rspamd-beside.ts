@@ -1,4 +1,4 @@
-// Mail that Rspamd scores and the backend gets, the three ways in which people run it: Postfix with Rspamd's own milter, Postfix with
+// Mail that Rspamd scores and that is relayed, the three ways in which people run it: Postfix with Rspamd's own milter, Postfix with
 // mfd's milter, and mfd's gateway. All of them ask the same Rspamd, and smtp-source sends to each.
 import {eventually} from '../helpers/eventually.ts';
 import {programsMissing} from '../helpers/installed.ts';
@@ -40,7 +40,7 @@ export const rspamdBeside: Bench = {
     const beside = await startPostfixNode(owner, {milter: 'unix', settings, config: {scanner}, domain: relayAll});
     const node = await startNode(owner, {config: {scanner, smtp: {reverse_lookup: false}}});
     await createExampleDomain(node, `127.0.0.1:${port}`, relayAll);
-    // Postfix delivers later.
+    // Postfix delivers after its 250, which is when the time ends.
     const isDone = async (): Promise<void> => {
       for (const {queue} of [plain, beside.postfix]) await eventually(async () => (await queue()).length === 0);
     };

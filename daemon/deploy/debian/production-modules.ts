@@ -11,7 +11,7 @@ export interface ProductionModule {
   folder: string;
 }
 
-/** The only package that bin/build.mjs leaves out of the daemon, with all that it depends on. */
+/** The only installed package that bin/build.mjs leaves out of the daemon, with all that it depends on. */
 export const productionModules = async (root: string): Promise<ProductionModule[]> => {
   const found = new Map<string, ProductionModule>();
   const visit = async (name: string, from: string): Promise<void> => {

@@ -40,7 +40,7 @@ interface Needs {
 
 const batchSize = 500;
 
-/** Reads names in batches, however many mails there are, and looks closer at those that may be in one place only. */
+/** Reads all names in batches, however many mails there are, and looks at the mails that may be in one place only. */
 export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
   const {store, spool, isThorough = false, mayWrite} = needs;
   const report: Reconciliation = {
@@ -65,9 +65,9 @@ export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
   if (isThorough || !difference.isNone()) {
     const isRemade = new Set(odd);
     const isSuspect = (name: string) => !isRemade.has(name) && (isThorough || difference.mayHave(name));
-    const files = await settleFiles(needs, isSuspect, report);
+    await settleFiles(needs, isSuspect, report);
     for await (const names of store.spooled.held())
-      for (const name of names) if (isSuspect(name) && !files.has(name)) await markLost(needs, name, report);
+      for (const name of names) if (isSuspect(name) && !(await spool.has(name))) await markLost(needs, name, report);
   }
   if (report.remade.length > 0) await store.transaction(async tx => tx.spooled.rebuildCounts());
   return report;
@@ -77,23 +77,13 @@ const toggleAll = async (difference: Difference, batches: AsyncIterable<string[]
   for await (const names of batches) for (const name of names) difference.toggle(name);
 };
 
-/** The names of the files that were suspect. */
-const settleFiles = async (
-  needs: Needs,
-  isSuspect: (name: string) => boolean,
-  report: Reconciliation,
-): Promise<ReadonlySet<string>> => {
-  const files = new Set<string>();
+const settleFiles = async (needs: Needs, isSuspect: (name: string) => boolean, report: Reconciliation): Promise<void> => {
   for await (const names of needs.spool.batches(batchSize)) {
     const suspects = names.filter(isSuspect);
     if (suspects.length === 0) continue;
     const states = await needs.store.spooled.states(suspects);
-    for (const name of suspects) {
-      files.add(name);
-      await settle(needs, {queueId: name, state: states.get(name)}, report);
-    }
+    for (const name of suspects) await settle(needs, {queueId: name, state: states.get(name)}, report);
   }
-  return files;
 };
 
 /** Settles one file. */

@@ -3,9 +3,10 @@
 import {createHash, hash} from 'node:crypto';
 import * as fs from 'node:fs';
 import {createReadStream, opendirSync} from 'node:fs';
-import {type FileHandle, mkdir, open, readdir, rm, unlink} from 'node:fs/promises';
+import {type FileHandle, mkdir, open, rm, stat, unlink} from 'node:fs/promises';
 import {join} from 'node:path';
 import {Readable} from 'node:stream';
+import {setImmediate} from 'node:timers/promises';
 import {promisify} from 'node:util';
 import {Fault} from '../../../shared/fault.ts';
 import {queueIdPattern} from '../../../shared/fields.ts';
@@ -39,9 +40,9 @@ export interface Spool {
   isIntact(mail: SpooledMail): Promise<boolean>;
   /** A missing file is not an error. */
   remove(queueId: string): Promise<void>;
-  /** Queue ids of all files, ascending. */
-  names(): Promise<string[]>;
-  /** The same ids in any order, `size` at a time. */
+  /** Whether there is a file with that name, in whatever state. */
+  has(queueId: string): Promise<boolean>;
+  /** Queue ids of all files in any order, `size` at a time. */
   batches(size: number): AsyncIterable<string[]>;
   /** Moves an unreadable file out of the way without deleting it. */
   setAside(queueId: string): Promise<void>;
@@ -79,6 +80,13 @@ export const createSpool = async (root: string): Promise<Spool & {tmpDir: string
 
     open: async queueId => readSpoolFile(join(held, fileName(queueId))),
 
+    has: async queueId =>
+      queueIdPattern.test(queueId) &&
+      (await stat(join(held, queueId)).then(
+        () => true,
+        error => error.code !== 'ENOENT',
+      )),
+
     isIntact: async ({content, sha256}) => (await sha256OfAll(content).catch(tellMissing)) === sha256,
 
     async remove(queueId) {
@@ -86,7 +94,7 @@ export const createSpool = async (root: string): Promise<Spool & {tmpDir: string
     },
 
     async *batches(size) {
-      // Nobody waits for this process as it starts, and a promise for each of a million names takes three times as long.
+      // A promise for each of a million names takes three times as long.
       const folder = opendirSync(held, {bufferSize: size});
       try {
         let names: string[] = [];
@@ -95,14 +103,14 @@ export const createSpool = async (root: string): Promise<Spool & {tmpDir: string
           if (names.length < size) continue;
           yield names;
           names = [];
+          // Nothing else would run until the last name.
+          await setImmediate();
         }
         yield names;
       } finally {
         folder.closeSync();
       }
     },
-
-    names: async () => (await readdir(held)).filter(name => queueIdPattern.test(name)).sort(),
 
     async setAside(queueId) {
       await rename(join(held, fileName(queueId)), join(damaged, queueId)).catch(ignoreMissing);

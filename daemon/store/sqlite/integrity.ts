@@ -19,24 +19,28 @@ type Writer = Pick<Database, 'write'>;
 
 /**
  * The first error, in the words of SQLite; none for a damaged event log: a node that has one holds and releases mail without it. In a
- * large database neither the log nor the list of free pages is read.
+ * large database neither the log nor the list of free pages is read, nor the index of subjects, see `findIndexDamage`.
  */
 export const findDamage = async ({write}: Writer): Promise<string | undefined> =>
   ofDamage(async () => {
     const isSmall = (await sizeOf(write)) <= smallBytes;
     const whole = isSmall ? await ofDamage(async () => firstErrorOf(write, 'integrity_check(1)')) : undefined;
     if (isSmall && whole === undefined) return undefined;
-    const tables = (await tablesOf(write, isSmall ? 'all' : 'with-pages')).filter(table => !isOfLog(table));
+    const tables = (await tablesOf(write)).filter(table => !isOfLog(table));
     const inTables =
       (await firstErrorIn(write, tables, 'quick_check')) ??
       (await firstErrorIn(write, isSmall ? tables : configuration, 'integrity_check'));
     if (inTables !== undefined || whole === undefined) return inTables;
-    return (await findLogDamage({write})) === undefined ? whole : undefined;
+    return (await findIndexDamage({scan: write})) ?? ((await findLogDamage({write})) === undefined ? whole : undefined);
   });
+
+/** The first error in the index of subjects, by which searches find mail. Reading it takes longer than all else. */
+export const findIndexDamage = async ({scan}: Pick<Database, 'scan'>): Promise<string | undefined> =>
+  ofDamage(async () => firstErrorOf(scan, 'quick_check(held_trigram)'));
 
 /** The first error in the event log, which may be large. */
 export const findLogDamage = async ({write}: Writer): Promise<string | undefined> =>
-  ofDamage(async () => firstErrorIn(write, (await tablesOf(write)).filter(isOfLog), 'quick_check'));
+  ofDamage(async () => firstErrorIn(write, [...(await tablesOf(write)).filter(isOfLog), 'mail_event_word'], 'quick_check'));
 
 const ofDamage = async (find: () => Promise<string | undefined>): Promise<string | undefined> => {
   try {
@@ -47,11 +51,13 @@ const ofDamage = async (find: () => Promise<string | undefined>): Promise<string
   }
 };
 
-/** With the tables that SQLite and indexes of words have for themselves; `how` leaves those indexes out, which have no pages. */
-const tablesOf = async (db: SqliteDb, how: 'all' | 'with-pages' = 'all'): Promise<string[]> => {
-  const sql = `SELECT name FROM sqlite_master WHERE type = 'table' ${how === 'all' ? '' : 'AND rootpage > 0'}`;
-  return ['sqlite_master', ...(await query<{name: string}>(db, sql)).map(({name}) => name)];
-};
+/** With the tables that SQLite and indexes of words have for themselves; without those indexes, which are no tables. */
+const tablesOf = async (db: SqliteDb): Promise<string[]> => [
+  'sqlite_master',
+  ...(await query<{name: string}>(db, "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0")).map(
+    ({name}) => name,
+  ),
+];
 
 const firstErrorIn = async (
   db: SqliteDb,

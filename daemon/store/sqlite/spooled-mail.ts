@@ -10,16 +10,18 @@ const isOdd = `is_held <> (state IN ('held', 'releasing', 'discarding')) OR NOT 
 // In one pass, as a million rows are most of a gigabyte. What almost all of them are is asked first.
 const overview = `
 SELECT CAST(queue_id AS TEXT) AS queue_id, ${isOdd} AS is_odd FROM held_mail NOT INDEXED
-WHERE keeper = 'spool' AND NOT (state = 'held' AND is_held AND ${isJson}) AND (state IN ('releasing', 'discarding') OR is_odd)`;
+WHERE keeper = 'spool' AND NOT (state = 'held' AND is_held = 1 AND ${isJson}) AND (state IN ('releasing', 'discarding') OR is_odd)`;
 const states = `
 SELECT queue_id, state FROM held_mail WHERE queue_id IN (SELECT value FROM json_each(?)) AND keeper = 'spool'`;
 
 const atOnce = 10_000;
-const following = `
+/** `after`: a condition with the end of the page before it. */
+const page = (after: string) => `
 SELECT json_group_array(CAST(queue_id AS TEXT)) AS ids, min(arrived_at) AS earliest FROM (
-  SELECT queue_id, arrived_at FROM held_mail INDEXED BY held_mail_by_arrived
-  WHERE is_held AND keeper = 'spool' AND arrived_at <= ? AND (arrived_at < ? OR queue_id > ?)
+  SELECT queue_id, arrived_at FROM held_mail INDEXED BY held_mail_by_arrived WHERE is_held AND keeper = 'spool' ${after}
   ORDER BY arrived_at DESC, queue_id LIMIT ${atOnce})`;
+const firstPage = page('');
+const nextPage = page('AND arrived_at <= ? AND (arrived_at < ? OR queue_id > ?)');
 const summing = `
 INSERT INTO held_count (domain_id, domain, reason, count, size_bytes)
 SELECT domain_id, domain, reason, count(*), sum(size_bytes) FROM held_mail WHERE is_held GROUP BY domain_id, domain, reason`;
@@ -35,14 +37,13 @@ export const spoolRows = (db: Db): SpoolRows => ({
     return new Map(rows.map(({queue_id, state}) => [queue_id, state]));
   },
   async *held() {
-    // Times begin with a smaller digit.
-    let [earliest, last] = ['9', ''];
-    for (let isFull = true; isFull; ) {
-      const [row] = await query<{ids: string; earliest: string | null}>(db, following, [earliest, earliest, last]);
-      const ids = JSON.parse(row?.ids ?? '[]') as string[];
-      isFull = ids.length === atOnce;
-      [earliest, last] = [row?.earliest ?? '', ids.at(-1) ?? ''];
+    type Page = {ids: string; earliest: string | null};
+    let [row] = await query<Page>(db, firstPage);
+    while (row) {
+      const ids = JSON.parse(row.ids) as string[];
       yield ids;
+      if (ids.length < atOnce) return;
+      [row] = await query<Page>(db, nextPage, [row.earliest, row.earliest, ids.at(-1) ?? '']);
     }
   },
   drop: async queueId => void (await query(db, 'DELETE FROM held_mail WHERE queue_id = ?', [queueId])),

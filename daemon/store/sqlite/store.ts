@@ -12,7 +12,7 @@ import {portsOn} from '../sql/ports.ts';
 import {receivedStore} from '../sql/received-store.ts';
 import {type Database, isDamaged, mayBeOfLog, openDatabase} from './database.ts';
 import {createHeldQuery} from './held-query.ts';
-import {findDamage, findLogDamage} from './integrity.ts';
+import {findDamage, findIndexDamage, findLogDamage} from './integrity.ts';
 import {asDb} from './query.ts';
 import {spoolRows} from './spooled-mail.ts';
 
@@ -44,6 +44,7 @@ export const createSqliteStore = (database: Database): NodeStore => {
     atOneMoment: async read => database.read.transaction(async tx => read(nodePorts(asDb(tx)))),
     damage: database.damage,
     findDamage: async () => findDamage(database),
+    findIndexDamage: async () => findIndexDamage(database),
     findLogDamage: async () => findLogDamage(database),
     heldQuery: nodeId => heldQueryOn(database, nodeId),
     configureEvents(settings) {

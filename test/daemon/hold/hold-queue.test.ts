@@ -10,6 +10,7 @@ import {Fault, type FaultCode} from '../../../shared/fault.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {idleTrainer, operator, type TestQueue, testQueue, trace} from '../../helpers/hold-queue.ts';
 import {contentOf, sample} from '../../helpers/received-mail.ts';
+import {spoolNames} from '../../helpers/spool-names.ts';
 
 const id = 'Q1w2E3r4T5';
 const page = {limit: 100, offset: 0};
@@ -98,7 +99,7 @@ test('a mail whose row cannot be written leaves no file', async t => {
 
   await t.throwsAsync(test.hold(id));
 
-  t.deepEqual(await test.spool.names(), []);
+  t.deepEqual(await spoolNames(test.spool), []);
   t.deepEqual(await listed(test), []);
 });
 
@@ -120,7 +121,7 @@ test('a released mail has been delivered to all before the answer, and is out of
     {recipients: ['a@example.com', 'b@example.com'], content: `${trace}${sample('plain.eml').toString('latin1')}`},
   ]);
   t.deepEqual(await listed(test), []);
-  t.deepEqual(await test.spool.names(), []);
+  t.deepEqual(await spoolNames(test.spool), []);
   t.deepEqual(await audited(test), ['quarantine.release ok']);
   t.is(await codeOf(test.queue.get(id, operator)), 'not_found');
 });
@@ -227,7 +228,7 @@ test('in two hundred races of release against discard there is one winner, and a
     t.is(state, (first === 'done' ? actions[0] : actions[1]) === 'release' ? 'released' : 'discarded');
     wins += Number(state === 'released');
   }
-  t.deepEqual(await test.spool.names(), []);
+  t.deepEqual(await spoolNames(test.spool), []);
   t.true(wins > 0 && wins < 200);
 });
 
@@ -254,7 +255,7 @@ test('an expired mail is out of the list and off the disk, and can be neither re
 
   t.false(await test.queue.expire(id));
   t.deepEqual(await listed(test), []);
-  t.deepEqual(await test.spool.names(), []);
+  t.deepEqual(await spoolNames(test.spool), []);
   t.is(await codeOf(test.queue.act('release', id, operator)), 'not_found');
   t.is(await codeOf(test.queue.act('discard', id, operator)), 'not_found');
   t.deepEqual(await audited(test), ['quarantine.expire ok']);
@@ -456,7 +457,7 @@ test('many mails held at once are all listed, newest first', async t => {
   await Promise.all(ids.map(async (queueId, n) => test.hold(queueId, {arrivedAt: test.now + n})));
 
   t.deepEqual(await listed(test), ids.toReversed());
-  t.deepEqual(await (await createSpool(test.spoolFolder)).names(), ids);
+  t.deepEqual(await spoolNames(await createSpool(test.spoolFolder)), ids);
 });
 
 test('a summary counts by domain and reason, within reach', async t => {

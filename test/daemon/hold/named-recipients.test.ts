@@ -1,9 +1,11 @@
 // Actions for some of the recipients of a held mail.
+
 import test from 'ava';
 import type {StoredHeldMail} from '../../../daemon/services/quarantine/stored-mail.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {operator, type TestQueue, testQueue, trace} from '../../helpers/hold-queue.ts';
 import {sample} from '../../helpers/received-mail.ts';
+import {spoolNames} from '../../helpers/spool-names.ts';
 
 const id = 'Q1w2E3r4T5';
 const [ann, ben, cat] = ['Ann@example.com', 'ben@example.com', 'cat@example.com'] as const;
@@ -62,7 +64,7 @@ test('a mail is released for some, discarded for others, and ends with the last:
     {recipients: [cat], content},
   ]);
   t.like(await find(test), {state: 'released'});
-  t.deepEqual(await test.spool.names(), []);
+  t.deepEqual(await spoolNames(test.spool), []);
   t.deepEqual(test.told, [`held ${id}`, `released ${id}`]);
   t.deepEqual(await entriesOf(test), [
     `held ${ann},${ben},${cat} null`,
@@ -218,5 +220,5 @@ test('fifty who release and fifty who discard at once each get what they decided
     test.deliveries.flatMap(({recipients: some}) => some).toSorted(),
     recipients.filter((_, n) => n % 2 === 0).toSorted(),
   );
-  t.deepEqual(await test.spool.names(), []);
+  t.deepEqual(await spoolNames(test.spool), []);
 });

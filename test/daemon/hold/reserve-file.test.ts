@@ -7,6 +7,7 @@ import {isDiskFull} from '../../../daemon/store/sqlite/database.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {openQueue, operator} from '../../helpers/hold-queue.ts';
 import {mayMount, smallDisk} from '../../helpers/small-disk.ts';
+import {spoolNames} from '../../helpers/spool-names.ts';
 import {openTestStore} from '../../helpers/store.ts';
 
 const onSmallDisk = mayMount ? test : test.skip;
@@ -76,7 +77,7 @@ onSmallDisk(
     t.is(fullCount(), 1);
     t.true(reserveFile.hasSpace());
     t.is(await sizeOnDisk(), ballastBytes);
-    t.deepEqual(await test.spool.names(), []);
+    t.deepEqual(await spoolNames(test.spool), []);
   },
 );
 

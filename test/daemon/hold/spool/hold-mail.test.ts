@@ -1,5 +1,6 @@
 import test from 'ava';
 import {testQueue} from '../../../helpers/hold-queue.ts';
+import {spoolNames} from '../../../helpers/spool-names.ts';
 
 const id = 'Q1w2E3r4T5';
 
@@ -8,7 +9,7 @@ test('a mail has its row only after its name is on stable storage', async t => {
   const {sync} = spool;
   const atSync: unknown[] = [];
   spool.sync = async () => {
-    atSync.push(await spool.names(), await store.hold.find(id), [...told]);
+    atSync.push(await spoolNames(spool), await store.hold.find(id), [...told]);
     await sync();
   };
 
@@ -26,6 +27,6 @@ test('a mail whose name cannot be put on stable storage is not held, and leaves 
   await t.throwsAsync(hold(id), {message: 'EIO'});
 
   t.is(await store.hold.find(id), undefined);
-  t.deepEqual(await spool.names(), []);
+  t.deepEqual(await spoolNames(spool), []);
   t.deepEqual(told, []);
 });

@@ -4,6 +4,7 @@ import test from 'ava';
 import {reconcile} from '../../../../daemon/hold/spool/reconcile.ts';
 import {readCounts} from '../../../../daemon/store/sql/held-mail.ts';
 import {openQueue, operator, type TestQueue, testQueue} from '../../../helpers/hold-queue.ts';
+import {spoolNames} from '../../../helpers/spool-names.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
 
 const id = 'Q1w2E3r4T5';
@@ -225,7 +226,7 @@ for (const [what, end] of Object.entries({
     const {report, spool} = await restart(test);
 
     t.deepEqual(report, {...nothing, removed: 1});
-    t.deepEqual(await spool.names(), []);
+    t.deepEqual(await spoolNames(spool), []);
     t.is((await test.store.hold.find(id))?.state, what as 'released');
   });
 
@@ -242,7 +243,7 @@ test('a file without a row that stops short, or is something else, is set aside 
 
   t.deepEqual({...report, damaged: report.damaged.toSorted()}, {...nothing, damaged: ['Misnamed02', 'Something1', 'Truncated1']});
   t.deepEqual((await readdir(join(test.spoolFolder, 'damaged'))).sort(), ['Misnamed02', 'Something1', 'Truncated1']);
-  t.deepEqual(await spool.names(), []);
+  t.deepEqual(await spoolNames(spool), []);
   t.is((await queue.list({}, {limit: 10, offset: 0}, operator)).total, 0);
 });
 

@@ -4,6 +4,7 @@ import type {Domain} from '../../../../shared/domain.ts';
 import type {Reason} from '../../../../shared/reason.ts';
 import {type DomainRetention, storedRetention} from '../../../../shared/retention.ts';
 import {operator, testQueue} from '../../../helpers/hold-queue.ts';
+import {spoolNames} from '../../../helpers/spool-names.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const arrived = Date.parse('2026-01-01T00:00:00.000Z');
@@ -54,7 +55,7 @@ test('a mail is held for as long as is set, to the millisecond, and no longer th
   t.is(atTheLimit, 0);
   t.is(after, 1);
   t.is(await test.stateOf('Mail000001'), 'expired');
-  t.deepEqual(await test.spool.names(), []);
+  t.deepEqual(await spoolNames(test.spool), []);
 });
 
 test('what others put on hold in Postfix is not removed, and keeps nothing else from being so', async t => {
@@ -82,7 +83,7 @@ test('while nobody can see what is held nothing is removed', async t => {
   const expired = await createRetention({...test.needs, isSuspended: () => true}).sweep();
 
   t.is(expired, 0);
-  t.deepEqual(await test.spool.names(), ['Mail000001']);
+  t.deepEqual(await spoolNames(test.spool), ['Mail000001']);
 });
 
 test('each reason has its own time', async t => {
@@ -93,7 +94,7 @@ test('each reason has its own time', async t => {
   const expired = await test.retention.sweep();
 
   t.is(expired, 2);
-  t.deepEqual(await test.spool.names(), ['phishing0000', 'rbl0000']);
+  t.deepEqual(await spoolNames(test.spool), ['phishing0000', 'rbl0000']);
 });
 
 const none: DomainRetention = {days: null, by_reason: {}};
@@ -112,7 +113,7 @@ test('mail of a domain is held for as long as the domain says, shorter or longer
     await test.retention.sweep();
     test.now += 1;
     await test.retention.sweep();
-    return test.spool.names();
+    return spoolNames(test.spool);
   };
 
   t.deepEqual(await left(7), without('Mail3spam'));
@@ -136,7 +137,7 @@ test('mail of a domain whose retention cannot be read does not expire', async t 
   test.now = arrived + 20_000 * dayMs;
 
   t.is(await test.retention.sweep(), 1);
-  t.deepEqual(await test.spool.names(), ['Mail000002']);
+  t.deepEqual(await spoolNames(test.spool), ['Mail000002']);
 });
 
 test('mail of a domain that was deleted is held as the node says, and as its domain says once that is there again', async t => {
@@ -150,7 +151,7 @@ test('mail of a domain that was deleted is held as the node says, and as its dom
   test.now = arrived + 31 * dayMs;
 
   t.is(await test.retention.sweep(), 1);
-  t.deepEqual(await test.spool.names(), ['Mail000002']);
+  t.deepEqual(await spoolNames(test.spool), ['Mail000002']);
 });
 
 test('mail of a domain whose record is missing stays until the record is back, or the domain is deleted', async t => {
@@ -356,5 +357,5 @@ test('one mail that cannot be removed does not keep the others', async t => {
   test.now = arrived + 31 * dayMs;
   await t.throwsAsync(retention.sweep(), {message: 'the disk says no'});
 
-  t.deepEqual(await test.spool.names(), ['Mail000000']);
+  t.deepEqual(await spoolNames(test.spool), ['Mail000000']);
 });
