@@ -100,10 +100,11 @@ const openOwnStorage = async (needs: Needs, reserveFile: ReserveFile): Promise<S
   closers.add(store.close);
   // Both read much of the database, which takes seconds with a million held.
   const isWhole = requireWholeDatabase(folder, store);
-  const [whole, opened] = await Promise.allSettled([isWhole, openSpool(needs, {store, reserveFile, isWhole})]);
+  const opening = openSpool(needs, {store, reserveFile, isWhole});
+  await Promise.allSettled([isWhole, opening]);
   // That the database is damaged says more than what fails because of it.
-  for (const one of [whole, opened]) if (one.status === 'rejected') throw one.reason;
-  return (opened as PromiseFulfilledResult<Storage>).value;
+  await isWhole;
+  return opening;
 };
 
 interface Opened {

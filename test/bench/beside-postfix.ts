@@ -39,8 +39,11 @@ export const besidePostfix: Bench = {
     ] as const)
       if (isWanted(row))
         await compareBySource(context, {
-          ...{anchor: postfix.port, rows: {[row]: node.smtpPort}},
-          ...{count: isQuick ? 600 : 2000, isKept, warmUps: 5},
+          anchor: postfix.port,
+          rows: {[row]: node.smtpPort},
+          count: isQuick ? 600 : 2000,
+          isKept,
+          warmUps: 5,
         });
   },
 };

@@ -46,8 +46,11 @@ export const harakaBeside: Bench = {
     for (const [row, load] of Object.entries(loads))
       if (isWanted(row))
         await compareBySource(context, {
-          ...{anchor: haraka, rows: {[row]: node.smtpPort}},
-          ...{...load, count: isQuick ? 600 : 2000, warmUps: 5},
+          ...load,
+          anchor: haraka,
+          rows: {[row]: node.smtpPort},
+          count: isQuick ? 600 : 2000,
+          warmUps: 5,
         });
   },
 };

@@ -24,21 +24,18 @@ export interface AuthorField {
 /** Of a longer field the end may be cut by one program and shown by another. */
 const maxAuthorChars = 8192;
 
-/**
- * Most fields are one plain address, alone or after a plain name, in which no program finds anything else. The whole reader takes as long as a
- * twentieth of all the checks of a mail.
- */
-const plainField = (value: string): {local: string; domain: string} | undefined => {
-  const text = value.replace(/^ /, '');
-  const [, inAngle] = /^(?:[\w .-]{0,100} |"[\w .-]{0,100}" )?<([^<>]{0,300})>$/.exec(text) ?? [];
-  const [, local, domain] = /^([\w.+=-]{1,64})@((?:[a-z\d-]{1,63}\.){1,4}[a-z]{2,20})$/i.exec(inAngle ?? text) ?? [];
-  return local === undefined || domain === undefined ? undefined : {local, domain};
+/** One address, and words beside it, in which no program finds anything else. The whole reader takes a twentieth of all the checks of a mail. */
+const plainField = (value: string): AuthorField | undefined => {
+  if (!/^ ?[\w .+="<>-]{0,100}@[\w .+="<>-]{0,400}$/.test(value)) return undefined;
+  const author = plainAuthor(value.trimStart());
+  if (!author?.domain || !/^(?:[a-z\d-]+\.)+[a-z]{2,}$/i.test(author.domain)) return undefined;
+  return {addresses: [author], mentions: [author.domain], isUnclear: false};
 };
 
 /** `value` is raw, see `HeaderField`. */
 export const readAuthorField = (value: string): AuthorField => {
   const plain = plainField(value);
-  if (plain) return {addresses: [plain], mentions: [plain.domain], isUnclear: false};
+  if (plain) return plain;
   const raw = value.slice(0, maxAuthorChars);
   const text = unfoldHeader(raw);
   const {pieces, comments, isOpen} = split(text);

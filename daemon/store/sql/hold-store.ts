@@ -31,7 +31,7 @@ import {dropRequests, releaseRequests} from './release-requests.ts';
 
 /** Of the mails with the ids in one bound value. */
 const amongOf = ({own, values}: Dialect): string => `${own.condition}queue_id IN (${values('text')})`;
-const claimed = `state IN (${claimedStates.map(state => `'${state}'`).join(', ')})`;
+export const claimed = `state IN (${claimedStates.map(state => `'${state}'`).join(', ')})`;
 const unjudged = JSON.stringify(unjudgedSymbols);
 
 interface Identified {

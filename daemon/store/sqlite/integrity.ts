@@ -15,6 +15,8 @@ const configuration = ['config_record', 'outbox', 'applied', 'local_state'];
 /** The event log, with its index of words and the tables of that one. It is history, and may be larger than all else. */
 const isOfLog = (table: string): boolean => table.startsWith('mail_event');
 
+const subjectIndex = 'held_trigram';
+
 type Writer = Pick<Database, 'write'>;
 
 /**
@@ -26,21 +28,21 @@ export const findDamage = async ({write}: Writer): Promise<string | undefined> =
     const isSmall = (await sizeOf(write)) <= smallBytes;
     const whole = isSmall ? await ofDamage(async () => firstErrorOf(write, 'integrity_check(1)')) : undefined;
     if (isSmall && whole === undefined) return undefined;
-    const tables = (await tablesOf(write)).filter(table => !isOfLog(table));
+    const tables = (await tablesOf(write)).filter(table => !isOfLog(table) && (isSmall || table !== subjectIndex));
     const inTables =
       (await firstErrorIn(write, tables, 'quick_check')) ??
       (await firstErrorIn(write, isSmall ? tables : configuration, 'integrity_check'));
     if (inTables !== undefined || whole === undefined) return inTables;
-    return (await findIndexDamage({scan: write})) ?? ((await findLogDamage({write})) === undefined ? whole : undefined);
+    return (await findLogDamage({write})) === undefined ? whole : undefined;
   });
 
 /** The first error in the index of subjects, by which searches find mail. Reading it takes longer than all else. */
 export const findIndexDamage = async ({scan}: Pick<Database, 'scan'>): Promise<string | undefined> =>
-  ofDamage(async () => firstErrorOf(scan, 'quick_check(held_trigram)'));
+  ofDamage(async () => firstErrorOf(scan, `quick_check(${subjectIndex})`));
 
 /** The first error in the event log, which may be large. */
 export const findLogDamage = async ({write}: Writer): Promise<string | undefined> =>
-  ofDamage(async () => firstErrorIn(write, [...(await tablesOf(write)).filter(isOfLog), 'mail_event_word'], 'quick_check'));
+  ofDamage(async () => firstErrorIn(write, (await tablesOf(write)).filter(isOfLog), 'quick_check'));
 
 const ofDamage = async (find: () => Promise<string | undefined>): Promise<string | undefined> => {
   try {
@@ -51,12 +53,10 @@ const ofDamage = async (find: () => Promise<string | undefined>): Promise<string
   }
 };
 
-/** With the tables that SQLite and indexes of words have for themselves; without those indexes, which are no tables. */
+/** With the tables that SQLite and the indexes of words have for themselves. */
 const tablesOf = async (db: SqliteDb): Promise<string[]> => [
   'sqlite_master',
-  ...(await query<{name: string}>(db, "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0")).map(
-    ({name}) => name,
-  ),
+  ...(await query<{name: string}>(db, "SELECT name FROM sqlite_master WHERE type = 'table'")).map(({name}) => name),
 ];
 
 const firstErrorIn = async (

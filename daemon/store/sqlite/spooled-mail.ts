@@ -3,6 +3,7 @@ import type {SpoolRows} from '../../services/node-store.ts';
 import {heldStates} from '../../services/quarantine/stored-mail.ts';
 import {type Db, query} from '../sql/db.ts';
 import type {HeldMailRow} from '../sql/held-mail.ts';
+import {claimed} from '../sql/hold-store.ts';
 
 const isJson = `json_valid(recipients) AND json_valid(symbols) AND json_valid(coalesce(from_addresses, '[]'))`;
 const isOdd = `is_held <> (state IN ('held', 'releasing', 'discarding')) OR NOT (${isJson})
@@ -10,7 +11,7 @@ const isOdd = `is_held <> (state IN ('held', 'releasing', 'discarding')) OR NOT 
 // In one pass, as a million rows are most of a gigabyte. What almost all of them are is asked first.
 const overview = `
 SELECT CAST(queue_id AS TEXT) AS queue_id, ${isOdd} AS is_odd FROM held_mail NOT INDEXED
-WHERE keeper = 'spool' AND NOT (state = 'held' AND is_held = 1 AND ${isJson}) AND (state IN ('releasing', 'discarding') OR is_odd)`;
+WHERE keeper = 'spool' AND NOT (state = 'held' AND is_held = 1 AND ${isJson}) AND (${claimed} OR is_odd)`;
 const states = `
 SELECT queue_id, state FROM held_mail WHERE queue_id IN (SELECT value FROM json_each(?)) AND keeper = 'spool'`;
 
